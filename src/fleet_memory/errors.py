@@ -1,0 +1,114 @@
+"""Every error of the project, as one tree.
+
+    FleetMemoryError
+    ├── InvalidArgumentError      invalid_argument      exit 2
+    ├── SettingsError             invalid_argument      exit 2
+    ├── PatternNotFoundError      pattern_not_found     exit 1
+    ├── KnowledgeNotFoundError    knowledge_not_found   exit 1
+    ├── ForbiddenError            forbidden             exit 1
+    ├── ConflictError             conflict              exit 4   retryable
+    ├── CapacityExceededError     capacity_exceeded     exit 1
+    ├── StoreError                store_unavailable     exit 3
+    │   ├── StoreUnavailableError store_unavailable     exit 3   retryable
+    │   │   └── OutcomeUnknownError   store_unavailable exit 3   retryable
+    │   └── StoreRejectedError    store_unavailable     exit 3
+    └── EmbedderError             internal              exit 5
+
+A message is for the agent or the operator: what is wrong, where, and what to do next. It never holds
+a traceback, a path or a secret; `FleetMemoryError.operator_detail` may, and is only logged.
+"""
+
+from typing import ClassVar
+
+
+class FleetMemoryError(Exception):
+    """Base of every error raised on purpose."""
+
+    code: ClassVar[str] = "internal"
+    retryable: ClassVar[bool] = False
+    exit_code: ClassVar[int] = 5
+
+    def __init__(self, message: str, *, operator_detail: str = "") -> None:
+        super().__init__(message)
+        self.operator_detail = operator_detail
+
+
+class InvalidArgumentError(FleetMemoryError):
+    """An argument is wrong; the message names the field. Nothing was written."""
+
+    code = "invalid_argument"
+    exit_code = 2
+
+
+class SettingsError(FleetMemoryError):
+    """A flag or environment variable is wrong; the message names it. Shown to operators only."""
+
+    code = "invalid_argument"
+    exit_code = 2
+
+
+class PatternNotFoundError(FleetMemoryError):
+    """The program has no pattern of that id."""
+
+    code = "pattern_not_found"
+    exit_code = 1
+
+    def __init__(self, program_id: str, pattern_id: str) -> None:
+        super().__init__(f"{program_id} has no pattern {pattern_id!r}. Call recall_memory to list its patterns.")
+
+
+class KnowledgeNotFoundError(FleetMemoryError):
+    """The fleet has no knowledge entry of that key."""
+
+    code = "knowledge_not_found"
+    exit_code = 1
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"There is no knowledge entry {key!r}. Call recall_memory with scope 'shared' to list them.")
+
+
+class ForbiddenError(FleetMemoryError):
+    """The caller is bound to another program, or its role does not allow this. Nothing was written."""
+
+    code = "forbidden"
+    exit_code = 1
+
+
+class ConflictError(FleetMemoryError):
+    """Someone else wrote first; nothing of the commit was applied. Read again and decide again."""
+
+    code = "conflict"
+    retryable = True
+    exit_code = 4
+
+
+class CapacityExceededError(FleetMemoryError):
+    """A document would outgrow what the store can hold. Nothing was written."""
+
+    code = "capacity_exceeded"
+    exit_code = 1
+
+
+class StoreError(FleetMemoryError):
+    """The store cannot serve this; nothing was written unless the subclass says so."""
+
+    code = "store_unavailable"
+    exit_code = 3
+
+
+class StoreUnavailableError(StoreError):
+    """The store did not answer; nothing was written. The same call may succeed later."""
+
+    retryable = True
+
+
+class OutcomeUnknownError(StoreUnavailableError):
+    """A commit was sent and its answer was lost: it may have been applied. Repeating the call is safe."""
+
+
+class StoreRejectedError(StoreError):
+    """The store refused and will refuse again: corrupt or newer file, no permission, too large."""
+
+
+class EmbedderError(FleetMemoryError):
+    """The embedding engine cannot load or answer."""

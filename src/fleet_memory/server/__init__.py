@@ -1,0 +1,1 @@
+"""Assembly: the one place that picks engines, and the transports."""

@@ -1,0 +1,37 @@
+"""How alike two lessons are: one Protocol, one module per engine."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fleet_memory.schemas.similarity import Profile
+
+Vectors: TypeAlias = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns lessons into vectors whose cosine says how alike they are.
+
+    `name` is stored beside every vector: vectors of different names are never compared.
+    `degraded` is a sentence for the operator when this engine stands in for another that could not load, else "".
+    """
+
+    @property
+    def name(self) -> str:
+        """Identity of model, quantisation and version, for example "minilm-l6-v2/int8/1"."""
+
+    @property
+    def profile(self) -> Profile:
+        """The thresholds that belong to this engine's cosines."""
+
+    @property
+    def degraded(self) -> str:
+        """Why this engine stands in for the configured one; empty when it does not."""
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        """Return n texts as n×d float32 rows of length 1; never blocks the event loop.
+
+        Raises EmbedderError when the engine cannot answer.
+        """

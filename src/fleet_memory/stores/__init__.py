@@ -1,0 +1,103 @@
+"""Where documents live: four verbs that every engine speaks, and the values they exchange.
+
+The docstrings of `Store` are the specification; `emulator-tests/` holds every engine to them.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+Scalar: TypeAlias = str | int | float | bool
+Json: TypeAlias = Scalar | None | list["Json"] | dict[str, "Json"]
+
+ABSENT: Final = "ABSENT"  # Write.expect: the document must not exist yet
+
+_PLAIN = re.compile(r"[A-Za-z0-9-]")
+_LONGEST_ID = 128  # bytes; Firestore takes 1,500, an index entry and a log line are better off with less
+
+
+class Ref(NamedTuple):
+    """Where one document is: a flat collection path and an id of `[A-Za-z0-9_-]{1,128}`; see `document_id`."""
+
+    collection: str
+    id: str
+
+
+class Document(NamedTuple):
+    """One document as it was read. `revision` is opaque: it moves with every commit that touches the document."""
+
+    ref: Ref
+    fields: dict[str, Json]
+    revision: str
+
+
+class Query(NamedTuple):
+    """A question to ONE flat collection.
+
+    `where` holds equalities on top-level scalars (texts up to 200 characters, one type per field). `order` is a
+    field name, descending with a leading "-"; documents without that field are left out. Ties go by document id,
+    in the same direction.
+    """
+
+    collection: str
+    where: Mapping[str, Scalar] = {}
+    order: str | None = None
+    limit: int | None = None
+
+
+class Write(NamedTuple):
+    """One change to one document.
+
+    Each named top-level field is replaced whole and the others stay; a value of None removes the field.
+    `fields=None` deletes the document. `expect` is `ABSENT`, a revision, or None for "whatever is there".
+    With a revision, a name may be "map.key": only that entry of the map is set or removed (key `[A-Za-z0-9_]+`).
+    """
+
+    ref: Ref
+    fields: Mapping[str, Json] | None
+    expect: str | None = None
+
+
+class Store(Protocol):
+    """What an engine must do. All errors are of `fleet_memory.errors`.
+
+    Any verb may raise StoreUnavailableError (nothing was written, try again later) or StoreRejectedError
+    (it will fail the same way again).
+    """
+
+    async def get(self, *refs: Ref) -> list[Document | None]:
+        """Read documents of one moment, in the order of `refs`, None where absent. Billed 1 read per ref."""
+
+    async def find(self, query: Query) -> list[Document]:
+        """Read every match. Billed 1 read per document returned, at least 1."""
+
+    async def total(self, query: Query, field: str | None = None) -> int:
+        """Sum `field` over the matches, or count them without one; order and limit are ignored.
+
+        Documents without the field count as 0. Billed 1 read per 1,000 matches, at least 1.
+        """
+
+    async def commit(self, *writes: Write) -> None:
+        """Apply all writes or none; durable when it returns. At most one write per document.
+
+        A commit that has begun is finished even when the caller is cancelled.
+
+        Raises ConflictError when any `expect` does not hold (nothing was applied), OutcomeUnknownError when the
+        answer was lost (it may have been applied), StoreRejectedError when a document is too large.
+        """
+
+    async def close(self) -> None:
+        """Release files and connections; calling it twice is fine."""
+
+
+def document_id(name: str) -> str:
+    """Return a document id for any text: readable where possible, injective, never raw user text.
+
+    Letters, digits and "-" stay, every other character becomes `_` and the hex of its UTF-8 bytes with a closing
+    `_`; what grows past 128 characters is hashed instead (`_h_` cannot come out of the escape: "h" is no hex digit).
+    """
+    escaped = "".join(char if _PLAIN.fullmatch(char) else f"_{char.encode().hex()}_" for char in name)
+    if 0 < len(escaped) <= _LONGEST_ID:
+        return escaped
+    return "_h_" + hashlib.sha256(name.encode()).hexdigest()
