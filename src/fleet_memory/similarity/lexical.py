@@ -1,0 +1,69 @@
+"""Lessons compared by their letters: needs no model, and so never merges two lessons by itself.
+
+A rewording in other words is not seen; spelling, inflection and shared terms are.
+"""
+
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from anyio.lowlevel import checkpoint
+from numpy.typing import NDArray
+
+from fleet_memory.schemas.similarity import Profile
+from fleet_memory.similarity import Vectors
+
+SIZE = 384  # numbers in a vector
+SLICE = 32  # texts between two turns of the event loop, about 3 ms
+OFF = 2.0  # above every cosine
+
+# Words so frequent that sharing them says little weigh a fifth. Measured on the lint set: MRR .56 -> .59.
+LIGHT = frozenset(re.findall(r"\w+", "a an and as at be by for from in is it its of on or that the this to with"))
+
+# Measured on the development set lint (220 rules told by two projects, among 970):
+# related .30: 78% of the true pairs and 1.7% of all others (MiniLM at its .40: 87% and 2.4%);
+# review .15 with floor .20: about 2 candidates to read per true match; they hold two in three of the matches of
+# small domains (60 by 60), every other one of a dense domain (220 by 790).
+PROFILE = Profile(same=OFF, related=0.30, auto=OFF, strict=OFF, review=0.15, floor=0.20)
+
+
+class Lexical:
+    """See `Embedder`. Signed counts of hashed 3- to 5-letter pieces of words; the same in every process."""
+
+    name = "lexical/1"
+    profile = PROFILE
+
+    def __init__(self, degraded: str = "") -> None:
+        self.degraded = degraded
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.vectors`."""
+        rows = np.empty((len(texts), SIZE), np.float32)
+        for row, text in enumerate(texts):
+            if row % SLICE == 0:
+                await checkpoint()
+            rows[row] = _vector(text)
+        return rows
+
+
+def _vector(text: str) -> Vectors:
+    words = re.findall(r"\w+|[^\w\s]+", unicodedata.normalize("NFKC", text).casefold())
+    counts: Vectors = np.zeros(SIZE, np.float32)
+    for word, times in Counter(words).items():
+        places, signs = _pieces(word)
+        np.add.at(counts, places, signs * ((0.2 if word in LIGHT else 1.0) * times))
+    if not counts.any():  # no word, or pieces that cancel out: some direction, always the same
+        counts[0] = 1
+    return np.divide(counts, np.linalg.norm(counts), dtype=np.float32)
+
+
+@lru_cache(maxsize=8192)
+def _pieces(word: str) -> tuple[NDArray[np.intp], Vectors]:
+    edged = f" {word} "
+    hashes = [zlib.crc32(edged[at : at + n].encode()) for n in (3, 4, 5) for at in range(len(edged) - n + 1)]
+    # the hash's last bits place a piece and its first bit signs it, so that collisions cancel out on average
+    return np.array([h % SIZE for h in hashes]), np.array([1.0 if h >> 31 else -1.0 for h in hashes], np.float32)
