@@ -1,0 +1,59 @@
+"""Which engine answers: the chosen one, or letters alone when it cannot load."""
+
+import logging
+from collections.abc import Sequence
+
+from anyio import Lock
+
+from fleet_memory.errors import EmbedderError
+from fleet_memory.schemas.similarity import Profile
+from fleet_memory.similarity import Embedder, Vectors
+from fleet_memory.similarity.lexical import Lexical
+
+logger = logging.getLogger(__name__)
+
+
+class Fallback:
+    """See `Embedder`. The primary engine if it loads at the first need, else `Lexical` for the rest of the process.
+
+    `name`, `profile` and `degraded` are settled once `vectors` has returned, and never change after that: read them
+    after the call whose vectors they describe. An engine that loaded and fails later raises; no vectors are mixed.
+    """
+
+    def __init__(self, primary: Embedder) -> None:
+        self._engine = primary
+        self._settled = False
+        self._first = Lock()
+
+    @property
+    def name(self) -> str:
+        """See `Embedder.name`."""
+        return self._engine.name
+
+    @property
+    def profile(self) -> Profile:
+        """See `Embedder.profile`."""
+        return self._engine.profile
+
+    @property
+    def degraded(self) -> str:
+        """See `Embedder.degraded`."""
+        return self._engine.degraded
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.vectors`."""
+        async with self._first:  # two first calls must not settle on two engines
+            if not self._settled:
+                await self._settle()
+        return await self._engine.vectors(texts)
+
+    async def _settle(self) -> None:
+        try:
+            await self._engine.vectors(["Does it load?"])
+        except EmbedderError as failure:
+            logger.warning("%s did not load; comparing letters instead: %s", self._engine.name, failure.operator_detail)
+            self._engine = Lexical(
+                f"The embedder {self._engine.name} could not be loaded, so lessons are compared by their letters "
+                "and only those of equal text merge."
+            )
+        self._settled = True

@@ -1,0 +1,80 @@
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+
+from fleet_memory.errors import EmbedderError
+from fleet_memory.schemas.similarity import Profile
+from fleet_memory.similarity import Vectors
+from fleet_memory.similarity.choice import Fallback
+from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.similarity.onnx import MiniLM
+
+pytestmark = pytest.mark.anyio
+
+
+class Tiring:
+    """An engine that answers a given number of times, then no more."""
+
+    name = "tiring/1"
+    profile = Profile(same=0.5)
+    degraded = ""
+
+    def __init__(self, answers: int) -> None:
+        self.answers = answers
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        self.answers -= 1
+        if self.answers < 0:
+            raise EmbedderError("tired", operator_detail="it sleeps")
+        return np.ones((len(texts), 1), np.float32)
+
+
+async def test_an_engine_that_loads_answers_under_its_own_name() -> None:
+    fallback = Fallback(Tiring(answers=2))
+    assert (await fallback.vectors(["a", "b"])).tolist() == [[1.0], [1.0]]
+    assert (fallback.name, fallback.profile, fallback.degraded) == ("tiring/1", Profile(same=0.5), "")
+
+
+async def test_letters_stand_in_for_an_engine_that_does_not_load(tmp_path: Path) -> None:
+    fallback = Fallback(MiniLM(tmp_path))
+    found = await fallback.vectors(["Run the tests"])
+    assert np.array_equal(found, await Lexical().vectors(["Run the tests"]))
+    assert (fallback.name, fallback.profile) == (Lexical.name, Lexical.profile)
+    assert fallback.degraded.startswith("The embedder minilm-l6-v2/int8/1 could not be loaded")
+    assert str(tmp_path) not in fallback.degraded
+
+
+async def test_the_stand_in_is_announced_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    fallback = Fallback(MiniLM(tmp_path))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            for text in "abc":
+                tasks.start_soon(fallback.vectors, [text])
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+async def test_the_stand_in_stays_when_the_engine_would_recover() -> None:
+    engine = Tiring(answers=0)
+    fallback = Fallback(engine)
+    await fallback.vectors(["a"])
+    engine.answers = 9
+    await fallback.vectors(["b"])
+    assert (fallback.name, engine.answers) == (Lexical.name, 9)
+
+
+async def test_an_engine_that_fails_after_loading_raises_instead_of_mixing_vectors() -> None:
+    fallback = Fallback(Tiring(answers=2))
+    await fallback.vectors(["a"])
+    with pytest.raises(EmbedderError, match="tired"):
+        await fallback.vectors(["b"])
+    assert (fallback.name, fallback.degraded) == ("tiring/1", "")
+
+
+async def test_asking_for_no_texts_also_settles_the_name(tmp_path: Path) -> None:
+    fallback = Fallback(MiniLM(tmp_path))
+    assert (await fallback.vectors([])).shape == (0, 384)
+    assert fallback.name == Lexical.name
