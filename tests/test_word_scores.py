@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet_memory.similarity.words import word_scores
+
+LESSONS = [
+    "Claim a task only when its status is created",
+    "Release a task when you cannot finish it",
+    "Rotate credentials every quarter",
+]
+any_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+
+
+def test_a_text_with_more_of_the_words_scores_higher_and_one_with_none_scores_zero() -> None:
+    best, second, none = word_scores("claiming a task", LESSONS)
+    assert best > second > none == 0
+
+
+def test_inflections_of_a_word_match() -> None:
+    assert word_scores("rotating a credential", LESSONS).argmax() == 2
+
+
+def test_stop_words_of_the_question_do_not_count() -> None:
+    assert word_scores("when do I release it?", LESSONS).tolist() == word_scores("release", LESSONS).tolist()
+
+
+def test_a_question_of_stop_words_alone_is_taken_at_its_words() -> None:
+    assert (word_scores("when is its", LESSONS) > 0).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("question", "answered"),
+    [
+        ('"', [False, False, False]),
+        ('say "task" twice"', [True, True, False]),
+        ("NEAR(task release)", [True, True, False]),
+        ("rotate AND NOT release", [False, True, True]),
+        ("text: credential*", [False, False, True]),
+        ("^quarter - (", [False, False, True]),
+        ("status === 'created'", [True, False, False]),
+    ],
+)
+def test_operators_and_quotes_in_a_question_are_only_text(question: str, answered: list[bool]) -> None:
+    assert (word_scores(question, LESSONS) > 0).tolist() == answered
+
+
+def test_a_question_as_long_as_a_page_is_answered() -> None:
+    question = " ".join(f"word{n}" for n in range(5000)) + " credentials"
+    assert word_scores(question, LESSONS).argmax() == 2
+
+
+@given(any_text, st.lists(any_text, max_size=4))
+def test_any_question_over_any_texts_gives_one_finite_score_a_text(question: str, texts: list[str]) -> None:
+    scores = word_scores(question, texts)
+    assert scores.shape == (len(texts),)
+    assert np.isfinite(scores).all()
+    assert (scores >= 0).all()
