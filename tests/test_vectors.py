@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fleet_memory.rules.vectors import Vectors, packed, unpacked
+
+SIZE = 384
+directions = arrays(np.float32, SIZE, elements=st.floats(-1, 1, width=32)).filter(lambda v: np.linalg.norm(v) > 0.1)
+
+
+@given(st.lists(directions, min_size=2, max_size=4))
+def test_a_kept_vector_has_length_one_and_its_old_direction(vectors: list[Vectors]) -> None:
+    units = np.stack([vector / np.linalg.norm(vector) for vector in vectors])
+    kept = unpacked([packed(unit) for unit in units])
+    assert (kept.shape, kept.dtype.name) == (units.shape, "float32")
+    assert np.allclose(np.linalg.norm(kept, axis=1), 1, atol=1e-5)
+    assert (kept * units).sum(1).min() > 0.99
+
+
+def test_cosines_of_kept_vectors_are_off_by_less_than_a_hundredth() -> None:
+    vectors = np.random.default_rng(0).normal(size=(50, SIZE)).astype(np.float32)
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    kept = unpacked([packed(unit) for unit in units])
+    assert np.abs(kept @ kept.T - units @ units.T).max() < 0.005
+
+
+def test_keeping_a_kept_vector_again_changes_nothing() -> None:
+    blob = packed(np.arange(-5, 6, dtype=np.float32))
+    assert packed(unpacked([blob])[0]) == blob
+
+
+def test_a_kept_vector_is_text_of_one_byte_a_number() -> None:
+    assert len(packed(np.ones(SIZE, np.float32))) == SIZE * 4 // 3
+
+
+def test_no_blobs_give_no_rows() -> None:
+    assert unpacked([]).shape == (0, 0)
+
+
+@pytest.mark.parametrize("blobs", [["not base64!"], [packed(np.ones(8, np.float32)), packed(np.ones(4, np.float32))]])
+def test_blobs_that_are_damaged_or_of_two_lengths_are_refused(blobs: list[str]) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 numpy and base64 word it in many ways
+        unpacked(blobs)
