@@ -1,0 +1,116 @@
+"""What `Store.find` and `Store.total` promise, on every engine."""
+
+import pytest
+
+from fleet_memory.stores import Json, Query, Ref, Scalar, Store, Write
+
+pytestmark = pytest.mark.anyio
+
+HOME = "fleets/f1/gsp"
+LONG = "x" * 200
+
+# id -> fields; ids are not in the order of any field
+ENTRIES: dict[str, dict[str, Json]] = {
+    "d": {"tier": "one", "age": 3, "active": True, "weight": 10},
+    "a": {"tier": "two", "age": 1, "active": False, "weight": -2},
+    "c": {"tier": "one", "age": 2.5, "active": True},
+    "e": {"tier": "two", "age": 3, "active": True, "weight": 5, "long": LONG},
+    "b": {"tier": "été", "active": False, "weight": "no number", "long": LONG + "y"},
+    "f": {"map": {"tier": "one"}, "age": 0, "weight": 0, "tags": ["one"]},
+}
+
+
+@pytest.fixture
+async def entries(store: Store) -> Store:
+    await store.commit(*(Write(Ref(HOME, name), fields) for name, fields in ENTRIES.items()))
+    await store.commit(Write(Ref("fleets/f2/gsp", "z"), ENTRIES["d"]), Write(Ref("fleets/f1/gspx", "y"), ENTRIES["d"]))
+    return store
+
+
+async def found(store: Store, query: Query) -> str:
+    documents = await store.find(query)
+    for document in documents:
+        assert document.ref.collection == query.collection
+        assert document.fields == ENTRIES[document.ref.id]
+    return "".join(document.ref.id for document in documents)
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        ({}, "abcdef"),
+        ({"tier": "one"}, "cd"),
+        ({"tier": "été"}, "b"),
+        ({"tier": "one", "age": 3}, "d"),
+        ({"age": 3.0}, "de"),
+        ({"active": True}, "cde"),
+        ({"active": False, "tier": "two"}, "a"),
+        ({"long": LONG}, "e"),
+        ({"tier": "three"}, ""),
+        ({"none": 1}, ""),
+        ({"tags": "one"}, ""),
+        ({"tier": "' or 1=1 --"}, ""),
+    ],
+)
+async def test_find_returns_the_documents_that_equal_everywhere_by_id(
+    entries: Store, where: dict[str, Scalar], ids: str
+) -> None:
+    assert await found(entries, Query(HOME, where)) == ids
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        (Query(HOME, order="age"), "facde"),
+        (Query(HOME, order="-age"), "edcaf"),
+        (Query(HOME, order="tier"), "cdaeb"),
+        (Query(HOME, order="-tier"), "beadc"),
+        (Query(HOME, order="long"), "eb"),
+        (Query(HOME, order="none"), ""),
+        (Query(HOME, {"active": True}, "-age"), "edc"),
+        (Query(HOME, {"active": True}, "-age", 2), "ed"),
+        (Query(HOME, order="age", limit=3), "fac"),
+        (Query(HOME, limit=2), "ab"),
+        (Query(HOME, limit=100), "abcdef"),
+    ],
+)
+async def test_find_orders_with_ties_by_id_and_leaves_out_what_lacks_the_field(
+    entries: Store, query: Query, ids: str
+) -> None:
+    assert await found(entries, query) == ids
+
+
+async def test_find_reads_the_same_revision_as_get(entries: Store) -> None:
+    documents = await entries.find(Query(HOME))
+    assert documents == await entries.get(*(document.ref for document in documents))
+
+
+async def test_find_forgets_old_values_and_deleted_documents(entries: Store) -> None:
+    await entries.commit(Write(Ref(HOME, "d"), {"tier": "two"}), Write(Ref(HOME, "c"), None))
+    await entries.commit(Write(Ref(HOME, "e"), {"tier": None}))
+    assert [document.ref.id for document in await entries.find(Query(HOME, {"tier": "one"}))] == []
+    assert [document.ref.id for document in await entries.find(Query(HOME, order="tier"))] == ["a", "d", "b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "expected"),
+    [
+        (Query(HOME), None, 6),
+        (Query(HOME, {"tier": "one"}), None, 2),
+        (Query(HOME, {"tier": "three"}), None, 0),
+        (Query(HOME), "weight", 13),
+        (Query(HOME, {"active": True}), "weight", 15),
+        (Query(HOME, {"tier": "one", "active": True}), "weight", 10),
+        (Query(HOME, {"tier": "three"}), "weight", 0),
+        (Query(HOME), "none", 0),
+        (Query(HOME), "active", 0),
+        (Query(HOME, order="weight", limit=1), "weight", 13),
+        (Query(HOME, order="weight", limit=1), None, 6),
+        (Query("fleets/f3/gsp"), "weight", 0),
+    ],
+)
+async def test_total_counts_or_sums_the_matches_whatever_the_order_and_limit(
+    entries: Store, query: Query, field: str | None, expected: int
+) -> None:
+    total = await entries.total(query, field)
+    assert (total, type(total)) == (expected, int)
