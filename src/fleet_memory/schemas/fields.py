@@ -1,0 +1,117 @@
+"""Field types with their limits: what is refused, and what the refusal says.
+
+Limits: DESIGN section 6. Too long is refused, never cut.
+"""
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+LONGEST_NAME: Final = 100  # characters
+LONGEST_KEY: Final = 220  # characters: "pattern/" + a domain + "/" + a slug, see rules/keys.py
+_NAME = re.compile(r"[A-Za-z0-9_:/-][A-Za-z0-9._:/-]*")
+_PRINTABLE_CONTROLS = "\n\t"
+
+
+def _named(longest: int) -> AfterValidator:
+    def check(name: str) -> str:
+        if not (0 < len(name) <= longest and _NAME.fullmatch(name) and ".." not in name):
+            raise PydanticCustomError(
+                "name",
+                "must be 1-{longest} characters of letters, digits and . _ : / - with no leading dot and no '..'",
+                {"longest": longest},
+            )
+        return name
+
+    return AfterValidator(check)
+
+
+def _readable(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "must not be empty")
+    return _without_controls(text)
+
+
+def _without_controls(text: str) -> str:
+    for at, char in enumerate(text):
+        if unicodedata.category(char) in {"Cc", "Cs"} and char not in _PRINTABLE_CONTROLS:
+            raise PydanticCustomError(
+                "control_character",
+                "must not hold control characters (U+{code} at position {at})",
+                {"code": f"{ord(char):04X}", "at": at},
+            )
+    return text
+
+
+def _text_length(least: int, longest: int) -> BeforeValidator:
+    # Before the type's own check so that 20 MB of text are refused without being looked at.
+    def check(text: object) -> object:
+        if isinstance(text, str) and len(text) > longest:
+            raise PydanticCustomError(
+                "too_long",
+                "must be at most {longest} characters, not {length}; shorten it",
+                {"longest": longest, "length": len(text)},
+            )
+        if isinstance(text, str) and len(text) < least:
+            raise PydanticCustomError("blank", "must not be empty")
+        return text
+
+    return BeforeValidator(check)
+
+
+def _instant(value: object) -> object:
+    if isinstance(value, datetime):
+        return _in_utc(value)
+    if not isinstance(value, str) or len(value) > LONGEST_NAME:
+        raise PydanticCustomError("timestamp", "must be an ISO 8601 text with a zone, e.g. 2026-02-14T08:23:00Z")
+    try:
+        return _in_utc(datetime.fromisoformat(value))
+    except (ValueError, OverflowError) as error:
+        raise PydanticCustomError(
+            "timestamp", "must be an ISO 8601 instant with a zone, e.g. 2026-02-14T08:23:00Z"
+        ) from error
+
+
+def _in_utc(instant: datetime) -> datetime:
+    if instant.tzinfo is None:
+        raise PydanticCustomError("timestamp", "must have a zone, e.g. 2026-02-14T08:23:00Z")
+    return instant.astimezone(UTC)
+
+
+Name: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"maxLength": LONGEST_NAME}), _named(LONGEST_NAME)
+]
+"""An id: program, agent, pattern, domain, project, session, request."""
+
+Key: TypeAlias = Annotated[str, Field(strict=True, json_schema_extra={"maxLength": LONGEST_KEY}), _named(LONGEST_KEY)]
+"""A pattern id or a knowledge key."""
+
+Timestamp: TypeAlias = Annotated[
+    datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+"""An instant in UTC; on the wire ISO 8601 with a zone."""
+
+Confidence: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+"""0..1; a bool or a text is refused."""
+
+
+LessonText: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"maxLength": 1000}), AfterValidator(_readable), _text_length(1, 1000)
+]
+EvidenceText: TypeAlias = Annotated[
+    str,
+    Field(strict=True, json_schema_extra={"maxLength": 2000}),
+    AfterValidator(_without_controls),
+    _text_length(0, 2000),
+]
+QueryText: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"maxLength": 1000}), AfterValidator(_readable), _text_length(1, 1000)
+]
+Tag: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"maxLength": 50}), AfterValidator(_readable), _text_length(1, 50)
+]
+Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=10)]

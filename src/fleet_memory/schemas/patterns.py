@@ -1,0 +1,94 @@
+"""A pattern: one lesson that one program learnt; as an agent sends it, and as the store keeps it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from fleet_memory.schemas.fields import Confidence, EvidenceText, LessonText, Name, Tags, Timestamp
+from fleet_memory.schemas.value import Input, Value
+
+Outcome: TypeAlias = Literal["confirmed", "contradicted"]
+
+
+class NewPattern(Input):
+    """A lesson as an agent sends it."""
+
+    pattern: Annotated[LessonText, Field(description="The lesson in one sentence, the point first")]
+    domain: Annotated[Name, Field(description="Topic, e.g. task-claiming")]
+    confidence: Annotated[Confidence, Field(description="How sure you are, 0 to 1, e.g. 0.85")]
+    evidence: Annotated[EvidenceText, Field(description="What you saw that taught it; may be empty")]
+    id: Annotated[Name | None, Field(description="Your id for it; derived from the text when absent")] = None
+    discovered_at: Annotated[
+        Timestamp | None, Field(description="When learnt, e.g. 2026-02-14T08:23:00Z; now when absent")
+    ] = None
+    last_reinforced: Annotated[Timestamp | None, Field(description="When last seen true; discoveredAt when absent")] = (
+        None
+    )
+    project_id: Annotated[Name | None, Field(description="Project it is limited to")] = None
+    session_id: Annotated[
+        Name | None, Field(description="Session it was learnt in; one session counts as one origin")
+    ] = None
+    tags: Annotated[Tags | None, Field(description="Up to 10 labels")] = None
+    promoted_to_store: Annotated[bool | None, Field(description="Ignored: the server's")] = None
+    stale: Annotated[bool | None, Field(description="Ignored: the server's")] = None
+
+
+class Evidence(Value):
+    """One line of a pattern's evidence log."""
+
+    at: Timestamp
+    outcome: Outcome
+    text: str = ""
+
+
+class Verdict(Value):
+    """An agent's or a person's judgement that two lessons say the same, or do not."""
+
+    same: bool
+    judge: str
+    at: Timestamp
+    reason: str = ""
+    contributed: bool = False
+
+
+class Pattern(Value):
+    """A lesson as the store keeps it. Everything from `stored_at` on is the server's alone.
+
+    `stored_at`: the server's time of the first store of this text. `knowledge_seen`: the knowledge version that the
+    program had booted with by then. `spaced_at`: the last reinforcement that counted as spaced, `doublings` how many
+    did. `knowledge_key` names the entry it contributed to, or, when `echo`, the entry it merely repeats.
+    `vector` is base64 int8, comparable only with vectors of the same `embedder`. `calls` maps each id that the lesson
+    was stored under (its own, and those of merged duplicates) to a digest of that call: a repeated call is known.
+    `verdicts` maps the hash of another lesson's text to the judgement of the two; a new text of its own clears them.
+    """
+
+    id: str
+    domain: str
+    pattern: str
+    confidence: float
+    evidence: str = ""
+    discovered_at: Timestamp
+    last_reinforced: Timestamp
+    project_id: str | None = None
+    session_id: str | None = None
+    tags: tuple[str, ...] = ()
+
+    stored_at: Timestamp
+    knowledge_seen: int = 0
+    confirmations: int = 0
+    contradictions: int = 0
+    doublings: int = 0
+    spaced_at: Timestamp | None = None
+    evidence_log: tuple[Evidence, ...] = ()
+    knowledge_key: str | None = None
+    echo: bool = False
+    vector: str = ""
+    embedder: str = ""
+    calls: Mapping[str, str] = {}
+    verdicts: Mapping[str, Verdict] = {}
+
+    @property
+    def promoted(self) -> bool:
+        """Whether it is one of the contributions of a knowledge entry."""
+        return self.knowledge_key is not None and not self.echo

@@ -1,0 +1,63 @@
+"""A program: one agent's whole memory, kept as one document."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.value import Value
+
+STALE_AFTER_DAYS = 90  # Source: Bourlier, "What Agents Learn When You Let Them Remember", Memory Decay
+PRUNE_AFTER_DAYS = 90  # after turning stale; Source: DESIGN section 3
+MOST_UNPROMOTED = 100  # patterns; Source: Bourlier, the same, Memory Health
+
+ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten"]
+
+
+class DecayConfig(Value):
+    """How one program forgets."""
+
+    max_age: Annotated[int, Field(ge=1, description="Days without reinforcement until a pattern is stale")] = (
+        STALE_AFTER_DAYS
+    )
+    max_unpromoted_patterns: Annotated[int, Field(ge=1, description="Patterns kept before the weakest is archived")] = (
+        MOST_UNPROMOTED
+    )
+    prune_after: Annotated[int, Field(ge=1, description="Days stale until a pattern is archived")] = PRUNE_AFTER_DAYS
+
+
+class Program(Value):
+    """One program's memory. `patterns` maps pattern id -> pattern.
+
+    `pending` lists the ids that consolidation has not considered. `knowledge_seen` is the knowledge version at the last
+    boot. `request_ids` are the latest idempotency keys. `last_update` is None until something was stored: such a
+    program does not exist for a reader.
+    """
+
+    program_id: str
+    patterns: Mapping[str, Pattern] = {}
+    pending: tuple[str, ...] = ()
+    knowledge_seen: int = 0
+    decay: DecayConfig = DecayConfig()
+    context_summary: Mapping[str, JsonValue] = {}
+    config: Mapping[str, JsonValue] = {}
+    baselines: Mapping[str, JsonValue] = {}
+    last_update: Timestamp | None = None
+    request_ids: tuple[str, ...] = ()
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever stored for it."""
+        return self.last_update is not None
+
+
+class Archived(Value):
+    """A pattern that left a program's memory: which, when and why. Nothing is silently lost."""
+
+    program_id: str
+    pattern: Pattern
+    reason: ArchiveReason
+    at: Timestamp
+    note: str = ""
