@@ -1,0 +1,223 @@
+"""What storing a lesson does to a program's memory: create, update, recognise a duplicate, keep the cap."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from fleet_memory.rules.decay import strength
+from fleet_memory.rules.guard import objection
+from fleet_memory.rules.keys import digest, pattern_id
+from fleet_memory.rules.reinforcement import reinforced
+from fleet_memory.rules.texts import normalised
+from fleet_memory.rules.vectors import unpacked
+from fleet_memory.schemas.answers import StoreStatus
+from fleet_memory.schemas.patterns import NewPattern, Pattern
+from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.similarity import Profile
+
+OnDuplicate: TypeAlias = Literal["reinforce", "reject", "keep"]
+
+CLOCK_SKEW: Final = timedelta(minutes=5)  # a client's clock may be this far ahead; Source: DESIGN section 3
+MOST_RELATED: Final = 5  # patterns; Source: notes on similarity, section 4: the true partner is among the first five
+MOST_CALLS: Final = 20  # remembered calls of one pattern
+_SENT: Final = ("pattern", "domain", "confidence", "evidence", "project_id", "session_id")
+
+
+class Lesson(NamedTuple):
+    """What arrives: the pattern as sent, its packed vector ("" when none could be made) and who made that."""
+
+    sent: NewPattern
+    vector: str
+    embedder: str
+
+    @property
+    def id(self) -> str:
+        """The id it is stored under."""
+        return self.sent.id or pattern_id(self.sent.pattern)
+
+    @property
+    def call(self) -> str:
+        """A digest that is equal when the same call is made again."""
+        return digest(self.sent.model_dump_json(exclude={"promoted_to_store", "stale"}))
+
+
+class Near(NamedTuple):
+    """A pattern of the program and its similarity to the lesson, 0..1."""
+
+    pattern: Pattern
+    similarity: float
+
+
+class Admission(NamedTuple):
+    """A program's memory after a store, and what to tell the agent."""
+
+    program: Program
+    status: StoreStatus
+    pattern: Pattern
+    duplicate: Near | None = None
+    related: tuple[Near, ...] = ()
+    archived: tuple[Archived, ...] = ()
+
+
+def timestamp_problem(sent: NewPattern, now: datetime) -> str | None:
+    """Return what is wrong with the times that a client claims, or None."""
+    for name, at in (("discoveredAt", sent.discovered_at), ("lastReinforced", sent.last_reinforced)):
+        if at is not None and at > now + CLOCK_SKEW:
+            return f"pattern.{name}: is in the future (the server's time is {now.isoformat(timespec='seconds')})"
+    if sent.discovered_at and sent.last_reinforced and sent.discovered_at > sent.last_reinforced:
+        return "pattern.discoveredAt: is later than pattern.lastReinforced"
+    return None
+
+
+def admitted(
+    program: Program, lesson: Lesson, *, profile: Profile, on_duplicate: OnDuplicate = "reinforce", now: datetime
+) -> Admission:
+    """Return the program after storing `lesson`: an upsert by id; duplicates are recognised by text and by meaning."""
+    near = _near(program, lesson)
+    related = tuple(close for close in near if close.similarity >= profile.related)
+    known = _known(program, lesson.id)
+    if known is not None and known.calls.get(lesson.id) == lesson.call:
+        return Admission(program, "unchanged", known, _merged(known, lesson), _without(related, known))
+    if lesson.sent.id is not None and lesson.sent.id in program.patterns:
+        return _updated(program, lesson, program.patterns[lesson.sent.id], related, now)
+    twin = _twin(program, lesson, near, profile)
+    if twin is None or on_duplicate == "keep":
+        return _created(program, lesson, twin, related, now)
+    if on_duplicate == "reject":
+        return Admission(program, "duplicate", twin.pattern, twin, _without(related, twin.pattern))
+    return _repeated(program, lesson, twin, related, now)
+
+
+def _known(program: Program, id_: str) -> Pattern | None:
+    """Return the pattern of this id, or the one that a lesson of this id was merged into."""
+    return program.patterns.get(id_) or next((p for p in program.patterns.values() if id_ in p.calls), None)
+
+
+def _merged(known: Pattern, lesson: Lesson) -> Near | None:
+    return Near(known, 1.0) if known.id != lesson.id else None
+
+
+def _near(program: Program, lesson: Lesson) -> list[Near]:
+    """Return the program's comparable patterns, the most alike first."""
+    comparable = [p for p in program.patterns.values() if p.vector and p.embedder == lesson.embedder]
+    if not comparable or not lesson.vector:
+        return []
+    cosines = unpacked([p.vector for p in comparable]) @ unpacked([lesson.vector])[0]
+    order = np.argsort(-cosines, kind="stable")
+    return [Near(comparable[i], round(float(min(1.0, max(0.0, cosines[i]))), 3)) for i in order]
+
+
+def _twin(program: Program, lesson: Lesson, near: Sequence[Near], profile: Profile) -> Near | None:
+    """Return the pattern of the same project that says the same: in the same words, or a near-copy unopposed."""
+    words = normalised(lesson.sent.pattern)
+    mine = [p for p in program.patterns.values() if p.project_id == lesson.sent.project_id]
+    exact = next((p for p in mine if normalised(p.pattern) == words), None)
+    if exact is not None:
+        return Near(exact, 1.0)
+    for close in near:
+        if close.similarity < profile.same:
+            return None
+        if close.pattern in mine and objection(close.pattern.pattern, lesson.sent.pattern) is None:
+            return close
+    return None
+
+
+def _created(program: Program, lesson: Lesson, twin: Near | None, related: Sequence[Near], now: datetime) -> Admission:
+    discovered = lesson.sent.discovered_at or lesson.sent.last_reinforced or now
+    pattern = Pattern(
+        id=_free_id(program.patterns, lesson.id),
+        **{name: getattr(lesson.sent, name) for name in _SENT},
+        tags=lesson.sent.tags or (),
+        discovered_at=discovered,
+        last_reinforced=lesson.sent.last_reinforced or discovered,
+        stored_at=now,
+        knowledge_seen=program.knowledge_seen,
+        vector=lesson.vector,
+        embedder=lesson.embedder,
+        calls={lesson.id: lesson.call},
+    )
+    kept, archived = _capped(_with(program, pattern, now), pattern.id, now)
+    gone = {line.pattern.id for line in archived}
+    others = tuple(close for close in _without(related, pattern) if close.pattern.id not in gone)
+    return Admission(kept, "created", pattern, twin, others, archived)
+
+
+def _updated(program: Program, lesson: Lesson, old: Pattern, related: Sequence[Near], now: datetime) -> Admission:
+    """Replace what the agent sent; another text or domain is another lesson, so its origin is stamped anew."""
+    sent = {name: getattr(lesson.sent, name) for name in _SENT}
+    discovered = lesson.sent.discovered_at or old.discovered_at
+    new = old.changed(
+        **sent,
+        tags=lesson.sent.tags or (),
+        discovered_at=discovered,
+        last_reinforced=max(discovered, old.last_reinforced, lesson.sent.last_reinforced or old.last_reinforced),
+        vector=lesson.vector,
+        embedder=lesson.embedder,
+        calls=_called(old, lesson),
+    )
+    if (old.pattern, old.domain) != (new.pattern, new.domain):
+        new = new.changed(
+            stored_at=now, knowledge_seen=program.knowledge_seen, knowledge_key=None, echo=False, verdicts={}
+        )
+        kept, archived = _capped(_with(program, new, now), new.id, now)
+        return Admission(kept, "updated", new, None, _without(related, new), archived)
+    return Admission(_with(program, new, now, pending=False), "updated", new, None, _without(related, new))
+
+
+def _repeated(program: Program, lesson: Lesson, twin: Near, related: Sequence[Near], now: datetime) -> Admission:
+    seen = min(now, lesson.sent.last_reinforced or lesson.sent.discovered_at or now)
+    stronger = reinforced(twin.pattern, now=seen, confidence=lesson.sent.confidence, evidence=lesson.sent.evidence)
+    stronger = stronger.changed(calls=_called(twin.pattern, lesson))
+    changed = _with(program, stronger, now, pending=False)
+    return Admission(changed, "reinforced", stronger, twin, _without(related, stronger))
+
+
+def _called(pattern: Pattern, lesson: Lesson) -> dict[str, str]:
+    calls = {id_: call for id_, call in pattern.calls.items() if id_ != lesson.id} | {lesson.id: lesson.call}
+    return dict(list(calls.items())[-MOST_CALLS:])
+
+
+def _free_id(taken: Mapping[str, Pattern], wanted: str) -> str:
+    if wanted not in taken:
+        return wanted
+    return next(name for n in range(2, len(taken) + 3) if (name := f"{wanted[:96]}-{n}") not in taken)
+
+
+def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
+    return tuple(close for close in related if close.pattern.id != pattern.id)[:MOST_RELATED]
+
+
+def _with(program: Program, pattern: Pattern, now: datetime, *, pending: bool = True) -> Program:
+    waiting = tuple(id_ for id_ in program.pending if id_ != pattern.id)
+    was_pending = pattern.id in program.pending
+    return program.changed(
+        patterns={**program.patterns, pattern.id: pattern},
+        pending=(*waiting, pattern.id) if pending or was_pending else waiting,
+        last_update=now,
+    )
+
+
+def _capped(program: Program, newest: str, now: datetime) -> tuple[Program, tuple[Archived, ...]]:
+    """Archive the weakest unpromoted patterns over the cap, never the one being stored."""
+    unpromoted = [pattern for pattern in program.patterns.values() if not pattern.promoted]
+    over = len(unpromoted) - program.decay.max_unpromoted_patterns
+    if over <= 0:
+        return program, ()
+    others = [pattern for pattern in unpromoted if pattern.id != newest]
+    weakest = sorted(others, key=lambda p: (strength(p, now), p.last_reinforced, p.id))[:over]
+    return archived(program, weakest, "cap", now)
+
+
+def archived(
+    program: Program, patterns: Sequence[Pattern], reason: Literal["cap", "decay", "forgotten"], now: datetime
+) -> tuple[Program, tuple[Archived, ...]]:
+    """Return the program without these patterns, and what the archive keeps of them."""
+    gone = {pattern.id for pattern in patterns}
+    left = program.changed(
+        patterns={id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone},
+        pending=tuple(id_ for id_ in program.pending if id_ not in gone),
+        last_update=now,
+    )
+    return left, tuple(Archived(program_id=program.program_id, pattern=p, reason=reason, at=now) for p in patterns)

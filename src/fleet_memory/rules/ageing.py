@@ -1,0 +1,43 @@
+"""How shared knowledge ages: confirmed and contradicted by use, verified, contested, retired, returned."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from fleet_memory.rules.promotion import independent_origins
+from fleet_memory.schemas.answers import KnowledgeStatus
+from fleet_memory.schemas.knowledge import Contradiction, Entry
+
+VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: DESIGN section 5
+RETIRE_FROM: Final = 2  # independent programs that contradict an entry; Source: DESIGN section 5, the least threshold
+MOST_REQUESTS: Final = 64  # remembered idempotency keys
+
+
+def status(last_confirmed: datetime, contradicted_by: Iterable[str], now: datetime) -> KnowledgeStatus:
+    """Return `contested` when a program contradicted it since, `verify` when unconfirmed for 180 days, else `fresh`."""
+    if any(True for _ in contradicted_by):
+        return "contested"
+    return "verify" if now - last_confirmed > VERIFY_AFTER else "fresh"
+
+
+def confirmed(entry: Entry, *, now: datetime, request_id: str | None = None) -> Entry:
+    """Return the entry after a program saw it true: earlier contradictions are answered, a retired entry stays so."""
+    return _used(entry, request_id).changed(
+        last_confirmed=max(entry.last_confirmed, now),
+        contradictions=entry.contradictions if entry.status == "retired" else (),
+    )
+
+
+def contradicted(entry: Entry, word: Contradiction, *, request_id: str | None = None) -> Entry:
+    """Return the entry after a program saw it false; retired once enough independent programs did."""
+    others = tuple(line for line in entry.contradictions if line.program_id != word.program_id)
+    against = (*others, word)
+    retired = independent_origins((line.program_id, line.session_id) for line in against) >= RETIRE_FROM
+    return _used(entry, request_id).changed(
+        contradictions=against, status="retired" if retired and entry.tier != "constitutional" else entry.status
+    )
+
+
+def _used(entry: Entry, request_id: str | None) -> Entry:
+    requests = (*entry.request_ids, request_id)[-MOST_REQUESTS:] if request_id else entry.request_ids
+    return entry.changed(version=entry.version + 1, unpublished=True, request_ids=requests)

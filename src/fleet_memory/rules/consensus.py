@@ -1,0 +1,118 @@
+"""Which lessons of different programs are the same: links between pairs, and groups that do not chain.
+
+The measurements behind every threshold and choice are in docs/consensus.md.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fleet_memory.schemas.similarity import Profile
+
+Matrix: TypeAlias = NDArray[np.float32]
+Pair: TypeAlias = tuple[int, int]
+"""Positions of two lessons, the smaller first."""
+
+EXACT: Final = 2.0  # contrast of a pair that is the same by its words or by a verdict: above every score
+CROWDED: Final = 500  # lessons in a domain from which only `strict` merges unasked; Source: docs/consensus.md
+
+
+class Link(NamedTuple):
+    """Two lessons of different programs, each the other's best match.
+
+    `contrast` is the cosine less half the best rival's; `rival` is that rival's cosine.
+    """
+
+    contrast: float
+    cosine: float
+    rival: float
+    i: int
+    j: int
+
+    @property
+    def pair(self) -> Pair:
+        """The positions of the two lessons, the smaller first."""
+        return (self.i, self.j)
+
+
+class Rulings(NamedTuple):
+    """What is decided before any score: pairs that are the same, and pairs that must not meet."""
+
+    together: frozenset[Pair] = frozenset()
+    apart: frozenset[Pair] = frozenset()
+
+
+def links(cosines: Matrix, programs: Sequence[str], profile: Profile) -> list[Link]:
+    """Return the mutual best matches between programs whose contrast reaches `review`, best first.
+
+    `cosines` is nxn, symmetric; `programs[i]` is who learnt lesson i. Rivals are lessons of the two programs only:
+    a third program's wording must not count against a pair.
+    """
+    if len(programs) < 2:
+        return []
+    _, codes = np.unique(np.asarray(programs), return_inverse=True)
+    best, second = _two_best(cosines, codes)
+    of_program = best[:, codes]  # [i, j]: the best that j's program has for i
+    mutual = (cosines >= of_program) & (cosines >= of_program.T) & (codes[:, None] != codes[None, :])
+    # The floor holds for every pair, so nothing below this cosine can reach `review`.
+    i, j = np.nonzero(np.triu(mutual & (cosines >= profile.review + 0.5 * profile.floor)))
+    rivals = np.maximum(second[i, codes[j]], second[j, codes[i]])
+    contrasts = cosines[i, j] - 0.5 * np.maximum(profile.floor, rivals)
+    rows = zip(contrasts.tolist(), cosines[i, j].tolist(), rivals.tolist(), i.tolist(), j.tolist(), strict=True)
+    found = [Link(round(c, 4), round(s, 4), round(max(r, 0.0), 4), a, b) for c, s, r, a, b in rows]
+    return sorted((link for link in found if link.contrast >= profile.review), key=lambda x: (-x.contrast, x.i, x.j))
+
+
+def _two_best(cosines: Matrix, codes: NDArray[np.int_]) -> tuple[Matrix, Matrix]:
+    """Return two n x programs tables: each lesson's best and second best cosine within each program; -1 for none."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(codes[order]) > 0])
+    by_program = cosines[:, order]
+    best = np.maximum.reduceat(by_program, starts, axis=1)
+    is_best = by_program == best[:, codes[order]]
+    others = np.maximum.reduceat(np.where(is_best, np.float32(-1.0), by_program), starts, axis=1)
+    tied = np.add.reduceat(is_best, starts, axis=1, dtype=np.int32) > 1
+    return best, np.where(tied, best, others)
+
+
+def groups(found: Sequence[Link], programs: Sequence[str], rulings: Rulings, *, least: float) -> list[list[int]]:
+    """Return groups of two or more positions, one lesson per program, every pair inside linked and none kept apart.
+
+    A link counts when its contrast reaches `least`, or when it is one side of a triangle of links. Complete linkage,
+    best first: lessons do not chain. The result does not depend on the order of `found`.
+    """
+    scores = {link.pair: link.contrast for link in found if link.pair not in rulings.apart}
+    scores |= dict.fromkeys(rulings.together - rulings.apart, EXACT)
+    near = _neighbours(scores)
+    sure = [pair for pair, score in scores.items() if score >= least or near[pair[0]] & near[pair[1]]]
+    home: dict[int, list[int]] = {position: [position] for pair in sure for position in pair}
+    for i, j in sorted(sure, key=lambda pair: (-scores[pair], pair)):
+        one, two = home[i], home[j]
+        if one is not two and _may_join(one, two, scores, programs):
+            one.extend(two)
+            home.update(dict.fromkeys(two, one))
+    return sorted({id(group): sorted(group) for group in home.values() if len(group) > 1}.values())
+
+
+def _neighbours(scores: Mapping[Pair, float]) -> dict[int, set[int]]:
+    near: dict[int, set[int]] = {}
+    for i, j in scores:
+        near.setdefault(i, set()).add(j)
+        near.setdefault(j, set()).add(i)
+    return near
+
+
+def _may_join(one: Sequence[int], two: Sequence[int], scores: Collection[Pair], programs: Sequence[str]) -> bool:
+    if {programs[i] for i in one} & {programs[j] for j in two}:
+        return False
+    return all((min(cross), max(cross)) in scores for cross in product(one, two))
+
+
+def medoid(cosines: Matrix, members: Sequence[int], rank: Sequence[tuple[object, ...]]) -> int:
+    """Return the member closest to all others; ties go to the lowest `rank`, given per member."""
+    block = np.asarray(cosines)[np.ix_(members, members)]
+    closeness = np.round(block.sum(1), 4)
+    return min(zip(members, closeness, rank, strict=True), key=lambda member: (-member[1], member[2]))[0]

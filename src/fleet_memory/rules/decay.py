@@ -1,0 +1,41 @@
+"""How lessons fade: staleness, strength and pruning, computed from timestamps on every read."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import DecayConfig
+
+HALF_LIFE_DAYS: Final = 30.0  # Source: DESIGN section 3; the shape is Ebbinghaus 1885
+MOST_DOUBLINGS: Final = 4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
+_DAY: Final = timedelta(days=1)
+
+
+def age_days(pattern: Pattern, now: datetime) -> float:
+    """Return the days since the pattern was last reinforced, 0 for a clock behind."""
+    return max(0.0, (now - pattern.last_reinforced) / _DAY)
+
+
+def is_stale(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
+    """Whether the pattern went unreinforced for more than `maxAge` days; exactly that is not stale yet."""
+    return now - pattern.last_reinforced > decay.max_age * _DAY
+
+
+def is_prunable(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
+    """Whether the pattern has been stale for more than another `pruneAfter` days."""
+    return now - pattern.last_reinforced > (decay.max_age + decay.prune_after) * _DAY
+
+
+def stale_in_days(pattern: Pattern, now: datetime, decay: DecayConfig) -> float:
+    """Return the days left until the pattern turns stale, negative once it is."""
+    return (pattern.last_reinforced + decay.max_age * _DAY - now) / _DAY
+
+
+def half_life_days(pattern: Pattern) -> float:
+    """Return the days in which the pattern's strength halves."""
+    return HALF_LIFE_DAYS * float(2 ** min(pattern.doublings, MOST_DOUBLINGS))
+
+
+def strength(pattern: Pattern, now: datetime) -> float:
+    """Return 0..1: confidence x 0.5^(age / half-life). It ranks, and chooses what the cap evicts."""
+    return float(pattern.confidence * 0.5 ** (age_days(pattern, now) / half_life_days(pattern)))
