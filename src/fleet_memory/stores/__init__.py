@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool
-Json: TypeAlias = Scalar | None | list["Json"] | dict[str, "Json"]
+Json: TypeAlias = Scalar | list["Json"] | dict[str, "Json"] | None
 
 ABSENT: Final = "ABSENT"  # Write.expect: the document must not exist yet
 

@@ -1,0 +1,191 @@
+"""Shared knowledge on top of the four verbs: entries, their ledger, and the snapshot that boot reads."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple, cast
+
+from fleet_memory.errors import ConflictError, KnowledgeNotFoundError
+from fleet_memory.rules.keys import text_hash
+from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerLine, Snapshot
+from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
+
+LARGEST_SHARD: Final = 700_000  # bytes of rows; Firestore's documents end at 1 MiB
+_MOST_READS: Final = 5  # a snapshot that is replaced while being read is read again
+_MOST_RACES: Final = 20
+
+
+class HeldEntry(NamedTuple):
+    """An entry as it was read, None when there is none."""
+
+    entry: Entry | None
+    document: Document | None
+
+
+class Knowledge:
+    """The shared knowledge of one fleet."""
+
+    def __init__(self, store: Store, fleet_id: str) -> None:
+        self.store = store
+        self._fleet = f"fleets/{document_id(fleet_id)}"
+        self._cached = Snapshot()
+
+    async def snapshot(self) -> Snapshot:
+        """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the version is new."""
+        for _ in range(_MOST_READS):
+            head = (await self.store.get(self._shard(0)))[0]
+            if head is None:
+                return Snapshot()
+            if head.fields["version"] == self._cached.version:
+                return self._cached.changed(consolidated_at=datetime.fromisoformat(str(head.fields["consolidatedAt"])))
+            parts = int(cast("int", head.fields["parts"]))
+            rest = await self.store.get(*(self._shard(part) for part in range(1, parts))) if parts > 1 else []
+            if all(part and part.fields["version"] == head.fields["version"] for part in rest):
+                self._cached = _snapshot([head, *cast("list[Document]", rest)])
+                return self._cached
+        raise ConflictError("Shared knowledge is being republished; call again in a moment.")
+
+    async def hold(self, *keys: str) -> list[HeldEntry]:
+        """Return entries with what a commit needs to replace them. Billed 1 read each."""
+        return [held_entry(document) for document in await self.store.get(*(self.ref(key) for key in keys))]
+
+    async def unpublished(self) -> list[HeldEntry]:
+        """Return the entries that the snapshot is behind. Billed 1 read each."""
+        return [held_entry(document) for document in await self.store.find(Query(self._entries, {"unpublished": True}))]
+
+    async def update(self, key: str, change: Callable[[Entry], tuple[Entry, LedgerLine]]) -> Entry:
+        """Apply `change` to an entry and its ledger in one commit; an unchanged entry writes nothing.
+
+        `change` is pure and may run several times. Raises KnowledgeNotFoundError, and ConflictError when every race
+        was lost.
+        """
+        for attempt in range(_MOST_RACES):
+            held = (await self.hold(key))[0]
+            if held.entry is None:
+                raise KnowledgeNotFoundError(key)
+            entry, line = change(held.entry)
+            try:
+                if entry is not held.entry:
+                    await self.store.commit(*self.writes(held, entry, line))
+            except ConflictError:
+                if attempt == _MOST_RACES - 1:
+                    raise
+                continue
+            return entry
+        raise AssertionError("unreachable: the loop returns or raises")
+
+    def ref(self, key: str) -> Ref:
+        """Return where an entry's document is."""
+        return Ref(self._entries, document_id(key))
+
+    def lease(self, name: str) -> Ref:
+        """Return where the lease of this name is."""
+        return Ref(f"{self._fleet}/leases", document_id(name))
+
+    def writes(self, before: HeldEntry, after: Entry, line: LedgerLine) -> list[Write]:
+        """Return the writes of one change: the entry and its ledger line, whose id makes a second one impossible."""
+        expect = before.document.revision if before.document else ABSENT
+        ledger = Ref(f"{self._fleet}/ledger", document_id(f"{after.key}#{after.version}"))
+        return [
+            Write(self.ref(after.key), _entry_fields(after), expect),
+            Write(ledger, cast("dict[str, Json]", line.wire()), ABSENT),
+        ]
+
+    async def publish(self, guard: Write, *, now: datetime) -> Snapshot:
+        """Bring the snapshot up to date with the entries, in one commit under the lease that `guard` belongs to.
+
+        Raises ConflictError when the lease was lost or an entry moved meanwhile; nothing was published then.
+        """
+        head = (await self.store.get(self._shard(0)))[0]
+        old = await self.snapshot()
+        behind = await self.unpublished()
+        version = old.version + 1 if behind else max(old.version, 1)
+        rows = {row.key: row for row in old.rows}
+        writes: list[Write] = []
+        for entry, document in ((held.entry, held.document) for held in behind):
+            if entry is None or document is None:
+                continue
+            since = entry.since or version
+            rows[entry.key] = row_of(entry, since, version)
+            writes.append(Write(document.ref, {"unpublished": False, "since": since}, document.revision))
+        new = Snapshot(version=version, consolidated_at=now, rows=tuple(rows[key] for key in sorted(rows)))
+        shards = _shards(new)
+        for part, fields in enumerate(shards):
+            expect = (head.revision if head else ABSENT) if part == 0 else None
+            writes.append(Write(self._shard(part), fields, expect))
+        await self.store.commit(guard, *writes)
+        return new
+
+    @property
+    def _entries(self) -> str:
+        return f"{self._fleet}/gsp"
+
+    def _shard(self, part: int) -> Ref:
+        return Ref(f"{self._fleet}/snapshots", f"s{part}")
+
+
+def held_entry(document: Document | None) -> HeldEntry:
+    """Return the entry that a document holds."""
+    if document is None:
+        return HeldEntry(None, None)
+    return HeldEntry(Entry.model_validate(document.fields), document)
+
+
+def _entry_fields(entry: Entry) -> dict[str, Json]:
+    return cast("dict[str, Json]", entry.wire())
+
+
+def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
+    """Return an entry as the snapshot of `version` holds it; `since` is the version it first appeared in."""
+    value = entry.value
+    return KnowledgeRow(
+        key=entry.key,
+        tier=entry.tier,
+        pattern=value.pattern,
+        domain=value.domain,
+        confidence=value.confidence,
+        contributors=value.contributors,
+        evidence_count=value.evidence_count,
+        last_confirmed=entry.last_confirmed,
+        contradicted_by=tuple(word.program_id for word in entry.contradictions),
+        status=entry.status,
+        since=since,
+        changed_in=version,
+        wordings=tuple(sorted({text_hash(line.pattern) for line in entry.provenance})),
+        vector=entry.vector,
+        embedder=entry.embedder,
+    )
+
+
+def _shards(snapshot: Snapshot) -> list[dict[str, Json]]:
+    """Return the fields of each shard: rows as JSON lines, under 700 KB each; there is always a first one."""
+    texts: list[list[str]] = [[]]
+    size = 0
+    for row in snapshot.rows:
+        line = row.compact()
+        size += len(line.encode()) + 1
+        if size > LARGEST_SHARD and texts[-1]:
+            texts.append([])
+            size = len(line.encode()) + 1
+        texts[-1].append(line)
+    at = snapshot.consolidated_at
+    return [
+        {
+            "version": snapshot.version,
+            "parts": len(texts),
+            "consolidatedAt": at.isoformat() if at else None,
+            "text": "\n".join(lines),
+        }
+        for lines in texts
+    ]
+
+
+def _snapshot(parts: Sequence[Document]) -> Snapshot:
+    lines = [line for part in parts for line in str(part.fields["text"]).split("\n") if line]
+    return Snapshot.model_validate(
+        {
+            "version": parts[0].fields["version"],
+            "consolidatedAt": parts[0].fields["consolidatedAt"],
+            "rows": [json.loads(line) for line in lines],
+        }
+    )

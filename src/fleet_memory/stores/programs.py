@@ -1,0 +1,284 @@
+"""Programs on top of the four verbs: one document each; read, decide, commit with the revision that was read."""
+
+import random
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar, cast
+
+import anyio
+
+from fleet_memory.errors import CapacityExceededError, ConflictError, FleetMemoryError
+from fleet_memory.rules.keys import digest
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Archived, DecayConfig, Program
+from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
+
+LARGEST_PROGRAM: Final = 900_000  # bytes of patterns; Firestore's documents end at 1 MiB
+MOST_TOGETHER: Final = 64  # changes committed at once, the number of request ids a program remembers
+RETRY_FOR: Final = 20.0  # seconds of losing every race until the caller is told
+MOST_SUGGESTED_FROM: Final = 100  # programs looked at for close names, one billed read each, only for an unknown name
+
+
+class Outcome(Protocol):
+    """What a change returns: the new program, and what it archived on the way."""
+
+    @property
+    def program(self) -> Program:
+        """The program after the change; the same object when nothing changed."""
+
+    @property
+    def archived(self) -> Sequence[Archived]:
+        """Patterns that left the program, kept in the archive by the same commit."""
+
+
+C = TypeVar("C", bound=Outcome)
+
+
+class Held(NamedTuple):
+    """A program as it was read; `document` is None when there is none yet."""
+
+    program: Program
+    document: Document | None
+
+
+class _Call(Generic[C]):
+    """One caller's change, and what became of it."""
+
+    def __init__(self, change: Callable[[Program], C]) -> None:
+        self.change = change
+        self.outcome: C | None = None
+        self.error: FleetMemoryError | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self.outcome is not None or self.error is not None
+
+    def result(self) -> C:
+        if self.error is not None:
+            raise self.error
+        return cast("C", self.outcome)
+
+
+class _Turn:
+    """The callers that wait for one program inside this process."""
+
+    def __init__(self) -> None:
+        self.lock = anyio.Lock()
+        self.waiting: deque[_Call[Outcome]] = deque()
+
+
+class Programs:
+    """The programs of one fleet."""
+
+    def __init__(self, store: Store, fleet_id: str) -> None:
+        self.store = store
+        self._fleet = f"fleets/{document_id(fleet_id)}"
+        self._turns: weakref.WeakValueDictionary[str, _Turn] = weakref.WeakValueDictionary()
+
+    async def read(self, program_id: str) -> Program:
+        """Return a program, an empty one when nothing was stored for it. Billed 1 read."""
+        return (await self.hold(program_id))[0].program
+
+    async def hold(self, *program_ids: str) -> list[Held]:
+        """Return programs with what a commit needs to replace them. Billed 1 read each."""
+        documents = await self.store.get(*(self.ref(program_id) for program_id in program_ids))
+        return [held(name, document) for name, document in zip(program_ids, documents, strict=True)]
+
+    async def update(self, program_id: str, change: Callable[[Program], C]) -> C:
+        """Apply `change` to a program and return what it returned, durably stored.
+
+        `change` is pure and may run several times. Changes queued for one program in this process share one read and
+        one commit; between processes the revision decides. Raises what `change` raises, ConflictError when every race
+        was lost, CapacityExceededError when the program would outgrow its document, and the store's errors.
+        """
+        call = _Call(change)
+        turn = self._turns.setdefault(program_id, _Turn())
+        turn.waiting.append(cast("_Call[Outcome]", call))
+        try:
+            while not call.settled:
+                async with turn.lock:
+                    if not call.settled:
+                        with anyio.CancelScope(shield=True):  # a batch holds other callers' changes too
+                            await self._settle(program_id, turn)
+        finally:
+            if call in turn.waiting:
+                turn.waiting.remove(cast("_Call[Outcome]", call))
+        return call.result()
+
+    async def pending(self) -> list[Held]:
+        """Return the programs that hold patterns consolidation has not considered. Billed 1 read each."""
+        return _held(await self.store.find(Query(self._collection, {"dirty": True})))
+
+    async def all(self) -> list[Held]:
+        """Return every program. Billed 1 read each."""
+        return _held(await self.store.find(Query(self._collection)))
+
+    async def count_pending(self) -> int:
+        """Return how many patterns consolidation has not considered, fleet-wide. Billed as one sum."""
+        return await self.store.total(Query(self._collection), "pending")
+
+    async def suggestions(self, program_id: str) -> tuple[str, ...]:
+        """Return up to three names close to one that does not exist, so that a typo is seen."""
+        known = await self.store.find(Query(self._collection, {"stored": True}, limit=MOST_SUGGESTED_FROM))
+        names = [str(document.fields["programId"]) for document in known]
+        return tuple(get_close_matches(program_id, [name for name in names if name != program_id], 3, 0.6))
+
+    def ref(self, program_id: str) -> Ref:
+        """Return where a program's document is."""
+        return Ref(self._collection, document_id(program_id))
+
+    def writes(self, before: Held, after: Program, archived: Sequence[Archived] = ()) -> list[Write]:
+        """Return the writes that turn one program into the other, valid only while nobody else writes it."""
+        if after is before.program and not archived:
+            return []
+        expect = before.document.revision if before.document else ABSENT
+        fields = _changed_fields(before, after)
+        return [Write(self.ref(after.program_id), fields, expect), *(self._archive(line) for line in archived)]
+
+    @property
+    def _collection(self) -> str:
+        return f"{self._fleet}/programs"
+
+    def _archive(self, line: Archived) -> Write:
+        name = digest(line.program_id, line.pattern.compact(), line.at.isoformat())
+        fields: dict[str, Json] = {
+            "programId": line.program_id,
+            "patternId": line.pattern.id,
+            "reason": line.reason,
+            "at": line.at.isoformat(),
+            "note": line.note,
+            "pattern": line.pattern.compact(),
+        }
+        return Write(Ref(f"{self._fleet}/archive", name), fields)
+
+    async def _settle(self, program_id: str, turn: _Turn) -> None:
+        batch = [turn.waiting.popleft() for _ in range(min(MOST_TOGETHER, len(turn.waiting)))]
+        try:
+            await self._commit_together(program_id, batch)
+        except FleetMemoryError as error:
+            for call in batch:
+                call.error = call.error or error
+        finally:
+            turn.waiting.extendleft(call for call in reversed(batch) if not call.settled)
+
+    async def _commit_together(self, program_id: str, batch: Sequence[_Call[Outcome]]) -> None:
+        end = time.monotonic() + RETRY_FOR
+        while True:
+            began = time.monotonic()
+            before = (await self.hold(program_id))[0]
+            after, archived, outcomes = _applied(before.program, batch)
+            try:
+                if writes := self.writes(before, after, archived):
+                    await self.store.commit(*writes)
+            except ConflictError:
+                if time.monotonic() > end:
+                    raise
+                # In units of this attempt: whoever is slow waits longer. Not a secret, so `random` will do.
+                await anyio.sleep(random.uniform(0, min(2.0, 4 * (time.monotonic() - began))))  # noqa: S311
+                continue
+            for call, outcome in outcomes:
+                call.outcome = outcome
+            return
+
+
+def held(program_id: str, document: Document | None) -> Held:
+    """Return the program that a document holds; an empty one for None."""
+    if document is None:
+        return Held(Program(program_id=program_id), None)
+    fields = document.fields
+    patterns = [Pattern.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
+    return Held(
+        Program.model_validate(
+            {name: value for name, value in fields.items() if name in _PLAIN_FIELDS and value is not None}
+            | {
+                "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
+                "pending": fields.get("pendingIds", ()),
+                "decay": DecayConfig.model_validate(fields.get("decayConfig", {})),
+            }
+        ),
+        document,
+    )
+
+
+_PLAIN_FIELDS: Final = frozenset(
+    {"programId", "knowledgeSeen", "contextSummary", "config", "baselines", "lastUpdate", "requestIds"}
+)
+
+
+def _held(documents: Sequence[Document]) -> list[Held]:
+    return [held(str(document.fields["programId"]), document) for document in documents]
+
+
+def _applied(
+    program: Program, batch: Sequence[_Call[Outcome]]
+) -> tuple[Program, list[Archived], list[tuple[_Call[Outcome], Outcome]]]:
+    """Run the changes in order, each on the result of the one before; one that raises keeps its error and no effect."""
+    archived: list[Archived] = []
+    outcomes: list[tuple[_Call[Outcome], Outcome]] = []
+    for call in batch:
+        call.error = None
+        try:
+            outcome = call.change(program)
+            _require_room(program, outcome.program)
+        except FleetMemoryError as error:
+            call.error = error
+            continue
+        program = outcome.program
+        archived.extend(outcome.archived)
+        outcomes.append((call, outcome))
+    return program, archived, outcomes
+
+
+def _require_room(before: Program, after: Program) -> None:
+    if after is not before:
+        size = sum(len(pattern.compact().encode()) for pattern in after.patterns.values())
+        if size > LARGEST_PROGRAM:
+            raise CapacityExceededError(
+                f"{after.program_id}'s memory is full ({size} of {LARGEST_PROGRAM} bytes). "
+                "Forget patterns it no longer needs, or store under another programId."
+            )
+
+
+def _pattern_key(pattern_id: str) -> str:
+    return "k" + digest(pattern_id)  # safe in a field path, whatever the id
+
+
+def _changed_fields(before: Held, after: Program) -> dict[str, Json]:
+    """Return the top-level fields, and the entries of `patterns`, that differ."""
+    if before.document is None:
+        whole = {_pattern_key(id_): pattern.compact() for id_, pattern in after.patterns.items()}
+        return {**_state(after), "patterns": cast("Json", whole)}
+    old, new = _state(before.program), _state(after)
+    fields = {name: value for name, value in new.items() if old[name] != value}
+    for id_, pattern in after.patterns.items():
+        if before.program.patterns.get(id_) is not pattern:
+            fields[f"patterns.{_pattern_key(id_)}"] = pattern.compact()
+    for id_ in before.program.patterns.keys() - after.patterns.keys():
+        fields[f"patterns.{_pattern_key(id_)}"] = None
+    return fields
+
+
+def _state(program: Program) -> dict[str, Json]:
+    """Return every field of the document but the patterns; `dirty` and `stored` are there to be asked for."""
+    wire = cast("dict[str, Json]", program.model_dump(mode="json", by_alias=True, include=_STATE))
+    return wire | {
+        "pending": len(program.pending),
+        "pendingIds": list(program.pending),
+        "dirty": bool(program.pending),
+        "stored": program.exists,
+        "decayConfig": cast("Json", program.decay.model_dump(by_alias=True)),
+    }
+
+
+_STATE: Final = {
+    "program_id",
+    "knowledge_seen",
+    "context_summary",
+    "config",
+    "baselines",
+    "last_update",
+    "request_ids",
+}
