@@ -56,3 +56,8 @@ class Fleet:
     embedder: Embedder
     now: Callable[[], datetime]
     caller: Caller = Caller()
+
+    @property
+    def degraded_engine(self) -> str | None:
+        """The engine that stands in for the configured one, for answers to name; None when nothing is wrong."""
+        return self.embedder.name.split("/")[0] if self.embedder.degraded else None
