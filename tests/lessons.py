@@ -1,0 +1,39 @@
+"""Patterns and programs for tests: only what a test is about needs naming."""
+
+from datetime import UTC, datetime, timedelta
+
+from fleet_memory.rules.admission import Lesson
+from fleet_memory.schemas.patterns import NewPattern, Pattern
+from fleet_memory.schemas.programs import Program
+
+START = datetime(2026, 2, 14, 8, 23, tzinfo=UTC)
+
+
+def days(count: float) -> timedelta:
+    return timedelta(days=count)
+
+
+def pattern(text: str = "Check the status before claiming", **fields: object) -> Pattern:
+    known = {
+        "id": "p1",
+        "domain": "task-claiming",
+        "pattern": text,
+        "confidence": 0.8,
+        "discovered_at": START,
+        "last_reinforced": START,
+        "stored_at": START,
+    }
+    return Pattern.model_validate(known | fields)
+
+
+def new_pattern(text: str = "Check the status before claiming", **fields: object) -> NewPattern:
+    known = {"pattern": text, "domain": "task-claiming", "confidence": 0.8, "evidence": "seen three times"}
+    return NewPattern.model_validate(known | fields)
+
+
+def lesson(text: str = "Check the status before claiming", **fields: object) -> Lesson:
+    return Lesson(new_pattern(text, **fields), "", "")
+
+
+def program(*patterns: Pattern, **fields: object) -> Program:
+    return Program(program_id="basher", last_update=START).changed(patterns={p.id: p for p in patterns}, **fields)

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+
+from fleet_memory.rules.consolidation import Plan, planned
+from fleet_memory.rules.keys import text_hash
+from fleet_memory.rules.promotion import Waiting
+from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.patterns import Verdict
+from fleet_memory.schemas.similarity import Profile
+from tests.lessons import START, pattern
+
+SAME = (1.0, 0.0, 0.0, 0.0)  # directions of made-up meanings; the cosine of two is their dot product
+LIKE = (0.8, 0.6, 0.0, 0.0)
+ALMOST = (0.5, 0.0, 0.866, 0.0)
+OTHER = (0.0, 0.0, 0.0, 1.0)
+
+CLAIM = "Check the status before claiming"
+VERIFY = "Verify that the task is unclaimed first"
+REBASE = "Rebase before you push"
+
+
+def learnt(program_id: str, text: str, **fields: object) -> Waiting:
+    return Waiting(program_id, pattern(text, id=f"{program_id}-{text_hash(text)}", **fields))
+
+
+def known(text: str, **fields: object) -> KnowledgeRow:
+    row = {"key": "pattern/task-claiming/x", "pattern": text, "domain": "task-claiming", "confidence": 0.9}
+    return KnowledgeRow.model_validate(row | {"last_confirmed": START, "since": 1} | fields)
+
+
+def decided(
+    lessons: list[tuple[Waiting, tuple[float, ...]]],
+    entries: list[tuple[KnowledgeRow, tuple[float, ...]]] | None = None,
+    threshold: int = 2,
+) -> Plan:
+    everything = [*lessons, *(entries or [])]
+    vectors = np.array([direction for _, direction in everything], np.float32)
+    waiting, rows = [one for one, _ in lessons], [row for row, _ in entries or []]
+    return planned(waiting, rows, vectors, Profile(), threshold)
+
+
+def test_the_same_lesson_of_two_programs_in_other_words_is_promoted() -> None:
+    plan = decided([(learnt("basher", CLAIM), SAME), (learnt("sark", VERIFY), LIKE), (learnt("sark", REBASE), OTHER)])
+    assert [group.members for group in plan.promotions] == [(0, 1)]
+    assert "cosine 0.80" in plan.promotions[0].explain
+
+
+def test_one_program_alone_promotes_nothing_however_often_it_says_it() -> None:
+    plan = decided([(learnt("basher", CLAIM), SAME), (learnt("basher", VERIFY), SAME)])
+    assert plan == Plan((), (), (), ())
+
+
+def test_programs_of_one_session_promote_nothing_together() -> None:
+    one = learnt("basher", CLAIM, session_id="s1")
+    two = learnt("sark", VERIFY, session_id="s1")
+    assert decided([(one, SAME), (two, SAME)]).promotions == ()
+    assert (
+        len(decided([(one, SAME), (two, SAME), (learnt("iso", "Look first", session_id="s2"), SAME)]).promotions) == 1
+    )
+
+
+def test_a_threshold_of_three_waits_for_a_third_program() -> None:
+    two = [(learnt("basher", CLAIM), SAME), (learnt("sark", VERIFY), SAME)]
+    assert decided(two, threshold=3).promotions == ()
+    assert len(decided([*two, (learnt("iso", "Look first"), SAME)], threshold=3).promotions) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("Never force-push to a shared branch", "Always force-push to a shared branch"),
+        ("Retry 3 times before giving up", "Retry 30 times before giving up"),
+    ],
+)
+def test_opposite_lessons_and_other_numbers_are_contested_not_merged(one: str, two: str) -> None:
+    plan = decided([(learnt("basher", one), SAME), (learnt("sark", two), SAME)])
+    assert plan.promotions == ()
+    assert [pair.objection for pair in plan.contested] != [""]
+
+
+def test_what_numbers_cannot_decide_is_offered_for_review() -> None:
+    plan = decided([(learnt("basher", CLAIM), SAME), (learnt("sark", VERIFY), ALMOST)])
+    assert (plan.promotions, [pair.link.cosine for pair in plan.review]) == ((), [0.5])
+
+
+def test_a_verdict_decides_a_pair_until_a_text_changes() -> None:
+    same = {text_hash(VERIFY): Verdict(same=True, judge="iso", at=START)}
+    one = (learnt("basher", CLAIM, verdicts=same), SAME)
+    assert [group.explain for group in decided([one, (learnt("sark", VERIFY), OTHER)]).promotions] == [
+        "judged the same"
+    ]
+    assert decided([one, (learnt("sark", REBASE), OTHER)]).promotions == ()
+    different = {text_hash(VERIFY): Verdict(same=False, judge="iso", at=START)}
+    plan = decided([(learnt("basher", CLAIM, verdicts=different), SAME), (learnt("sark", VERIFY), SAME)])
+    assert (plan.promotions, plan.review) == ((), ())
+
+
+def test_equal_words_are_the_same_whatever_the_vectors_say() -> None:
+    plan = decided([(learnt("basher", CLAIM), SAME), (learnt("sark", CLAIM.upper() + "!"), OTHER)])
+    assert [group.similarities for group in plan.promotions] == [(1.0, 1.0)]
+
+
+def test_a_lesson_that_says_what_an_entry_says_is_attached_to_it() -> None:
+    plan = decided([(learnt("iso", CLAIM), LIKE)], [(known(VERIFY), SAME)])
+    assert [(one.lesson, one.entry, one.similarity) for one in plan.attachments] == [(0, 1, 0.8)]
+
+
+def test_a_lesson_in_the_words_of_any_contribution_is_attached() -> None:
+    plan = decided([(learnt("iso", CLAIM), OTHER)], [(known(VERIFY, wordings=(text_hash(CLAIM),)), SAME)])
+    assert [(one.lesson, one.similarity) for one in plan.attachments] == [(0, 1.0)]
+
+
+def test_across_domains_only_a_strict_match_merges() -> None:
+    near = [(learnt("basher", CLAIM, domain="claims"), SAME), (learnt("sark", VERIFY), LIKE)]
+    assert decided(near).promotions != ()  # contrast .65
+    farther = [(learnt("basher", CLAIM, domain="claims"), SAME), (learnt("sark", VERIFY), (0.66, 0.75, 0.0, 0.0))]
+    assert decided(farther).promotions == ()  # contrast .51: enough within a domain, not across
+
+
+def test_the_text_closest_to_all_others_speaks_for_the_group() -> None:
+    middle = (0.924, 0.383, 0.0, 0.0)
+    plan = decided(
+        [
+            (learnt("basher", CLAIM), SAME),
+            (learnt("sark", VERIFY), middle),
+            (learnt("iso", "Look first"), (0.707, 0.707, 0.0, 0.0)),
+        ]
+    )
+    assert [(group.text, group.similarities) for group in plan.promotions] == [(1, (0.924, 1.0, 0.924))]
