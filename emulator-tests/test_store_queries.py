@@ -15,7 +15,7 @@ ENTRIES: dict[str, dict[str, Json]] = {
     "a": {"tier": "two", "age": 1, "active": False, "weight": -2},
     "c": {"tier": "one", "age": 2.5, "active": True},
     "e": {"tier": "two", "age": 3, "active": True, "weight": 5, "long": LONG},
-    "b": {"tier": "été", "active": False, "weight": "no number", "long": LONG + "y"},
+    "b": {"tier": "été", "active": False, "weight": "12 kg", "long": LONG + "y"},
     "f": {"map": {"tier": "one"}, "age": 0, "weight": 0, "tags": ["one"]},
 }
 

@@ -92,7 +92,7 @@ class SqliteStore:
             result = work(db)
             db.execute("commit")
         except BaseException as failure:
-            if isinstance(failure, sqlite3.Error) and not is_busy(failure):
+            if isinstance(failure, sqlite3.Error | StoreRejectedError) and not is_busy(failure):
                 self._disconnect()  # which rolls back; the next call opens the file as it is then
             elif db.in_transaction:
                 db.execute("rollback")
@@ -107,7 +107,7 @@ class SqliteStore:
             if not self._path.exists():
                 self._path.touch(mode=0o600)  # a memory is its user's alone
             self._file = _identity(self._path)
-            self._db = _opened(self._path)
+            self._db = opened(self._path)
         return self._db
 
     def _disconnect(self) -> None:
@@ -116,7 +116,8 @@ class SqliteStore:
         self._db = None
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def opened(path: Path) -> sqlite3.Connection:
+    """Return a connection, for one thread at a time, to a file that is ready; `prepare` says what it refuses."""
     db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
     try:
         for setting in _SETTINGS:

@@ -43,7 +43,8 @@ _UNCONFIRMED: Failure = (
 )
 _READ_ONLY: Failure = (
     StoreRejectedError,
-    f"The memory file or its folder is read-only: let this user write both, or {_OTHER_FILE}.",
+    "The memory file, its -wal or -shm file or their folder is read-only: let this user write them all, or"
+    f" {_OTHER_FILE}.",
 )
 _NO_ACCESS: Failure = (
     StoreRejectedError,
@@ -90,7 +91,8 @@ def translated(failure: sqlite3.Error | OSError | StoreError, path: Path) -> Sto
     if isinstance(failure, StoreError):
         return type(failure)(str(failure), operator_detail=f"{path}: {failure.operator_detail}")
     kind, message = _explained(failure)
-    return kind(message, operator_detail=f"{path}: {type(failure).__name__} {failure}")
+    name = getattr(failure, "sqlite_errorname", type(failure).__name__)
+    return kind(message, operator_detail=f"{path}: {name}: {failure}")
 
 
 def _explained(failure: sqlite3.Error | OSError) -> Failure:

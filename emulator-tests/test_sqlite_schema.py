@@ -1,0 +1,80 @@
+"""How the file's schema moves on: step by step, once, whoever else opens the file."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.errors import StoreRejectedError
+from fleet_memory.stores import ABSENT, Query, Ref, Write
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.stores.sqlite_tables import STEPS, prepare
+
+ENTRIES = Query("fleets/f1/gsp")
+NEXT_STEP = ("create table seen(id text)", "insert into seen select id from docs")
+TABLES = "select name from sqlite_master where type = 'table' and name in ('docs', 'seen', 'half') order by name"
+
+Connect = Callable[[], sqlite3.Connection]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def connect(path: Path) -> Iterator[Connect]:
+    with ExitStack() as connections:
+        yield lambda: connections.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
+
+
+def state(db: sqlite3.Connection) -> tuple[int, list[str]]:
+    return db.execute("pragma user_version").fetchone()[0], [name for (name,) in db.execute(TABLES)]
+
+
+@pytest.mark.anyio
+async def test_an_older_file_keeps_its_documents_and_stores_of_the_old_schema_notice(
+    path: Path, connect: Connect
+) -> None:
+    store = SqliteStore(path)
+    await store.commit(*(Write(Ref(ENTRIES.collection, f"e{n}"), {"n": n}, ABSENT) for n in range(5)))
+    before, db = await store.find(ENTRIES), connect()
+    prepare(db, (*STEPS, NEXT_STEP))
+    assert state(db) == (len(STEPS) + 1, ["docs", "seen"])
+    assert db.execute("select count(*) from seen").fetchone() == (5,)
+    with pytest.raises(StoreRejectedError, match="written by a newer fleet-memory"):
+        await store.commit(Write(Ref(ENTRIES.collection, "late"), {"n": 1}))
+    db.execute(f"pragma user_version = {len(STEPS)}")
+    assert await store.find(ENTRIES) == before
+    await store.close()
+
+
+def test_preparing_again_changes_nothing(connect: Connect) -> None:
+    first, second = connect(), connect()
+    prepare(first, (*STEPS, NEXT_STEP))
+    prepare(second, (*STEPS, NEXT_STEP))
+    assert state(first) == state(second) == (len(STEPS) + 1, ["docs", "seen"])
+
+
+def test_a_step_that_another_process_took_first_is_not_taken_again(connect: Connect) -> None:
+    slow, fast = connect(), connect()
+    overtaken: list[tuple[int, list[str]]] = []
+
+    def overtake(statement: str) -> None:
+        if statement == "begin immediate" and not overtaken:
+            prepare(fast)
+            overtaken.append(state(fast))
+
+    slow.set_trace_callback(overtake)  # called before the statement, which then waits for no one
+    prepare(slow)
+    assert overtaken == [state(slow)] == [(len(STEPS), ["docs"])]
+
+
+def test_a_failing_step_leaves_the_file_at_the_step_before(connect: Connect) -> None:
+    db = connect()
+    with pytest.raises(sqlite3.OperationalError):
+        prepare(db, (*STEPS, NEXT_STEP, ("create table half(id text)", "no such statement")))
+    db.close()
+    assert state(connect()) == (len(STEPS) + 1, ["docs", "seen"])
