@@ -1,0 +1,227 @@
+"""Settings: flags over environment over defaults; the table below is what docs/configuration.md is made from."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias, TypeVar
+
+import platformdirs
+
+from fleet_memory.errors import SettingsError
+
+T = TypeVar("T")
+
+TOOLSETS: Final = ("core",)
+EMBEDDERS: Final = ("minilm", "lexical")
+LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+_NAME = re.compile(
+    r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}"
+)  # what schemas.fields.Name takes; pydantic loads too slowly
+_PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]{2,62}")
+_DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,62}")
+_LONGEST_ECHO = 80  # characters of a bad value that an error repeats
+
+
+class SqliteFile(NamedTuple):
+    """A memory in one file."""
+
+    path: Path
+
+
+class FirestoreDatabase(NamedTuple):
+    """A memory in a Google Cloud project."""
+
+    project: str
+    database: str = "(default)"
+
+
+StoreLocation: TypeAlias = SqliteFile | FirestoreDatabase
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server is told at its start; made by `load`. `now` is where its clock starts, None for the real time."""
+
+    store: StoreLocation
+    fleet: str
+    program: str | None
+    toolsets: tuple[str, ...]
+    embedder: str
+    now: datetime | None
+    log_level: str
+
+
+class Setting(NamedTuple):
+    """One row of the table. `default` is written as a user would write it, "" for nothing."""
+
+    name: str
+    default: str
+    allowed: str
+    help: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return f"FLEET_MEMORY_{self.name.upper()}"
+
+    @property
+    def flag(self) -> str:
+        """The command line flag."""
+        return "--" + self.name.replace("_", "-")
+
+
+SETTINGS: Final = (
+    Setting(
+        "store",
+        "",
+        "a path, sqlite:///relative.db, sqlite:////absolute.db or firestore://PROJECT[/DATABASE]",
+        "Where the memory lives. Without it: memory.db in the platform's data directory, "
+        "on Linux ~/.local/share/fleet-memory/memory.db.",
+    ),
+    Setting(
+        "fleet",
+        "default",
+        "1-100 letters, digits and . _ : / - with no leading dot and no '..'",
+        "The fleet whose memory this is. Fleets in one store see nothing of each other.",
+    ),
+    Setting(
+        "program",
+        "",
+        "1-100 letters, digits and . _ : / - with no leading dot and no '..'",
+        "Binds the server to one program: it writes that program's memory and no other. "
+        "Without it the server trusts the programId of each call.",
+    ),
+    Setting("toolsets", "core", f"a comma list of: {', '.join(TOOLSETS)}", "Which groups of tools to offer."),
+    Setting(
+        "embedder",
+        "minilm",
+        f"one of: {', '.join(EMBEDDERS)}",
+        "What decides how alike two lessons are. minilm works offline; "
+        "lexical needs no model and merges equal texts only.",
+    ),
+    Setting(
+        "now",
+        "",
+        "an ISO 8601 instant with a zone, e.g. 2026-03-07T12:00:00Z",
+        "Starts the server's clock at this instant, from where it ticks. For replays and demos.",
+    ),
+    Setting(
+        "log_level",
+        "WARNING",
+        f"one of: {', '.join(LOG_LEVELS)}",
+        "How much goes to the log, which is stderr.",
+    ),
+)
+
+_SETTING: Final = {setting.name: setting for setting in SETTINGS}
+
+
+def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Settings:
+    """Return the settings; `flags` is keyed by setting name. Raises SettingsError, which names flag or variable.
+
+    An empty variable counts as unset. An empty flag does not: `--program "$PROGRAM"` must not unbind in silence.
+    """
+    given = _Given(flags, environment)
+    return Settings(
+        store=given.optional("store", _location) or SqliteFile(default_path()),
+        fleet=given.read("fleet", _name),
+        program=given.optional("program", _name),
+        toolsets=given.read("toolsets", _toolsets),
+        embedder=given.read("embedder", _one_of(EMBEDDERS)),
+        now=given.optional("now", _instant),
+        log_level=given.read("log_level", _level),
+    )
+
+
+def default_path() -> Path:
+    """Return the memory file of this user."""
+    return platformdirs.user_data_path("fleet-memory", appauthor=False) / "memory.db"
+
+
+class _Given(NamedTuple):
+    flags: Mapping[str, str | None]
+    environment: Mapping[str, str]
+
+    def read(self, name: str, parse: Callable[[str], T]) -> T:
+        given = self.optional(name, parse)
+        return parse(_SETTING[name].default) if given is None else given
+
+    def optional(self, name: str, parse: Callable[[str], T]) -> T | None:
+        setting = _SETTING[name]
+        source, text = setting.flag, self.flags.get(name)
+        if text is None:
+            source, text = setting.variable, self.environment.get(setting.variable) or None
+        try:
+            return None if text is None else parse(text)
+        except ValueError as problem:
+            raise SettingsError(f"{source}: {problem}. Allowed: {setting.allowed}.") from problem
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_ECHO else text[:_LONGEST_ECHO] + "…")
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"{_shown(text)} is no name")
+    return text
+
+
+def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"{_shown(text)} is unknown")
+        return text
+
+    return check
+
+
+def _level(text: str) -> str:
+    return _one_of(LOG_LEVELS)(text.upper())
+
+
+def _toolsets(text: str) -> tuple[str, ...]:
+    named = dict.fromkeys(part.strip() for part in text.split(","))
+    return tuple(_one_of(TOOLSETS)(part) for part in named)
+
+
+def _instant(text: str) -> datetime:
+    try:
+        instant = datetime.fromisoformat(text)
+        if instant.tzinfo is not None:
+            return instant.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{_shown(text)} is no instant") from error
+    raise ValueError(f"{_shown(text)} has no zone")
+
+
+def _location(text: str) -> StoreLocation:
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return _file(text, text)
+    if scheme == "sqlite" and rest.startswith("/"):
+        return _file(rest[1:], text)  # as everywhere: three slashes and a relative path, four and an absolute one
+    if scheme == "firestore":
+        return _database(rest, text)
+    raise ValueError(f"{_shown(text)} is no store")
+
+
+def _file(path: str, text: str) -> SqliteFile:
+    if not path.strip() or "\0" in path:
+        raise ValueError(f"{_shown(text)} names no file")
+    if path == ":memory:":
+        raise ValueError("':memory:' would forget everything when the server stops")
+    try:
+        return SqliteFile(Path(path).expanduser())
+    except RuntimeError as error:
+        raise ValueError(f"{_shown(text)} names no home directory") from error
+
+
+def _database(rest: str, text: str) -> FirestoreDatabase:
+    project, separator, database = rest.partition("/")
+    if not _PROJECT.fullmatch(project) or (separator and not _DATABASE.fullmatch(database)):
+        raise ValueError(f"{_shown(text)} names no Firestore project and database")
+    return FirestoreDatabase(project, database or "(default)")
