@@ -1,0 +1,97 @@
+"""Opens what the tools work with, at the first call that needs it: start-up waits for no store and no model.
+
+This is the one place that picks engines.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+import anyio
+from anyio import to_thread
+
+from fleet_memory.errors import SettingsError
+from fleet_memory.settings import FirestoreDatabase, Settings, SqliteFile, StoreLocation
+from fleet_memory.similarity import Embedder
+from fleet_memory.stores import Store
+from fleet_memory.stores.health import StoreHealth
+from fleet_memory.stores.knowledge import Knowledge
+from fleet_memory.stores.programs import Programs
+from fleet_memory.tools import Caller, Fleet
+
+CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
+
+log = logging.getLogger(__name__)
+
+
+class LazyFleet:
+    """The fleet of one server, opened once. A failure is not remembered: the next call tries again."""
+
+    def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
+        self._settings = settings
+        self._now = now
+        self._first = anyio.Lock()
+        self._opened: tuple[Store, Fleet] | None = None
+
+    async def fleet(self) -> Fleet:
+        """Return the fleet, opened by the first caller. Raises the errors of the settings and of the store."""
+        if self._opened is None:
+            async with self._first:
+                if self._opened is None:
+                    self._opened = await self._open()
+        return self._opened[1]
+
+    async def close(self) -> None:
+        """Release the store, even when the server is being cancelled."""
+        if self._opened is None:
+            return
+        with anyio.move_on_after(CLOSE_WITHIN_S, shield=True):
+            await self._opened[0].close()
+
+    async def _open(self) -> tuple[Store, Fleet]:
+        settings = self._settings
+        store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would hold up other calls
+        fleet = Fleet(
+            programs=Programs(store, settings.fleet),
+            knowledge=Knowledge(store, settings.fleet),
+            embedder=await to_thread.run_sync(open_embedder, settings.embedder),
+            now=self._now,
+            caller=Caller(settings.program),
+        )
+        return store, fleet
+
+
+class CheckedStore(Store, Protocol):
+    """A store that can say how it is."""
+
+    async def check(self) -> StoreHealth:
+        """Read everything and report. Raises StoreError when that is not possible."""
+
+
+def served(location: StoreLocation) -> SqliteFile:
+    """Return the location if this build holds an engine for it. Raises SettingsError otherwise."""
+    if isinstance(location, FirestoreDatabase):
+        raise SettingsError(
+            "FLEET_MEMORY_STORE: this build serves sqlite only. Allowed: a path or sqlite:///memory.db."
+        )
+    return location
+
+
+def open_store(location: StoreLocation) -> CheckedStore:
+    """Return the configured engine; it connects at its first verb. Raises SettingsError as `served` does."""
+    from fleet_memory.stores.sqlite import SqliteStore  # noqa: PLC0415 not needed before the first answer
+
+    return SqliteStore(served(location).path)
+
+
+def open_embedder(name: str) -> Embedder:
+    """Return the configured engine; a model loads at its first text."""
+    if name == "lexical":
+        from fleet_memory.similarity.lexical import Lexical  # noqa: PLC0415 not needed before the first answer
+
+        return Lexical()
+    from fleet_memory.similarity.choice import Fallback  # noqa: PLC0415 not needed before the first answer
+    from fleet_memory.similarity.onnx import MiniLM  # noqa: PLC0415 the same
+
+    return Fallback(MiniLM())

@@ -1,0 +1,171 @@
+"""Turns a plain tool function into an mcp tool: strict arguments, helpful refusals, one lean answer.
+
+camelCase and snake_case of arguments meet in `Arguments`, and nowhere else.
+"""
+
+import inspect
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
+
+from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
+from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.refusals import explained
+from fleet_memory.server.wire_schema import Schema, input_schema, outlined, output_schema
+from fleet_memory.tools import Fleet, Progress
+
+LARGEST_ARGUMENTS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
+
+FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: what the transport says of the HTTP request, unused here
+ToolFunction: TypeAlias = Callable[..., Awaitable[BaseModel]]
+
+log = logging.getLogger(__name__)
+
+
+class ToolSpec(NamedTuple):
+    """One line of the table of tools. All four hints of `annotations` are set: an absent one means the worst."""
+
+    function: ToolFunction
+    title: str
+    annotations: ToolAnnotations
+
+
+class Arguments(ArgModelBase):
+    """The base of every tool's arguments: camelCase outside, the function's own names inside, nothing unknown."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+
+class FleetTool(Tool):
+    """An mcp tool that is called with the server's fleet and, if it asks, with a progress reporter."""
+
+    injected: dict[str, Any]  # parameter name -> Fleet or Progress
+    answer: dict[str, Any]  # the whole schema of the answer, for the documentation
+
+    async def run(
+        self,
+        arguments: dict[str, Any],
+        context: Context[Any, Any],
+        convert_result: bool = False,  # noqa: ARG002, FBT001, FBT002 the signature is mcp's
+    ) -> CallToolResult:
+        """See `Tool.run`; every failure becomes a ToolError whose text starts with its code."""
+        try:
+            given = validated(self, arguments)
+            return _result(await self.fn(**given, **await _injected(self, context)))
+        except FleetMemoryError as refusal:
+            raise ToolError(_told(self.name, refusal)) from None
+        except Exception as crash:  # the outermost edge: mcp logs the traceback of an UnexpectedToolError's cause
+            raise UnexpectedToolError(
+                f"internal: {self.name} failed inside the server; call again; "
+                "the operator finds the cause in the server's log"
+            ) from crash
+
+
+def registered(spec: ToolSpec) -> FleetTool:
+    """Return the mcp tool of a function whose signature is the schema and whose docstring says when to call it."""
+    signature = inspect.signature(spec.function, eval_str=True)
+    parameters = signature.parameters.values()
+    injected = {each.name: each.annotation for each in parameters if each.annotation in (Fleet, Progress)}
+    fields: dict[str, Any] = {
+        each.name: (each.annotation, ... if each.default is inspect.Parameter.empty else each.default)
+        for each in parameters
+        if each.name not in injected
+    }
+    name = spec.function.__name__
+    answer = output_schema(signature.return_annotation)
+    arguments = create_model(f"{name}_arguments", __base__=Arguments, **fields)
+    return FleetTool(
+        fn=spec.function,
+        name=name,
+        title=spec.title,
+        description=inspect.getdoc(spec.function) or "",
+        parameters=input_schema(arguments),
+        fn_metadata=FuncMetadata(arg_model=arguments, output_schema=outlined(answer)),
+        answer=answer,
+        injected=injected,
+        is_async=True,
+        context_kwarg=None,
+        annotations=spec.annotations,
+    )
+
+
+def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
+    """Return the keyword arguments for the tool's function. Raises InvalidArgumentError.
+
+    They are checked as JSON in strict mode: no text passes as a number, no number as a bool, but an array is a tuple.
+    A null stands for an absent argument: clients that must fill every field send it.
+    """
+    _require_bounded(arguments)
+    properties: dict[str, Schema] = tool.parameters["properties"]
+    given = {
+        name: _unpacked(value, properties.get(name, {}))
+        for name, value in arguments.items()
+        if value is not None or name not in properties
+    }
+    model = tool.fn_metadata.arg_model
+    try:
+        checked = model.model_validate_json(to_json(given), strict=True)
+    except ValidationError as error:
+        raise InvalidArgumentError(explained(error, tool.parameters)) from None
+    except ValueError:
+        raise InvalidArgumentError("arguments: nested too deeply, or not Unicode text") from None
+    return {name: getattr(checked, name) for name in model.model_fields}
+
+
+def _require_bounded(arguments: dict[str, Any]) -> None:
+    room, waiting = LARGEST_ARGUMENTS, [arguments]
+    while waiting:
+        value: object = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, list):
+            waiting += value
+        room -= len(value) if isinstance(value, str) else 1
+        if room < 0:
+            raise InvalidArgumentError(f"arguments: larger than {LARGEST_ARGUMENTS:,} characters; send less")
+
+
+def _unpacked(value: object, schema: Schema) -> object:
+    if not isinstance(value, str) or schema.get("type") not in ("object", "array"):
+        return value
+    try:
+        parsed = json.loads(value)  # Claude Desktop sends objects and arrays as JSON texts
+    except (ValueError, RecursionError):
+        return value
+    return parsed if isinstance(parsed, dict | list) else value
+
+
+async def _injected(tool: FleetTool, context: FleetContext) -> dict[str, object]:
+    given: dict[str, object] = {}
+    for name, kind in tool.injected.items():
+        given[name] = await context.request_context.lifespan_context.fleet() if kind is Fleet else _progress(context)
+    return given
+
+
+def _progress(context: FleetContext) -> Progress:
+    async def report(done: float, total: float, message: str) -> None:
+        await context.report_progress(done, total, message)
+
+    return report
+
+
+def _result(answer: BaseModel) -> CallToolResult:
+    content = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content)
+
+
+def _told(name: str, refusal: FleetMemoryError) -> str:
+    if refusal.operator_detail:
+        log.warning("%s: %s: %s", name, refusal, refusal.operator_detail)
+    return f"{refusal.code}: {refusal}" + (" (retryable)" if refusal.retryable else "")

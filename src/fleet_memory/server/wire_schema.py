@@ -1,0 +1,85 @@
+"""JSON schemas as clients get them: no references, no titles, no null. Some clients mishandle each of these."""
+
+from typing import Final, TypeAlias, cast
+
+from pydantic import BaseModel, JsonValue
+
+Schema: TypeAlias = dict[str, JsonValue]
+
+_DEFS: Final = "#/$defs/"
+_LITERAL = ("default", "const", "enum", "examples", "required")  # their values are data, not schemas
+
+
+def input_schema(model: type[BaseModel]) -> Schema:
+    """Return the schema of what clients send. Raises ValueError for a model that contains itself."""
+    return _flat(model.model_json_schema(by_alias=True))
+
+
+def output_schema(model: type[BaseModel]) -> Schema:
+    """Return the schema of what clients receive; what may be null inside is absent outside."""
+    return _flat(model.model_json_schema(by_alias=True, mode="serialization"))
+
+
+def outlined(schema: Schema) -> Schema:
+    """Return an output schema one level deep: clients pay for every byte of it, and docs/tools/ says the rest."""
+    fields = cast("dict[str, Schema]", schema["properties"])
+    return schema | {"properties": {name: _outline(field) for name, field in fields.items()}}
+
+
+def _outline(field: Schema) -> Schema:
+    if field.get("type") == "object":
+        return {"type": "object"}
+    plain = {key: value for key, value in field.items() if key not in ("default", "format")}
+    return plain | {"items": _outline(cast("Schema", field["items"]))} if "items" in field else plain
+
+
+def _flat(schema: Schema) -> Schema:
+    defs = cast("Schema", schema.pop("$defs", {}))
+    schema.pop("description", None)  # the tool has its own
+    return _Flattening(defs).walked(schema, ())
+
+
+class _Flattening:
+    def __init__(self, defs: Schema) -> None:
+        self._defs = defs
+
+    def walked(self, node: Schema, inside: tuple[str, ...]) -> Schema:
+        reference = node.get("$ref")
+        if isinstance(reference, str):
+            return self._resolved(reference.removeprefix(_DEFS), inside) | self._walked_entries(node, inside)
+        arms = node.get("anyOf")
+        if isinstance(arms, list) and {"type": "null"} in arms:
+            return self._without_null(node, arms, inside)
+        return self._walked_entries(node, inside)
+
+    def _resolved(self, name: str, inside: tuple[str, ...]) -> Schema:
+        if name in inside:
+            raise ValueError(f"{name} contains itself and cannot be published without references")
+        definition = cast("Schema", self._defs[name])
+        # A schema class's docstring is for its reader; what clients need stands at the field.
+        return self.walked({key: value for key, value in definition.items() if key != "description"}, (*inside, name))
+
+    def _without_null(self, node: Schema, arms: list[JsonValue], inside: tuple[str, ...]) -> Schema:
+        others: list[JsonValue] = [arm for arm in arms if arm != {"type": "null"}]
+        rest = {key: value for key, value in node.items() if key != "anyOf"}
+        if len(others) > 1:
+            return self._walked_entries({"anyOf": others, **rest}, inside)
+        return self.walked(cast("Schema", others[0]), inside) | self._walked_entries(rest, inside)
+
+    def _walked_entries(self, node: Schema, inside: tuple[str, ...]) -> Schema:
+        return {key: self._walked_value(key, value, inside) for key, value in node.items() if not _dropped(key, value)}
+
+    def _walked_value(self, key: str, value: JsonValue, inside: tuple[str, ...]) -> JsonValue:
+        if key in _LITERAL:
+            return value
+        if key == "properties" and isinstance(value, dict):
+            return {name: self.walked(field, inside) for name, field in value.items() if isinstance(field, dict)}
+        if isinstance(value, dict):
+            return self.walked(value, inside)
+        if isinstance(value, list):
+            return [self.walked(item, inside) if isinstance(item, dict) else item for item in value]
+        return value
+
+
+def _dropped(key: str, value: JsonValue) -> bool:
+    return key in ("$ref", "$defs", "title", "discriminator") or (key == "default" and value is None)

@@ -1,0 +1,440 @@
+"""What registering adds to a plain function: strict arguments, refusals that help, one lean answer."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated, Any, Literal
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, Field, JsonValue
+
+from fleet_memory.errors import ConflictError, EmbedderError, PatternNotFoundError, StoreUnavailableError
+from fleet_memory.schemas.fields import Confidence, Name, Tags, Timestamp
+from fleet_memory.schemas.value import Input, Value
+from fleet_memory.server.app import READS, TOOLS, WRITES, create_server
+from fleet_memory.server.registration import FleetTool, ToolSpec, registered
+from fleet_memory.server.wire_schema import input_schema
+from fleet_memory.settings import Settings
+from fleet_memory.tools import Fleet, Progress
+
+pytestmark = pytest.mark.anyio
+
+
+class Lesson(Input):
+    """Not for clients."""
+
+    lesson_text: Annotated[str, Field(max_length=1000, description="One sentence")]
+    confidence: Confidence = 0.5
+    tags: Tags | None = None
+    learnt_at: Timestamp | None = None
+
+
+class Inner(Value):
+    """Not for clients either."""
+
+    some_count: int
+    only_sometimes: str | None = None
+
+
+class ToyAnswer(Value):
+    program_id: str
+    is_read_only: bool | None = None
+    inner: Inner | None = None
+    rows: tuple[Inner, ...] = ()
+    anything: Mapping[str, JsonValue] = {}
+
+
+async def store_toy(
+    fleet: Fleet,
+    program_id: Annotated[Name, Field(description="Who")],
+    lesson: Lesson,
+    *,
+    how_many: Annotated[int, Field(ge=1, le=100)] = 20,
+    include_stale: bool = False,
+    on_duplicate: Literal["reinforce", "reject"] = "reinforce",
+    only_domain: Name | None = None,
+    known_ids: tuple[int, ...] = (),
+) -> ToyAnswer:
+    """Store a toy."""
+    assert fleet.now().tzinfo is not None
+    seen = {
+        "lesson": lesson.model_dump(mode="json"),
+        "how_many": how_many,
+        "include_stale": include_stale,
+        "on_duplicate": on_duplicate,
+        "only_domain": only_domain,
+        "known_ids": list(known_ids),
+    }
+    return ToyAnswer(program_id=program_id, inner=Inner(some_count=how_many), anything=seen)
+
+
+async def count_toys(steps: int, progress: Progress) -> ToyAnswer:
+    """Count toys."""
+    for step in range(steps):
+        await progress(step + 1, steps, f"step {step + 1}")
+    return ToyAnswer(program_id="é 日本", rows=(Inner(some_count=steps),))
+
+
+FAILURES: dict[str, Exception] = {
+    "missing": PatternNotFoundError("basher", "p1"),
+    "conflict": ConflictError("Someone else wrote first."),
+    "down": StoreUnavailableError("The store does not answer.", operator_detail="/secret/path refused"),
+    "embedder": EmbedderError("The model failed."),
+    "crash": RuntimeError("/secret/path: password=hunter2"),
+    "group": ExceptionGroup("many", [ValueError("/secret/path")]),
+}
+
+
+async def break_toy(kind: str) -> ToyAnswer:
+    """Break a toy."""
+    if kind == "validation":
+        Inner.model_validate({"some_count": "/secret/path"})
+    raise FAILURES[kind]
+
+
+TOYS = {"core": [ToolSpec(function, function.__name__, WRITES) for function in (store_toy, count_toys, break_toy)]}
+
+
+@pytest.fixture(params=["auto", "legacy"])
+async def toys(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Client]:
+    with anyio.fail_after(20):
+        async with Client(create_server(settings, TOYS), mode=request.param) as client:
+            yield client
+
+
+LESSON = {"lessonText": "Look before you leap"}
+
+
+def text(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+async def refusal(client: Client, tool: str, arguments: dict[str, Any]) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert result.structured_content is None
+    return text(result)
+
+
+async def test_arguments_arrive_under_the_functions_own_names(toys: Client) -> None:
+    lesson = {"lessonText": "x", "confidence": 1, "tags": ["a"], "learntAt": "2026-03-07T14:00:00+02:00"}
+    result = await toys.call_tool(
+        "store_toy",
+        {
+            "programId": "basher",
+            "lesson": lesson,
+            "howMany": 3,
+            "includeStale": True,
+            "onlyDomain": "d",
+            "knownIds": [1],
+        },
+    )
+    assert result.structured_content == {
+        "programId": "basher",
+        "inner": {"someCount": 3},
+        "rows": [],
+        "anything": {
+            "lesson": {"lesson_text": "x", "confidence": 1.0, "tags": ["a"], "learnt_at": "2026-03-07T12:00:00Z"},
+            "how_many": 3,
+            "include_stale": True,
+            "on_duplicate": "reinforce",
+            "only_domain": "d",
+            "known_ids": [1],
+        },
+    }
+
+
+async def test_the_text_block_is_the_same_json_and_compact(toys: Client) -> None:
+    result = await toys.call_tool("count_toys", {"steps": 1})
+    assert text(result) == '{"programId":"é 日本","rows":[{"someCount":1}],"anything":{}}'
+    assert json.loads(text(result)) == result.structured_content
+
+
+async def test_progress_reaches_a_client_that_asks_and_nobody_else(toys: Client) -> None:
+    seen: list[tuple[float, float | None, str | None]] = []
+
+    async def note(done: float, total: float | None, message: str | None) -> None:
+        seen.append((done, total, message))
+
+    await toys.call_tool("count_toys", {"steps": 1})
+    assert seen == []
+    await toys.call_tool("count_toys", {"steps": 2}, progress_callback=note)
+    assert seen == [(1, 2, "step 1"), (2, 2, "step 2")]
+
+
+async def test_the_published_input_is_flat_and_holds_only_what_clients_may_send(toys: Client) -> None:
+    tool = next(tool for tool in (await toys.list_tools()).tools if tool.name == "store_toy")
+    assert tool.input_schema == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["programId", "lesson"],
+        "properties": {
+            "programId": {"type": "string", "maxLength": 100, "description": "Who"},
+            "lesson": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["lessonText"],
+                "properties": {
+                    "lessonText": {"type": "string", "maxLength": 1000, "description": "One sentence"},
+                    "confidence": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5},
+                    "tags": {"type": "array", "maxItems": 10, "items": {"type": "string", "maxLength": 50}},
+                    "learntAt": {"type": "string", "format": "date-time"},
+                },
+            },
+            "howMany": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
+            "includeStale": {"type": "boolean", "default": False},
+            "onDuplicate": {"type": "string", "enum": ["reinforce", "reject"], "default": "reinforce"},
+            "onlyDomain": {"type": "string", "maxLength": 100},
+            "knownIds": {"type": "array", "items": {"type": "integer"}, "default": []},
+        },
+    }
+
+
+async def test_the_published_output_is_an_outline(toys: Client) -> None:
+    tool = next(tool for tool in (await toys.list_tools()).tools if tool.name == "store_toy")
+    assert tool.output_schema == {
+        "type": "object",
+        "required": ["programId"],
+        "properties": {
+            "programId": {"type": "string"},
+            "isReadOnly": {"type": "boolean"},
+            "inner": {"type": "object"},
+            "rows": {"type": "array", "items": {"type": "object"}},
+            "anything": {"type": "object"},
+        },
+    }
+
+
+def test_the_documented_output_never_speaks_of_null() -> None:
+    inner = {
+        "type": "object",
+        "required": ["someCount"],
+        "properties": {"someCount": {"type": "integer"}, "onlySometimes": {"type": "string"}},
+    }
+    assert registered(TOYS["core"][0]).answer["properties"] == {
+        "programId": {"type": "string"},
+        "isReadOnly": {"type": "boolean"},
+        "inner": inner,
+        "rows": {"type": "array", "items": inner, "default": []},
+        "anything": {"type": "object", "additionalProperties": {}, "default": {}},
+    }
+
+
+async def test_the_core_tools_are_listed_in_twelve_kilobytes(client: Client) -> None:
+    listed = (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
+    assert len(json.dumps(listed, separators=(",", ":"))) <= 12_000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"howMany": "5"}, "howMany: Input should be a valid integer"),
+        ({"howMany": 5.5}, "howMany: Input should be a valid integer"),
+        ({"howMany": True}, "howMany: Input should be a valid integer"),
+        ({"howMany": 101}, "howMany: Input should be less than or equal to 100"),
+        ({"includeStale": 1}, "includeStale: Input should be a valid boolean"),
+        ({"includeStale": "true"}, "includeStale: Input should be a valid boolean"),
+        ({"onlyDomain": 7}, "onlyDomain: Input should be a valid string"),
+        ({"onlyDomain": ["a"]}, "onlyDomain: Input should be a valid string"),
+        ({"onDuplicate": "drop"}, "onDuplicate: Input should be 'reinforce' or 'reject'"),
+        ({"knownIds": ["1"]}, "knownIds.0: Input should be a valid integer"),
+        ({"knownIds": "many"}, "knownIds: Input should be a valid array"),
+        ({"lesson": {**LESSON, "confidence": "0.9"}}, "lesson.confidence: Input should be a valid number"),
+        ({"lesson": {**LESSON, "confidence": True}}, "lesson.confidence: Input should be a valid number"),
+        ({"lesson": {**LESSON, "confidence": 1.5}}, "lesson.confidence: Input should be less than or equal to 1"),
+        ({"lesson": {}}, "lesson.lessonText: required"),
+        ({"lesson": "{}"}, "lesson.lessonText: required"),
+        ({"lesson": "no JSON"}, "lesson: Input should be an object"),
+        ({"lesson": None}, "lesson: required"),
+        ({"programId": "../etc"}, "programId: must be 1-100 characters"),
+        ({"howmany": 3}, "howmany: unknown, did you mean howMany?"),
+        ({"how_many": 3}, "how_many: unknown, did you mean howMany?"),
+        ({"program": "x"}, "program: unknown, did you mean programId?"),
+        ({"zzz": None}, "zzz: unknown, allowed: programId, lesson, howMany, "),
+        ({"fleet": {}}, "fleet: unknown"),
+        ({"lesson": {**LESSON, "confidense": 1}}, "lesson.confidense: unknown, did you mean confidence?"),
+        ({"lesson": {**LESSON, "lesson_text": "x"}}, "lesson.lesson_text: unknown, did you mean lessonText?"),
+    ],
+)
+async def test_a_wrong_argument_is_refused_by_its_wire_path(toys: Client, wrong: dict[str, Any], said: str) -> None:
+    answer = await refusal(toys, "store_toy", {"programId": "basher", "lesson": LESSON, **wrong})
+    assert answer.startswith(f"invalid_argument: {said}")
+    assert ";" not in answer  # nothing else was wrong
+
+
+async def test_missing_arguments_are_named(toys: Client) -> None:
+    assert await refusal(toys, "store_toy", {}) == "invalid_argument: programId: required; lesson: required"
+
+
+async def test_at_most_six_problems_are_told(toys: Client) -> None:
+    answer = await refusal(toys, "store_toy", {"programId": "x", "lesson": LESSON, **{f"q{i}": 1 for i in range(9)}})
+    assert answer.count(": unknown") == 6
+    assert answer.endswith("; and 3 more")
+
+
+@pytest.mark.parametrize("name", ["lesson", "knownIds"])
+async def test_an_object_or_array_may_come_as_a_json_text(toys: Client, name: str) -> None:
+    sent: dict[str, JsonValue] = {"programId": "basher", "lesson": LESSON, "knownIds": [1, 2]}
+    result = await toys.call_tool("store_toy", {**sent, name: json.dumps(sent[name])})
+    assert result.structured_content == (await toys.call_tool("store_toy", sent)).structured_content
+
+
+@pytest.mark.parametrize("name", ["null", "true", "12", '{"a":1}', '["a"]'])
+async def test_a_text_argument_that_looks_like_json_stays_a_text(toys: Client, name: str) -> None:
+    result = await toys.call_tool("store_toy", {"programId": "a", "lesson": {"lessonText": name}})
+    assert result.structured_content is not None
+    assert result.structured_content["anything"]["lesson"]["lesson_text"] == name
+    if name in ("null", "true", "12"):
+        result = await toys.call_tool("store_toy", {"programId": name, "lesson": LESSON, "onlyDomain": name})
+        assert result.structured_content is not None
+        assert (result.structured_content["programId"], result.structured_content["anything"]["only_domain"]) == (
+            name,
+            name,
+        )
+
+
+async def test_null_means_absent_where_absent_is_allowed(toys: Client) -> None:
+    absent = {"howMany": None, "includeStale": None, "onDuplicate": None, "onlyDomain": None, "knownIds": None}
+    result = await toys.call_tool("store_toy", {"programId": "basher", "lesson": LESSON, **absent})
+    plain = await toys.call_tool("store_toy", {"programId": "basher", "lesson": LESSON})
+    assert result.structured_content == plain.structured_content
+
+
+HUGE = "x" * 20_000_000
+
+
+@pytest.mark.parametrize(
+    "huge",
+    [
+        {"programId": HUGE},
+        {"lesson": HUGE},
+        {"lesson": {"lessonText": HUGE}},
+        {HUGE: 1},
+        {"lesson": {HUGE: 1}},
+        {"knownIds": list(range(2_000_000))},
+        {f"q{number}": number for number in range(600_000)},
+    ],
+    ids=["id", "object as text", "nested text", "name", "nested name", "array", "many names"],
+)
+async def test_a_huge_argument_is_refused_at_once_and_not_repeated(settings: Settings, huge: dict[str, Any]) -> None:
+    with anyio.fail_after(20):
+        async with Client(create_server(settings, TOYS)) as client:
+            answer = await refusal(client, "store_toy", {"programId": "basher", "lesson": LESSON, **huge})
+            await refusal(client, "store_toy", {"programId": "basher"})
+    assert answer == "invalid_argument: arguments: larger than 1,000,000 characters; send less"
+
+
+async def test_a_long_unknown_name_is_cut_in_the_refusal(toys: Client) -> None:
+    answer = await refusal(toys, "store_toy", {"programId": "x", "lesson": LESSON, "y" * 100_000: 1, "a\nb": 2})
+    assert len(answer) < 500
+    assert "\n" not in answer
+
+
+async def test_deep_nesting_is_refused(toys: Client) -> None:
+    deep = '{"lessonText":' + "[" * 900 + "]" * 900 + "}"
+    assert (await refusal(toys, "store_toy", {"programId": "x", "lesson": deep})).startswith("invalid_argument: ")
+
+
+async def test_half_an_emoji_is_refused() -> None:
+    tool = registered(TOYS["core"][0])
+    with pytest.raises(Exception, match="invalid_argument: arguments: nested too deeply, or not Unicode text"):
+        await tool.run({"programId": "x", "lesson": {"lessonText": "\ud83d"}}, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("missing", "pattern_not_found: basher has no pattern 'p1'. Call recall_memory to list its patterns."),
+        ("conflict", "conflict: Someone else wrote first. (retryable)"),
+        ("down", "store_unavailable: The store does not answer. (retryable)"),
+        ("embedder", "internal: The model failed."),
+        *(
+            (
+                kind,
+                "internal: break_toy failed inside the server; call again; "
+                "the operator finds the cause in the server's log",
+            )
+            for kind in ("crash", "group", "validation")
+        ),
+    ],
+)
+async def test_a_failure_starts_with_its_code_and_tells_no_secret(toys: Client, kind: str, said: str) -> None:
+    assert await refusal(toys, "break_toy", {"kind": kind}) == said
+
+
+async def test_the_operator_finds_the_cause_of_a_crash_in_the_log(
+    toys: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        await refusal(toys, "break_toy", {"kind": "crash"})
+        await refusal(toys, "break_toy", {"kind": "down"})
+    assert "RuntimeError: /secret/path: password=hunter2" in caplog.text
+    assert "/secret/path refused" in caplog.text
+
+
+async def test_an_unknown_tool_is_a_tool_error(toys: Client) -> None:
+    assert "no_such_tool" in await refusal(toys, "no_such_tool", {})
+
+
+def test_a_schema_that_contains_itself_is_refused_at_registration() -> None:
+    with pytest.raises(ValueError, match="Tree contains itself"):
+        input_schema(Forest)
+
+
+class Tree(BaseModel):
+    children: "list[Tree]"
+
+
+class Forest(BaseModel):
+    trees: list[Tree]
+
+
+def offered() -> list[FleetTool]:
+    return [registered(spec) for toolset in TOOLS.values() for spec in toolset]
+
+
+def test_no_two_tools_share_a_name_and_each_name_fits_clients_that_prefix_it() -> None:
+    names = [tool.name for tool in offered()]
+    assert len(set(names)) == len(names)
+    assert max(map(len, names), default=0) <= 30
+
+
+def test_every_tool_sets_all_four_hints_and_says_when_to_call_it() -> None:
+    for tool in offered():
+        hints = tool.annotations or ToolAnnotations()
+        assert None not in (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+        assert 0 < len(tool.description) < 600, tool.name
+        assert tool.title
+
+
+def test_every_field_of_every_tool_explains_itself() -> None:
+    for tool in offered():
+        for path, field in _fields(tool.parameters):
+            explained = "description" in field or "properties" in field  # an object's fields explain it
+            assert explained, f"{tool.name}: {path} has no description"
+
+
+def test_what_is_published_holds_no_reference_title_or_null() -> None:
+    for tool in offered():
+        published = json.dumps([tool.parameters, tool.output_schema])
+        assert all(word not in published for word in ('"$ref"', '"$defs"', '"title"', '"null"', ": null")), tool.name
+
+
+def test_reads_and_writes_are_told_apart() -> None:
+    assert (READS.read_only_hint, WRITES.read_only_hint) == (True, False)
+
+
+def _fields(schema: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:
+    found = []
+    for name, field in schema.get("properties", {}).items():
+        found += [
+            (f"{path}{name}", field),
+            *_fields(field, f"{path}{name}."),
+            *_fields(field.get("items", {}), f"{path}{name}."),
+        ]
+    return found
