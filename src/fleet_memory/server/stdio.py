@@ -1,0 +1,191 @@
+"""stdio: one client over stdin and stdout, in either era of the protocol.
+
+`MCPServer.run` hangs on SIGINT until stdin closes, skips the lifespan on SIGTERM, drops replies at EOF, and refuses
+`initialize` after `server/discover`, which clients send. Its loop is used here; reading, writing and ending are ours.
+"""
+
+import json
+import logging
+import os
+import signal
+import sys
+from functools import partial
+from typing import TypeAlias, TypeGuard
+
+import anyio
+from anyio import to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.mcpserver import MCPServer
+from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.wire import Wire
+
+DRAIN_S = 1.5  # seconds that calls under way may take to end; clients send SIGTERM 2 s after closing our stdin
+LAST_WRITE_S = 1.0  # seconds that a client may take to read the last replies
+LEAVE_S = 9.0  # seconds from a signal to the end, whatever still runs: longer than DRAIN_S and closing the store
+
+Inbox: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
+Outbox: TypeAlias = MemoryObjectSendStream[SessionMessage]
+
+log = logging.getLogger(__name__)
+
+
+async def serve(server: MCPServer[LazyFleet], wire: Wire) -> int:
+    """Serve until EOF, SIGINT or SIGTERM, finish what was begun, and return the exit code.
+
+    A thread may stay parked in a read that nobody will answer: leave the process by `os._exit`.
+    """
+    return await _Session(server, wire).run()
+
+
+class _Session:
+    def __init__(self, server: MCPServer[LazyFleet], wire: Wire) -> None:
+        self._loop = server._lowlevel_server  # private: its `run_stdio_async` cannot be ended, see above
+        self._wire = wire
+        self._io = anyio.CapacityLimiter(2)  # one reader, one writer: never queued behind other threads
+        self._reading = anyio.CancelScope()
+        self._calls = _OpenCalls()
+        self._signal = 0
+
+    async def run(self) -> int:
+        inbox, requests = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outbox, replies = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as whole:
+            if sys.platform != "win32":  # asyncio on Windows has no signal receiver
+                whole.start_soon(self._watch)
+            async with anyio.create_task_group() as io:
+                io.start_soon(self._read, inbox, outbox.clone())
+                io.start_soon(self._write, replies)
+                await self._loop.run(requests, outbox, self._loop.create_initialization_options())
+                io.cancel_scope.deadline = anyio.current_time() + LAST_WRITE_S
+            whole.cancel_scope.cancel()
+        return 128 + self._signal if self._signal else 0
+
+    async def _watch(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            self._signal = await anext(signals)
+            self._reading.cancel()  # the server sees the same as at EOF
+            with anyio.move_on_after(LEAVE_S):
+                await anext(signals)  # asked twice: at once
+            os._exit(128 + self._signal)
+
+    async def _read(self, inbox: Inbox, outbox: Outbox) -> None:
+        async with inbox, outbox:
+            with self._reading:
+                await self._forward(inbox, outbox)
+            with anyio.move_on_after(DRAIN_S):
+                await self._calls.ended()
+
+    async def _forward(self, inbox: Inbox, outbox: Outbox) -> None:
+        probing = True  # until a request that is no probe decides the era
+        while line := await to_thread.run_sync(self._wire.source.readline, abandon_on_cancel=True, limiter=self._io):
+            message = _parsed(line)
+            if isinstance(message, JSONRPCError):
+                await outbox.send(SessionMessage(message))
+            elif probing and _is_probe(message):
+                await self._answer_probe(message, outbox)
+            elif message is not None:
+                probing = probing and not isinstance(message, JSONRPCRequest)
+                self._calls.received(message)
+                await inbox.send(SessionMessage(message))
+
+    async def _answer_probe(self, probe: JSONRPCRequest, outbox: Outbox) -> None:
+        """Answer `server/discover` on a loop of its own: the connection's would refuse `initialize` from then on."""
+        inbox, requests = anyio.create_memory_object_stream[SessionMessage | Exception](1)
+        answers, replies = anyio.create_memory_object_stream[SessionMessage](1)
+        async with anyio.create_task_group() as loop, inbox, replies:
+            # No lifespan: a probe is answered before the fleet is there, and needs none.
+            loop.start_soon(partial(serve_dual_era_loop, self._loop, requests, answers, lifespan_state=None))
+            await inbox.send(SessionMessage(probe))
+            await outbox.send(await replies.receive())
+            loop.cancel_scope.cancel()
+
+    async def _write(self, replies: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async with replies:
+            async for reply in replies:
+                frame = reply.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+                try:
+                    await to_thread.run_sync(self._put, frame, abandon_on_cancel=True, limiter=self._io)
+                except OSError as error:
+                    log.warning("the client no longer reads: %s", error)
+                    self._reading.cancel()
+                self._calls.answered(reply.message)
+
+    def _put(self, frame: bytes) -> None:
+        self._wire.sink.write(frame)
+        self._wire.sink.flush()
+
+
+class _OpenCalls:
+    """Requests that were read and not answered yet."""
+
+    def __init__(self) -> None:
+        self._ids: set[RequestId] = set()
+        self._changed = anyio.Event()
+
+    def received(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":  # that one has no end
+            self._ids.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._discard((message.params or {}).get("requestId"))
+
+    def answered(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._discard(message.id)
+
+    async def ended(self) -> None:
+        while self._ids:
+            await self._changed.wait()
+
+    def _discard(self, request_id: RequestId | None) -> None:
+        self._ids.discard(request_id)
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+def _is_probe(message: JSONRPCMessage | None) -> TypeGuard[JSONRPCRequest]:
+    return (
+        isinstance(message, JSONRPCRequest)
+        and message.method == "server/discover"
+        and bool((message.params or {}).get("_meta"))
+    )
+
+
+def _parsed(line: bytes) -> JSONRPCMessage | None:
+    """Return the message of a line; an error reply when it is none but has an id; None when it is nothing."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
+    except ValidationError as error:
+        log.warning("dropped a line that is no JSON-RPC message")
+        return _complaint(line, error)
+
+
+def _complaint(line: bytes, error: ValidationError) -> JSONRPCError | None:
+    # JavaScript writes half an emoji as "\ud83d", which is JSON and no Unicode: without a reply that client would wait.
+    try:
+        identity = json.loads(line.decode(errors="replace"))["id"]
+        str(identity).encode()  # the id may be the broken part
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    if not isinstance(identity, str | int):
+        return None
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    code, said = (
+        (PARSE_ERROR, first["msg"]) if first["type"] == "json_invalid" else (INVALID_REQUEST, "Invalid request")
+    )
+    return JSONRPCError(jsonrpc="2.0", id=identity, error=ErrorData(code=code, message=said))

@@ -1,0 +1,64 @@
+"""A server whose tools misbehave; test_stdio.py runs it as a process of its own."""
+
+import os
+import subprocess
+import sys
+
+import anyio
+from pydantic import BaseModel
+
+from fleet_memory import cli
+from fleet_memory.server import app
+from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.registration import ToolSpec
+from fleet_memory.server.wire import Wire, claimed
+
+
+class Done(BaseModel):
+    done: bool = True
+
+
+async def chatter() -> Done:
+    """Print, and let a child print."""
+    print("stray: tool", flush=True)  # noqa: T201
+    os.write(1, b"stray: descriptor\n")
+    subprocess.run(["echo", "stray: child"], check=True)  # noqa: ASYNC221, S607
+    assert sys.stdin.read() == ""
+    return Done()
+
+
+async def write_slowly(path: str) -> Done:
+    """Write a file after a while, whatever happens meanwhile."""
+    print("began", flush=True)  # noqa: T201
+    with anyio.CancelScope(shield=True):
+        await anyio.sleep(0.3)
+        await anyio.Path(path).write_text("written")
+    return Done()
+
+
+async def hang() -> Done:
+    """Never end, not even when cancelled."""
+    print("began", flush=True)  # noqa: T201
+    with anyio.CancelScope(shield=True):
+        await anyio.sleep_forever()
+    return Done()
+
+
+async def crash_on_exit(_: LazyFleet) -> None:
+    raise RuntimeError("the store burst")
+
+
+def claimed_before_an_import_that_prints() -> Wire:
+    wire = claimed()
+    print("stray: import")  # noqa: T201
+    return wire
+
+
+if __name__ == "__main__":
+    cli.claimed = claimed_before_an_import_that_prints
+    app.create_server.__defaults__ = (
+        {"core": [ToolSpec(each, "Toy", app.WRITES) for each in (chatter, write_slowly, hang)]},
+    )
+    if "crash" in sys.argv:
+        LazyFleet.close = crash_on_exit  # type: ignore[method-assign]
+    sys.exit(cli.main(["serve"]))
