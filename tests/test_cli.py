@@ -1,0 +1,173 @@
+"""The command line: what it prints, where, and its exit codes."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from fleet_memory import __version__
+from fleet_memory.cli import main
+from fleet_memory.errors import ConflictError
+from fleet_memory.server.app import WRITES
+from fleet_memory.server.calling import called
+from fleet_memory.server.registration import ToolSpec
+
+PATTERN = {"pattern": "Look before you leap – 日本", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
+STORE = {"programId": "basher", "pattern": PATTERN}
+
+
+@pytest.fixture(autouse=True)
+def _own_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+
+
+def call(tool: str, arguments: dict[str, Any], *flags: str) -> int:
+    return main(["call", tool, json.dumps(arguments), *flags])
+
+
+def test_a_call_prints_one_compact_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("store_memory", STORE) == 0
+    assert capsys.readouterr().out.startswith('{"status":"created","programId":"basher","patternId":')
+    assert call("recall_memory", {"programId": "basher"}) == 0
+    (pattern,) = json.loads(capsys.readouterr().out)["patterns"]
+    assert pattern["pattern"] == "Look before you leap – 日本"
+
+
+def test_a_person_at_a_terminal_gets_it_indented(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert call("memory_health", {"programId": "basher"}) == 0
+    out = capsys.readouterr().out
+    assert '\n  "programId": "basher",\n' in out
+    assert json.loads(out)["exists"] is False
+
+
+def test_arguments_may_come_from_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(STORE)))
+    assert main(["call", "store_memory", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == "created"
+
+
+class Done(BaseModel):
+    done: bool = True
+
+
+async def lose_race() -> Done:
+    """Lose."""
+    raise ConflictError("Someone else wrote first.")
+
+
+async def crash() -> Done:
+    """Crash."""
+    raise RuntimeError("/secret")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["store_memory", '{"programId": "basher"}'], 2, "invalid_argument: pattern: required"),
+        (["store_memory", "{broken"], 2, "JSON: Expecting property name"),
+        (["store_memory", "[1]"], 2, "JSON: must be an object"),
+        (["stor_memory", "{}"], 2, "invalid_argument: stor_memory: unknown tool, did you mean store_memory?"),
+        (["reinforce_memory", '{"programId": "a", "patternId": "p"}'], 1, "pattern_not_found: a has no pattern 'p'."),
+        (["memory_health", '{"programId": "a"}', "--program", "b"], 1, "forbidden: You are b "),
+        (["memory_health", '{"programId": "a"}', "--store", "{file}/memory.db"], 3, "store_unavailable: "),
+        (["memory_health", '{"programId": "a"}', "--store", "firestore://my-project"], 2, "FLEET_MEMORY_STORE: "),
+        (["memory_health", "{}", "--fleet", "a b"], 2, "--fleet: 'a b' is no name"),
+    ],
+)
+def test_a_refusal_goes_to_stderr_and_its_code_says_why(
+    arguments: list[str], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("a file where a folder should be")
+    assert main(["call", *(each.replace("{file}", str(tmp_path / "file")) for each in arguments)]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"fleet-memory: {said}")
+
+
+@pytest.mark.parametrize(("tool", "code"), [("lose_race", 4), ("crash", 5)])
+def test_a_conflict_and_a_crash_have_codes_of_their_own(
+    tool: str, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toys = {"core": [ToolSpec(each, "Toy", WRITES) for each in (lose_race, crash)]}
+    monkeypatch.setattr(called, "__defaults__", (toys,))
+    assert call(tool, {}) == code
+    assert "/secret" not in capsys.readouterr().err
+
+
+def test_a_duplicate_is_a_no(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("store_memory", STORE) == 0
+    again = {**STORE, "pattern": {**PATTERN, "id": "another"}, "onDuplicate": "reject"}
+    assert call("store_memory", again) == 1
+    assert '"status":"duplicate"' in capsys.readouterr().out
+
+
+def test_check_creates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--json"]) == 0
+    path = tmp_path / "memory.db"
+    report = {"store": "sqlite", "file": str(path), "exists": False, "embedder": "lexical/1"}
+    assert json.loads(capsys.readouterr().out) == report
+    assert not path.exists()
+
+
+def test_check_counts_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call("store_memory", STORE)
+    capsys.readouterr()
+    assert main(["check", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["intact"], report["documents"]) == (True, {"programs": 1})
+    assert main(["check"]) == 0
+    assert f"file: {tmp_path / 'memory.db'}\nintact: True\nschemaVersion: 1\n" in capsys.readouterr().out
+
+
+def test_check_shows_a_person_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["check"]) == 0
+    assert "─" in capsys.readouterr().out
+
+
+def test_check_of_a_file_that_is_no_memory_says_unavailable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "memory.db").write_bytes(b"not a database, " * 1000)
+    assert main(["check"]) == 3
+    assert capsys.readouterr().err.startswith("fleet-memory: ")
+
+
+def test_without_a_command_it_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert "serve one MCP client" in capsys.readouterr().out
+
+
+def test_it_knows_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"fleet-memory {__version__}\n"
+
+
+def test_a_wrong_command_is_a_usage_error() -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["sevre"])
+
+
+@pytest.mark.parametrize(
+    ("statement", "unwanted"),
+    [
+        ("import fleet_memory.cli", ["anyio", "mcp", "numpy", "pydantic", "rich", "sqlite3"]),
+        (
+            "import fleet_memory.server.stdio, fleet_memory.server.app",
+            ["google", "onnxruntime", "tokenizers"],
+        ),
+    ],
+    ids=["--help", "serve"],
+)
+def test_what_is_not_needed_for_the_first_answer_is_not_imported(statement: str, unwanted: list[str]) -> None:
+    script = f"{statement}; import sys; print(sorted(set(sys.modules) & set({unwanted})))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout == "[]\n"

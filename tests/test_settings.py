@@ -1,0 +1,152 @@
+"""Flags win over environment over defaults; a bad value is one line that says where, what and what else."""
+
+import itertools
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from fleet_memory.errors import SettingsError
+from fleet_memory.schemas.fields import Name
+from fleet_memory.server.app import TOOLS
+from fleet_memory.settings import SETTINGS, TOOLSETS, FirestoreDatabase, Settings, SqliteFile, default_path, load
+
+
+def test_nothing_given_means_the_defaults() -> None:
+    assert load({}, {}) == Settings(
+        store=SqliteFile(default_path()),
+        fleet="default",
+        program=None,
+        toolsets=("core",),
+        embedder="minilm",
+        now=None,
+        log_level="WARNING",
+    )
+
+
+def test_a_flag_wins_over_the_environment() -> None:
+    environment = {"FLEET_MEMORY_FLEET": "from-environment", "FLEET_MEMORY_PROGRAM": "basher"}
+    settings = load({"fleet": "from-flag", "program": None}, environment)
+    assert (settings.fleet, settings.program) == ("from-flag", "basher")
+
+
+def test_an_empty_variable_counts_as_unset() -> None:
+    assert load({}, {setting.variable: "" for setting in SETTINGS}) == load({}, {})
+
+
+def test_an_empty_flag_does_not_unbind_in_silence() -> None:
+    with pytest.raises(SettingsError, match="--program: '' is no name"):
+        load({"program": ""}, {"FLEET_MEMORY_PROGRAM": "basher"})
+
+
+@pytest.mark.parametrize(
+    ("text", "location"),
+    [
+        ("memory.db", SqliteFile(Path("memory.db"))),
+        ("/var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
+        ("sqlite:///memory.db", SqliteFile(Path("memory.db"))),
+        ("sqlite:////var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
+        ("sqlite:///~/memory.db", SqliteFile(Path.home() / "memory.db")),
+        ("~/memory.db", SqliteFile(Path.home() / "memory.db")),
+        ("C:\\memory.db", SqliteFile(Path("C:\\memory.db"))),
+        ("firestore://my-project", FirestoreDatabase("my-project")),
+        ("firestore://my-project/lessons", FirestoreDatabase("my-project", "lessons")),
+        ("firestore://my-project/(default)", FirestoreDatabase("my-project")),
+    ],
+)
+def test_a_store_is_a_path_or_an_address(text: str, location: SqliteFile | FirestoreDatabase) -> None:
+    assert load({"store": text}, {}).store == location
+
+
+BAD = [
+    ("store", "postgres://host/memory"),
+    ("store", "sqlite://memory.db"),
+    ("store", "sqlite:///"),
+    ("store", ":memory:"),
+    ("store", "a\0b"),
+    ("store", "~nobody-of-that-name/memory.db"),
+    ("store", "firestore://"),
+    ("store", "firestore://UPPER"),
+    ("store", "firestore://my-project/a/b"),
+    ("store", "firestore://my-project/"),
+    ("fleet", ".hidden"),
+    ("fleet", "a..b"),
+    ("fleet", "a b"),
+    ("fleet", "x" * 101),
+    ("program", "bäsher"),
+    ("program", "basher\n"),
+    ("toolsets", "core,cor"),
+    ("toolsets", ","),
+    ("embedder", "openai"),
+    ("now", "yesterday"),
+    ("now", "2026-03-07T12:00:00"),
+    ("now", "0001-01-01T00:00:00+14:00"),
+    ("log_level", "LOUD"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD)
+@pytest.mark.parametrize("by", ["flag", "variable"])
+def test_a_bad_value_is_one_line_that_names_its_source_and_what_is_allowed(name: str, value: str, by: str) -> None:
+    setting = next(setting for setting in SETTINGS if setting.name == name)
+    flags, environment = ({name: value}, {}) if by == "flag" else ({}, {setting.variable: value})
+    with pytest.raises(SettingsError) as refusal:
+        load(flags, environment)
+    said = str(refusal.value)
+    assert said.startswith(f"{setting.flag if by == 'flag' else setting.variable}: ")
+    assert said.endswith(f"Allowed: {setting.allowed}.")
+    assert "\n" not in said
+    assert refusal.value.exit_code == 2
+
+
+def test_a_long_value_is_not_repeated_at_length() -> None:
+    with pytest.raises(SettingsError) as refusal:
+        load({"fleet": "é" * 100_000}, {})
+    assert len(str(refusal.value)) < 300
+
+
+def test_lists_and_levels_are_read_with_good_will() -> None:
+    settings = load({"toolsets": " core , core", "log_level": "debug"}, {})
+    assert (settings.toolsets, settings.log_level) == (("core",), "DEBUG")
+
+
+def test_the_clock_starts_at_an_instant_in_utc() -> None:
+    settings = load({"now": "2026-03-07T14:00:00+02:00"}, {})
+    assert settings.now == datetime(2026, 3, 7, 12, tzinfo=UTC)
+    assert settings.now.tzinfo is UTC
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(AttributeError):
+        load({}, {}).fleet = "other"  # type: ignore[misc] # that is the point
+
+
+def test_every_known_toolset_is_served() -> None:
+    assert tuple(TOOLS) == TOOLSETS
+
+
+@given(st.text(st.sampled_from("aZ9._:/- ä\n"), max_size=5) | st.integers(98, 102).map("x".__mul__))
+def test_a_fleet_is_named_by_the_same_rules_as_every_id(name: str) -> None:
+    assert _takes(name) == _is_name(name)
+
+
+def test_names_of_up_to_three_characters_agree_one_by_one() -> None:
+    names = ["".join(letters) for size in (1, 2, 3) for letters in itertools.product("a.:/-_", repeat=size)]
+    assert [name for name in names if _takes(name) != _is_name(name)] == []
+
+
+def _takes(name: str) -> bool:
+    try:
+        return load({"fleet": name}, {}).fleet == name
+    except SettingsError:
+        return False
+
+
+def _is_name(text: str) -> bool:
+    try:
+        return TypeAdapter[str](Name).validate_python(text) == text
+    except ValidationError:
+        return False
