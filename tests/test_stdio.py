@@ -152,6 +152,9 @@ NO_MESSAGES = [
     b'"text"\n',
     b"[1, 2]\n",
     b'{"id": 5}{"id": 6}\n',
+    b'{"id": true}\n',
+    b'{"id": 1.5, "method": "tools/list"}\n',
+    b'{"id": {}, "jsonrpc": "2.0", "method": "tools/list", "params": []}\n',
     b"[" * 100_000 + b"\n",
     b'{"jsonrpc": "2.0", "id": "\\ud83d", "method": "tools/list"}\n',
 ]
@@ -181,6 +184,13 @@ async def test_a_broken_request_gets_an_answer_instead_of_silence(tmp_path: Path
         await server.send(b'{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "caf\xc3"}}\n')
         answer = await server.receive()
         assert (answer["id"], answer["result"]["isError"]) == (9, True)
+
+
+async def test_a_clients_own_error_is_not_sent_back_to_it(tmp_path: Path) -> None:
+    async with started(SERVE, tmp_path) as server:
+        await server.open()
+        await server.send({"jsonrpc": "2.0", "id": 7, "error": {"code": -1, "message": "no"}})
+        assert (await server.ask(LIST))["id"] == 2
 
 
 async def test_twenty_megabytes_are_refused_and_the_next_call_works(tmp_path: Path) -> None:

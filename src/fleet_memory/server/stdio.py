@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from functools import partial
-from typing import TypeAlias, TypeGuard
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import anyio
 from anyio import to_thread
@@ -95,11 +95,12 @@ class _Session:
         probing = True  # until a request that is no probe decides the era
         while line := await to_thread.run_sync(self._wire.source.readline, abandon_on_cancel=True, limiter=self._io):
             message = _parsed(line)
-            if isinstance(message, JSONRPCError):
-                await outbox.send(SessionMessage(message))
+            if isinstance(message, _Unreadable):
+                if message.reply:
+                    await outbox.send(SessionMessage(message.reply))
             elif probing and _is_probe(message):
                 await self._answer_probe(message, outbox)
-            elif message is not None:
+            else:
                 probing = probing and not isinstance(message, JSONRPCRequest)
                 self._calls.received(message)
                 await inbox.send(SessionMessage(message))
@@ -158,7 +159,13 @@ class _OpenCalls:
         self._changed = anyio.Event()
 
 
-def _is_probe(message: JSONRPCMessage | None) -> TypeGuard[JSONRPCRequest]:
+class _Unreadable(NamedTuple):
+    """A line that is no message, and the reply to it if it has an id."""
+
+    reply: JSONRPCError | None
+
+
+def _is_probe(message: JSONRPCMessage) -> TypeGuard[JSONRPCRequest]:
     return (
         isinstance(message, JSONRPCRequest)
         and message.method == "server/discover"
@@ -166,23 +173,23 @@ def _is_probe(message: JSONRPCMessage | None) -> TypeGuard[JSONRPCRequest]:
     )
 
 
-def _parsed(line: bytes) -> JSONRPCMessage | None:
-    """Return the message of a line; an error reply when it is none but has an id; None when it is nothing."""
+def _parsed(line: bytes) -> JSONRPCMessage | _Unreadable:
+    text = line.decode(errors="replace")
     try:
-        return jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
+        return jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError as error:
         log.warning("dropped a line that is no JSON-RPC message")
-        return _complaint(line, error)
+        return _Unreadable(_complaint(text, error))
 
 
-def _complaint(line: bytes, error: ValidationError) -> JSONRPCError | None:
-    # JavaScript writes half an emoji as "\ud83d", which is JSON and no Unicode: without a reply that client would wait.
+def _complaint(text: str, error: ValidationError) -> JSONRPCError | None:
+    # JavaScript writes half an emoji as "\ud83d", which is JSON but no Unicode: unanswered, that client would wait.
     try:
-        identity = json.loads(line.decode(errors="replace"))["id"]
+        identity = json.loads(text)["id"]
         str(identity).encode()  # the id may be the broken part
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    if not isinstance(identity, str | int):
+    if isinstance(identity, bool) or not isinstance(identity, str | int):
         return None
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     code, said = (
