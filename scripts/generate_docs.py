@@ -1,0 +1,170 @@
+"""Writes the reference pages from the code: docs/tools.md, docs/tools/<tool>.md and docs/configuration.md.
+
+tests/test_docs.py fails while a page on disk differs from what this makes. Run: python scripts/generate_docs.py
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias, cast
+
+from fleet_memory.errors import FleetMemoryError
+from fleet_memory.server.app import TOOLS
+from fleet_memory.server.registration import FleetTool, registered
+from fleet_memory.settings import SETTINGS
+
+Schema: TypeAlias = Mapping[str, object]
+
+DOCS: Final = Path(__file__).parent.parent / "docs"
+GENERATED: Final = "<!-- Made by scripts/generate_docs.py from the code. Edit the code. -->"
+TYPES: Final = {
+    "any": "any JSON",
+    "boolean": "boolean",
+    "instant": "ISO 8601 instant with a zone",
+    "integer": "whole number",
+    "number": "number",
+    "object": "object",
+    "string": "text",
+}
+
+
+def pages() -> dict[str, str]:
+    """Return every generated page by its path under docs/."""
+    tools = {toolset: [registered(spec) for spec in specs] for toolset, specs in TOOLS.items()}
+    single = {f"tools/{tool.name}.md": tool_page(tool) for offered in tools.values() for tool in offered}
+    return {"tools.md": tools_page(tools), "configuration.md": configuration_page(), **single}
+
+
+def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
+    """Return the index of the tools, and what all of them have in common."""
+    lines = [
+        "# Tools",
+        GENERATED,
+        "Names are camelCase. An unknown argument is refused and the nearest known one is named; `null` means absent. "
+        "An answer is one JSON object, the same as structured content and as text; what does not apply is absent, "
+        "never null.",
+    ]
+    for toolset, offered in tools.items():
+        rows = [
+            (f"[`{tool.name}`](tools/{tool.name}.md)", _first_sentence(tool.description), _kind(tool))
+            for tool in offered
+        ]
+        lines += [f"## Toolset `{toolset}`", _table(("tool", "when", "kind"), rows)]
+    lines += [
+        "## Errors",
+        "A refused call is a tool error whose text starts with one of these codes. What ends with `(retryable)` may be "
+        "called again as it is. The exit code is that of `fleet-memory call`.",
+        _table(("code", "exit", "raised when"), sorted(_errors())),
+        "What nobody foresaw is `internal` too. Its cause is in the server's log (stderr) and never in the answer.",
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def tool_page(tool: FleetTool) -> str:
+    """Return the page of one tool."""
+    arguments = [
+        (f"`{path}`", _type(field), "required" if required else _default(field), _text(field, "description"))
+        for path, field, required in _fields(tool.parameters)
+    ]
+    answer = [
+        (f"`{path}`", _type(field), "always" if required or "default" in field else "when it applies")
+        for path, field, required in _fields(tool.answer)
+    ]
+    lines = [
+        f"# {tool.name}",
+        GENERATED,
+        f"**{tool.title}** ({_kind(tool)})",
+        tool.description,
+        "## Arguments",
+        _table(("name", "type", "default", "meaning"), arguments),
+        "## Answer",
+        _table(("field", "type", "present"), answer),
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def configuration_page() -> str:
+    """Return the page of the settings."""
+    rows = [
+        (f"`{each.flag}`", f"`{each.variable}`", f"`{each.default}`" if each.default else "", each.help, each.allowed)
+        for each in SETTINGS
+    ]
+    lines = [
+        "# Configuration",
+        GENERATED,
+        "Each setting is a flag and an environment variable. The flag wins over the variable, the variable over the "
+        "default; an empty variable counts as unset. A bad value is one line on stderr and exit code 2.",
+        _table(("flag", "variable", "default", "meaning", "allowed"), rows),
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema, bool]]:
+    """Yield (path, schema, required) of every field, "rows[].id" for what is inside an array."""
+    required = cast("Sequence[str]", schema.get("required", ()))
+    for name, field in cast("Mapping[str, Schema]", schema.get("properties", {})).items():
+        yield path + name, field, name in required
+        yield from _fields(field, f"{path}{name}.")
+        yield from _fields(cast("Schema", field.get("items", {})), f"{path}{name}[].")
+
+
+def _type(field: Schema) -> str:
+    values = [field["const"]] if "const" in field else cast("Sequence[object]", field.get("enum", ()))
+    if values:
+        return ", ".join(f"`{value if isinstance(value, str) else json.dumps(value)}`" for value in values)
+    if "anyOf" in field:
+        return " or ".join(_type(arm) for arm in cast("Sequence[Schema]", field["anyOf"]))
+    kind = "instant" if field.get("format") == "date-time" else field.get("type", "any")
+    if kind == "array":
+        return f"array of {_type(cast('Schema', field.get('items', {})))}{_most(field, 'maxItems', '')}"
+    return TYPES[str(kind)] + _most(field, "maxLength", " characters") + _range(field)
+
+
+def _most(field: Schema, limit: str, unit: str) -> str:
+    return f", up to {field[limit]:,}{unit}" if limit in field else ""
+
+
+def _range(field: Schema) -> str:
+    low, high = field.get("minimum"), field.get("maximum")
+    if low is None:
+        return ""
+    return f", at least {low}" if high is None else f", {low} to {high}"
+
+
+def _default(field: Schema) -> str:
+    return f"`{json.dumps(field['default'])}`" if "default" in field else ""
+
+
+def _kind(tool: FleetTool) -> str:
+    hints = tool.annotations
+    if hints and hints.read_only_hint:
+        return "reads"
+    return "writes, harmless to repeat" if hints and hints.idempotent_hint else "writes"
+
+
+def _errors() -> Iterator[tuple[str, str, str]]:
+    kinds: list[type[FleetMemoryError]] = [FleetMemoryError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if kind is not FleetMemoryError and kind.__module__ == FleetMemoryError.__module__:
+            retry = " (retryable)" if kind.retryable else ""
+            yield f"`{kind.code}`{retry}", str(kind.exit_code), " ".join((kind.__doc__ or "").split())
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(text.split()).partition(". ")[0].rstrip(".") + "."
+
+
+def _text(field: Schema, key: str) -> str:
+    return str(field.get(key, ""))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        (DOCS / name).parent.mkdir(exist_ok=True)
+        (DOCS / name).write_text(text, encoding="utf-8")
