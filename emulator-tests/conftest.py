@@ -48,3 +48,19 @@ async def open_store(request: pytest.FixtureRequest) -> AsyncIterator[Callable[[
 @pytest.fixture
 def store(open_store: Callable[[], Store]) -> Store:
     return open_store()
+
+
+def sqlite_address(request: pytest.FixtureRequest) -> str:
+    folder: Path = request.getfixturevalue("tmp_path")
+    return str(folder / "fleet" / "memory.db")
+
+
+# What FLEET_MEMORY_STORE says to reach the store of the running test, which starts empty
+ADDRESSES: dict[str, Callable[[pytest.FixtureRequest], str]] = {
+    "sqlite": sqlite_address,
+}
+
+
+@pytest.fixture(params=ADDRESSES)
+def store_address(request: pytest.FixtureRequest) -> str:
+    return ADDRESSES[request.param](request)

@@ -8,7 +8,7 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 LONGEST_NAME: Final = 100  # characters
@@ -69,17 +69,27 @@ def _instant(value: object) -> object:
     if not isinstance(value, str) or len(value) > LONGEST_NAME:
         raise PydanticCustomError("timestamp", "must be an ISO 8601 text with a zone, e.g. 2026-02-14T08:23:00Z")
     try:
-        return _in_utc(datetime.fromisoformat(value))
-    except (ValueError, OverflowError) as error:
+        instant = datetime.fromisoformat(value)
+    except ValueError as error:
         raise PydanticCustomError(
             "timestamp", "must be an ISO 8601 instant with a zone, e.g. 2026-02-14T08:23:00Z"
         ) from error
+    return _in_utc(instant)
 
 
 def _in_utc(instant: datetime) -> datetime:
     if instant.tzinfo is None:
         raise PydanticCustomError("timestamp", "must have a zone, e.g. 2026-02-14T08:23:00Z")
-    return instant.astimezone(UTC)
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError as error:  # year 1 or 9999, shifted out of the calendar
+        raise PydanticCustomError("timestamp", "must be within the years 1 to 9999 in UTC") from error
+
+
+def written(instant: datetime) -> str:
+    """Return an instant in UTC as ISO 8601 with "Z", in milliseconds where it has any."""
+    precision = "milliseconds" if instant.microsecond else "seconds"
+    return instant.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 Name: TypeAlias = Annotated[
@@ -91,7 +101,10 @@ Key: TypeAlias = Annotated[str, Field(strict=True, json_schema_extra={"maxLength
 """A pattern id or a knowledge key."""
 
 Timestamp: TypeAlias = Annotated[
-    datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})
+    datetime,
+    BeforeValidator(_instant),
+    PlainSerializer(written, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """An instant in UTC; on the wire ISO 8601 with a zone."""
 

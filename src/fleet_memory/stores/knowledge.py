@@ -9,6 +9,7 @@ from fleet_memory.errors import ConflictError, KnowledgeNotFoundError
 from fleet_memory.rules.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerLine, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
+from fleet_memory.stores.leases import lease_ref
 
 LARGEST_SHARD: Final = 700_000  # bytes of rows; Firestore's documents end at 1 MiB
 _MOST_READS: Final = 5  # a snapshot that is replaced while being read is read again
@@ -27,6 +28,7 @@ class Knowledge:
 
     def __init__(self, store: Store, fleet_id: str) -> None:
         self.store = store
+        self._fleet_id = fleet_id
         self._fleet = f"fleets/{document_id(fleet_id)}"
         self._cached = Snapshot()
 
@@ -80,7 +82,7 @@ class Knowledge:
 
     def lease(self, name: str) -> Ref:
         """Return where the lease of this name is."""
-        return Ref(f"{self._fleet}/leases", document_id(name))
+        return lease_ref(self._fleet_id, name)
 
     def writes(self, before: HeldEntry, after: Entry, line: LedgerLine) -> list[Write]:
         """Return the writes of one change: the entry and its ledger line, whose id makes a second one impossible."""

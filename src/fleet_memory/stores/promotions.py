@@ -1,6 +1,6 @@
 """Carrying out what consolidation decided: each promotion and each attachment is one atomic commit under the lease."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -37,10 +37,17 @@ class Attached(NamedTuple):
 class Promotions:
     """The hands of one consolidation; every commit carries the fence of its lease. Without one nothing is written."""
 
-    def __init__(self, programs: Programs, knowledge: Knowledge, lease: Lease | None) -> None:
+    def __init__(
+        self,
+        programs: Programs,
+        knowledge: Knowledge,
+        lease: Lease | None = None,
+        until: Callable[[], datetime | None] = lambda: None,
+    ) -> None:
         self._programs = programs
         self._knowledge = knowledge
         self.lease = lease
+        self._until = until  # every commit moves the lease's end there
         self._imagined: dict[str, Entry] = {}  # what a dry run would have written, so that its answers add up
 
     async def promote(self, lessons: Sequence[Waiting], group: Group, *, now: datetime) -> Entry | None:
@@ -97,7 +104,7 @@ class Promotions:
             if self.lease is None:
                 return
             try:
-                await self._knowledge.publish(self.lease.guard(), now=now)
+                await self._knowledge.publish(self.lease.guard(self._until()), now=now)
             except ConflictError:
                 self.lease = await refreshed(self._knowledge.store, self.lease)
                 continue
@@ -138,7 +145,7 @@ class Promotions:
             self._imagined[entry.key] = entry
             return True
         try:
-            await self._knowledge.store.commit(self.lease.guard(), *writes)
+            await self._knowledge.store.commit(self.lease.guard(self._until()), *writes)
         except ConflictError:
             self.lease = await refreshed(self._knowledge.store, self.lease)
             return False

@@ -180,13 +180,14 @@ def _within(frame: BootAnswer, parts: _Parts, total: Mapping[str, int], max_toke
     fit = sum(taken <= room - sum(reserved.values()) for taken in accumulate(sizes))
     kept = lessons[: max(0, fit - 1)]
     told = {name: value for name, value in extras.items() if size(value.wire()) <= reserved[name]}
+    untold = {name for name, value in extras.items() if name not in told and value != type(value)()}
     shown = {
         "constitution": tuple(item for item in kept if item in parts.constitution),
         "knowledge": tuple(item for item in kept if item in parts.knowledge),
         "patterns": tuple(item for item in kept if isinstance(item, PatternAnswer)),
     }
     left_out = {name: count - len(shown[name]) for name, count in total.items()}
-    left_out |= {"protocol": int(fit == 0)} | {name: int(name not in told) for name in extras}
+    left_out |= {"protocol": int(fit == 0)} | dict.fromkeys(untold, 1)
     return frame.changed(
         **shown,
         **told,

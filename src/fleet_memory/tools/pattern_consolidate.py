@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Final
 
 import anyio
@@ -89,11 +89,13 @@ async def pattern_consolidate(
     wanted = Wanted(threshold, domain, project_id, fleet.now())
     await progress(0, 4, "reading the programs")
     if dry_run:
-        return await _run(fleet, Promotions(fleet.programs, fleet.knowledge, None), wanted, verdicts, progress)
-    lease = await take(fleet.programs.store, fleet.knowledge.lease(LEASE), uuid.uuid4().hex, wanted.now, LEASE_S)
+        return await _run(fleet, Promotions(fleet.programs, fleet.knowledge), wanted, verdicts, progress)
+    lease = await take(
+        fleet.programs.store, fleet.knowledge.lease(LEASE), uuid.uuid4().hex, now=wanted.now, ttl_s=LEASE_S
+    )
     if lease is None:
         raise ConflictError("Another consolidation is running; its result will be yours too. Call again in a moment.")
-    hands = Promotions(fleet.programs, fleet.knowledge, lease)
+    hands = Promotions(fleet.programs, fleet.knowledge, lease, lambda: fleet.now() + timedelta(seconds=LEASE_S))
     try:
         return await _run(fleet, hands, wanted, verdicts, progress)
     finally:

@@ -1,0 +1,59 @@
+"""Agents for the stories: each is a real server process that a real MCP client talks to over stdio."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp import Client, StdioServerParameters
+
+from fleet_memory.server.opening import CheckedStore, open_store
+from fleet_memory.settings import load
+
+PATIENCE_S = 60  # for a whole session, on a busy machine
+
+
+class Agent:
+    """One connected client; `call` returns a tool's answer, `refused` the text of its refusal."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        result = await self.client.call_tool(tool, arguments)
+        assert not result.is_error, result.content
+        assert result.structured_content is not None
+        return result.structured_content
+
+    async def refused(self, tool: str, **arguments: object) -> str:
+        result = await self.client.call_tool(tool, arguments)
+        assert result.is_error, result.structured_content
+        return "".join(block.text for block in result.content if block.type == "text")
+
+
+@asynccontextmanager
+async def agent(store: str, *, now: str, program: str | None = None, embedder: str = "minilm") -> AsyncIterator[Agent]:
+    """Serve `store` from a process of its own whose clock starts at `now`; bound to `program` when one is given."""
+    bound = {"FLEET_MEMORY_PROGRAM": program} if program else {}
+    settings = {"FLEET_MEMORY_STORE": store, "FLEET_MEMORY_NOW": now, "FLEET_MEMORY_EMBEDDER": embedder} | bound
+    with anyio.fail_after(PATIENCE_S):
+        async with Client(served(["-m", "fleet_memory", "serve"], settings)) as client:
+            yield Agent(client)
+
+
+def served(arguments: Sequence[str], settings: Mapping[str, str]) -> StdioServerParameters:
+    """Return the command that starts a server with these settings and no others."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
+    return StdioServerParameters(command=sys.executable, args=list(arguments), env={**inherited, **settings})
+
+
+@asynccontextmanager
+async def opened(address: str) -> AsyncIterator[CheckedStore]:
+    """Open the store at an address as `fleet-memory check` does."""
+    store = open_store(load({"store": address}, {}).store)
+    try:
+        yield store
+    finally:
+        await store.close()

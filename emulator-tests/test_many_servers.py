@@ -1,0 +1,111 @@
+"""Twenty servers on one store, and servers that are killed: every acknowledged store survives, promotions are whole."""
+
+import itertools
+import os
+import random
+import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+from agents import Agent, agent, opened, served
+from mcp import Client, MCPError
+
+from fleet_memory.stores import Query
+from fleet_memory.stores.programs import Programs
+
+pytestmark = pytest.mark.anyio
+
+NOW = "2026-03-01T09:00:00Z"
+STORES_EACH = 50
+KILLS = 50
+PATIENCE_S = 600
+
+
+def lesson(name: str) -> dict[str, object]:
+    return {"id": name, "pattern": f"Lesson {name}", "domain": "claims", "confidence": 0.8, "evidence": ""}
+
+
+@pytest.mark.parametrize("processes", [8, 20])
+async def test_every_store_of_many_cold_servers_survives(store_address: str, processes: int) -> None:
+    async def stores(number: int) -> None:
+        async with agent(store_address, now=NOW, embedder="lexical") as one:
+            for count in range(STORES_EACH):
+                program = "shared" if count % 5 == 0 else f"program-{number}-{count // 25}"
+                name = f"{number}-{count}"
+                done = await one.call("store_memory", programId=program, pattern=lesson(name), onDuplicate="keep")
+                assert done["status"] == "created"
+                evicted.extend(gone["id"] for gone in done["evicted"])
+
+    evicted: list[str] = []
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as together:
+            for number in range(processes):
+                together.start_soon(stores, number)
+        async with agent(store_address, now=NOW, embedder="lexical") as one:
+            kept = await one.call("memory_health", programId="shared")
+            others = [
+                (await one.call("memory_health", programId=f"program-{number}-{half}"))["totalPatterns"]
+                for number in range(processes)
+                for half in (0, 1)
+            ]
+    assert len(set(evicted)) == len(evicted)
+    assert sum(others) + kept["totalPatterns"] + len(evicted) == processes * STORES_EACH
+    assert kept["totalPatterns"] == min(100, processes * STORES_EACH // 5)
+
+
+async def test_no_acknowledged_store_is_lost_and_no_promotion_is_half_made_by_fifty_kills(
+    store_address: str, tmp_path: Path
+) -> None:
+    acknowledged: set[tuple[str, str]] = set()
+    with anyio.fail_after(PATIENCE_S):
+        for round_ in range(KILLS):
+            await _session_until_killed(store_address, round_, tmp_path / f"pid-{round_}", acknowledged)
+        async with agent(store_address, now=_at(KILLS), embedder="lexical") as one:
+            await one.call("pattern_consolidate")
+            again = await one.call("pattern_consolidate")
+    assert len(acknowledged) > KILLS, "the kills came too early to prove anything"
+    assert (again["promoted"], again["updated"]) == ([], [])
+    async with opened(store_address) as store:
+        assert (await store.check()).intact
+        kept = {name: (await Programs(store, "default").read(name)).patterns for name in ("alpha", "beta")}
+        entries = await store.find(Query("fleets/default/gsp"))
+        told = await store.find(Query("fleets/default/ledger", {"event": "promoted"}))
+    assert {(program, id_) for program, patterns in kept.items() for id_ in patterns} >= acknowledged
+    keys = sorted(str(entry.fields["key"]) for entry in entries)
+    assert keys == sorted(str(line.fields["key"]) for line in told)
+    for patterns in kept.values():
+        assert sorted(pattern.knowledge_key or "" for pattern in patterns.values() if pattern.promoted) == keys
+    assert set(kept["alpha"]) & set(kept["beta"]) == {id_ for id_, one in kept["alpha"].items() if one.promoted}
+
+
+async def _session_until_killed(address: str, round_: int, pid: Path, acknowledged: set[tuple[str, str]]) -> None:
+    """Store lessons for two programs and consolidate, again and again, until the server is killed."""
+    settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_NOW": _at(round_), "FLEET_MEMORY_EMBEDDER": "lexical"}
+    script = Path(__file__).parent / "children" / "serve_and_tell.py"
+    calls = 0
+    fatal = random.randrange(12)  # noqa: S311 - a moment, not a secret
+    try:
+        async with Client(served([str(script), str(pid)], settings)) as client, anyio.create_task_group() as group:
+            for count in itertools.count():
+                for tool, program in (("store_memory", "alpha"), ("store_memory", "beta"), ("pattern_consolidate", "")):
+                    if calls == fatal:
+                        group.start_soon(_killed_soon, int(await anyio.Path(pid).read_text()))
+                    calls += 1
+                    name = f"{round_}-{count}"
+                    arguments = {"programId": program, "pattern": lesson(name)} if program else {}
+                    await Agent(client).call(tool, **arguments)
+                    if program:
+                        acknowledged.add((program, name))
+    except* MCPError:
+        assert calls > fatal  # the connection ended with the server, as it was meant to
+
+
+async def _killed_soon(pid: int) -> None:
+    await anyio.sleep(random.uniform(0, 0.02))  # noqa: S311 - within the call that is under way, or the next
+    os.kill(pid, signal.SIGKILL)
+
+
+def _at(round_: int) -> str:
+    return (datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(minutes=10 * round_)).isoformat()
