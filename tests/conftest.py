@@ -2,6 +2,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
 from fleet_memory.settings import Settings, load
@@ -26,5 +27,6 @@ async def client(settings: Settings) -> AsyncIterator["Client"]:
 
     from fleet_memory.server.app import create_server
 
-    async with Client(create_server(settings), raise_exceptions=True) as client:
-        yield client
+    with anyio.fail_after(30):
+        async with Client(create_server(settings), raise_exceptions=True) as client:
+            yield client

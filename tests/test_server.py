@@ -1,0 +1,121 @@
+"""The assembled server: what it says of itself, its clock, and when it opens its fleet."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client
+
+from fleet_memory import __version__
+from fleet_memory.errors import SettingsError, StoreError
+from fleet_memory.server.app import INSTRUCTIONS, TOOLS, clock, create_server
+from fleet_memory.server.opening import LazyFleet
+from fleet_memory.settings import Settings, load
+from fleet_memory.tools import Caller, Fleet
+
+START = datetime(2026, 3, 7, 12, 0, 0, 123_456, tzinfo=UTC)
+
+
+@pytest.mark.anyio
+async def test_it_says_who_it_is_and_what_to_do_first(client: Client) -> None:
+    assert (client.server_info.name, client.server_info.title, client.server_info.version) == (
+        "fleet-memory",
+        "Fleet Memory",
+        __version__,
+    )
+    assert client.instructions == INSTRUCTIONS
+
+
+def test_the_instructions_fit_where_clients_cut_them() -> None:
+    assert len(INSTRUCTIONS.encode()) <= 2000
+
+
+def test_the_instructions_name_only_tools_that_are_there() -> None:
+    names = {spec.function.__name__ for specs in TOOLS.values() for spec in specs}
+    assert set(re.findall(r"[a-z]+_[a-z]+", INSTRUCTIONS)) <= names
+    assert INSTRUCTIONS.index("gsp_bootstrap") < 300
+
+
+@pytest.mark.parametrize("start", [None, START])
+def test_the_clock_tells_utc_in_milliseconds_and_never_goes_back(start: datetime | None) -> None:
+    now = clock(start)
+    instants = [now() for _ in range(100)]
+    assert {instant.microsecond % 1000 for instant in instants} == {0}
+    assert {instant.tzinfo for instant in instants} == {UTC}
+    assert start is None or instants == sorted(instants)  # the real time may be set back
+
+
+def test_a_clock_that_is_set_starts_there() -> None:
+    assert timedelta(0) <= clock(START)() - START.replace(microsecond=123_000) < timedelta(minutes=1)
+
+
+def test_a_store_that_this_build_cannot_serve_is_refused_at_the_start() -> None:
+    with pytest.raises(SettingsError, match="FLEET_MEMORY_STORE: this build serves sqlite only"):
+        create_server(load({"store": "firestore://my-project"}, {}))
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+@pytest.fixture
+def lazy(settings: Settings) -> Callable[..., LazyFleet]:
+    return lambda given=settings: LazyFleet(given, clock(None))
+
+
+@pytest.mark.anyio
+async def test_many_first_calls_open_one_fleet(lazy: Callable[..., LazyFleet]) -> None:
+    holder, fleets = lazy(), list[Fleet]()
+
+    async def open_it() -> None:
+        fleets.append(await holder.fleet())
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(open_it)
+        await holder.close()
+    assert len(fleets) == 20
+    assert all(fleet is fleets[0] for fleet in fleets)
+
+
+@pytest.mark.anyio
+async def test_a_fleet_is_bound_to_the_program_of_the_settings(lazy: Callable[..., LazyFleet], tmp_path: Path) -> None:
+    settings = load({"store": str(tmp_path / "m.db"), "embedder": "lexical", "program": "basher"}, {})
+    with anyio.fail_after(10):
+        assert (await lazy(settings).fleet()).caller == Caller("basher")
+
+
+@pytest.mark.anyio
+async def test_closing_a_fleet_that_was_never_opened_is_fine(lazy: Callable[..., LazyFleet], tmp_path: Path) -> None:
+    await lazy().close()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.anyio
+async def test_a_fleet_is_closed_even_while_the_server_is_cancelled(
+    lazy: Callable[..., LazyFleet], tmp_path: Path
+) -> None:
+    holder = lazy()
+    with anyio.fail_after(10):
+        fleet = await holder.fleet()
+        await fleet.programs.read("basher")
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await holder.close()
+    assert names(tmp_path) == ["memory.db"]  # the last to close removes SQLite's log
+
+
+@pytest.mark.anyio
+async def test_a_failure_to_open_is_not_remembered(lazy: Callable[..., LazyFleet], tmp_path: Path) -> None:
+    (tmp_path / "blocked").write_text("a file where a folder should be")
+    holder = lazy(load({"store": str(tmp_path / "blocked" / "memory.db"), "embedder": "lexical"}, {}))
+    with anyio.fail_after(10):
+        with pytest.raises(StoreError):
+            await (await holder.fleet()).programs.read("basher")
+        (tmp_path / "blocked").unlink()
+        assert not (await (await holder.fleet()).programs.read("basher")).exists
+        await holder.close()
