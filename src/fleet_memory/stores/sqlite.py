@@ -23,12 +23,14 @@ T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], T]
 
 _SETTINGS = (
-    # "An answer that says OK is durable": NORMAL keeps that promise through kill -9, only FULL through a power cut.
+    # "A call that returned OK is durable": NORMAL keeps that promise through kill -9, only FULL through a power cut.
+    # It costs one fsync a commit: 0.05 to 3 ms by disk, where an agent stores once in seconds.
     "pragma synchronous = full",
     "pragma fullfsync = on",  # macOS: its plain fsync leaves the data in the drive's cache. Ignored elsewhere
 )
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.02
+_WAIT_S = 20.0  # Source: 20 processes that commit back to back on 2 busy cores waited 6 s at worst
 
 
 class SqliteStore:
@@ -37,7 +39,7 @@ class SqliteStore:
     `wait_s` is how long a verb waits for a file that another program keeps locked.
     """
 
-    def __init__(self, path: Path | str, *, wait_s: float = 10.0) -> None:
+    def __init__(self, path: Path | str, *, wait_s: float = _WAIT_S) -> None:
         self._path = Path(path).absolute()
         self._wait_s = wait_s
         self._db: sqlite3.Connection | None = None
