@@ -1,0 +1,88 @@
+"""A text as the guard reads it: words, stems, and the words that carry content. English only."""
+
+import re
+from functools import lru_cache
+
+_WORD = re.compile(r"[a-z0-9]+(?:[-'_.][a-z0-9]+)*|[,;:.!?()]")
+_UNINFLECTED = frozenset({"https", "less"})  # without their last letters they would be other words
+_NEGATED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall"}
+
+# Words that say how a sentence is built, not what it is about. Source: the closed word classes of English.
+_FRAME = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about all almost also always am an and any anyone anything are as at be because been being both but by can
+        could did do does doing each either else ever every everyone everything few for from get gets getting had has
+        have having he her here hers him his how i if in into is it its just keep let many may me might more most much
+        must my never no nobody none nor not nothing of on once one only onto or other our out own please rather same
+        shall she should since so some somebody someone something such than that the their them then there these they
+        this those though thus to too under until up upon us very via was we were what when where whether which while
+        who whom whose why will with within without would yet you your before after over instead above below
+        """,
+    )
+)
+
+
+@lru_cache(maxsize=1024)
+def words(text: str) -> tuple[str, ...]:
+    """Return the lower-case words and the punctuation between them, in order; "don't" becomes "do", "not"."""
+    found: list[str] = []
+    for token in _WORD.findall(text.lower().replace("\u2019", "'")):
+        if token in _NEGATED:
+            found += [_NEGATED[token], "not"]
+        elif token.endswith("n't"):
+            found += [token[:-3], "not"]
+        else:
+            found.append(token.removesuffix("'s"))
+    return tuple(found)
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """Return the word without its inflection: "retries", "retried" and "retry" meet, "agent" and "agency" do not."""
+    if word in _UNINFLECTED:
+        return word
+    if len(word) < 4 or not word.isalpha():
+        return word.removesuffix("e")
+    for ending, kept in (("ies", "y"), ("ied", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x")):
+        if word.endswith(ending):
+            return _base(word.removesuffix(ending) + kept)
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) > 1 and set(rest) & set("aeiouy") and not word.endswith("eed"):
+            return _base(rest)
+    return _base(word.removesuffix("ly") if len(word) > 5 else word)
+
+
+def _base(word: str) -> str:
+    if len(word) > 2 and word[-1] == word[-2]:
+        word = word[:-1]
+    return word[:-1] + "i" if word.endswith("y") else word.removesuffix("e")
+
+
+@lru_cache(maxsize=1024)
+def stems(text: str) -> frozenset[str]:
+    """Return the stem of every word."""
+    return frozenset(stem(word) for word in words(text) if word[0].isalnum())
+
+
+@lru_cache(maxsize=1024)
+def content_words(text: str) -> tuple[str, ...]:
+    """Return the stems of the words that say what the text is about, in order."""
+    return tuple(stem(word) for word in words(text) if word[0].isalnum() and word not in _FRAME)
+
+
+@lru_cache(maxsize=1024)
+def content(text: str) -> frozenset[str]:
+    """Return the stems of `content_words` without their order."""
+    return frozenset(content_words(text))
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether the texts talk about the same things: only then does an opposite word oppose them."""
+    left, right = content(one), content(other)
+    shared, fewer = len(left & right), min(len(left), len(right))
+    return shared > 0 and shared >= 0.5 * fewer and shared >= 0.3 * len(left | right)
