@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from fleet_memory.rules.admission import Lesson
+from fleet_memory.rules.keys import text_hash
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import Program
 
@@ -22,6 +23,7 @@ def pattern(text: str = "Check the status before claiming", **fields: object) ->
         "discovered_at": START,
         "last_reinforced": START,
         "stored_at": START,
+        "words": text_hash(text),
     }
     return Pattern.model_validate(known | fields)
 

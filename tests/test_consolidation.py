@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fleet_memory.rules.consolidation import Plan, planned
+from fleet_memory.rules.consolidation import Plan, Topic, contested, planned
 from fleet_memory.rules.keys import text_hash
 from fleet_memory.rules.promotion import Waiting
 from fleet_memory.schemas.knowledge import KnowledgeRow
@@ -33,10 +33,14 @@ def decided(
     entries: list[tuple[KnowledgeRow, tuple[float, ...]]] | None = None,
     threshold: int = 2,
 ) -> Plan:
-    everything = [*lessons, *(entries or [])]
-    vectors = np.array([direction for _, direction in everything], np.float32)
-    waiting, rows = [one for one, _ in lessons], [row for row, _ in entries or []]
-    return planned(waiting, rows, vectors, Profile(), threshold)
+    known_rows = entries or []
+    topic = Topic(
+        [lesson for lesson, _ in lessons],
+        np.array([direction for _, direction in lessons], np.float32).reshape(-1, 4),
+        [row for row, _ in known_rows],
+        np.array([direction for _, direction in known_rows], np.float32).reshape(-1, 4),
+    )
+    return planned(topic, Profile(), threshold)
 
 
 def test_the_same_lesson_of_two_programs_in_other_words_is_promoted() -> None:
@@ -47,7 +51,7 @@ def test_the_same_lesson_of_two_programs_in_other_words_is_promoted() -> None:
 
 def test_one_program_alone_promotes_nothing_however_often_it_says_it() -> None:
     plan = decided([(learnt("basher", CLAIM), SAME), (learnt("basher", VERIFY), SAME)])
-    assert plan == Plan((), (), (), ())
+    assert plan == Plan((), (), ())
 
 
 def test_programs_of_one_session_promote_nothing_together() -> None:
@@ -75,24 +79,24 @@ def test_a_threshold_of_three_waits_for_a_third_program() -> None:
 def test_opposite_lessons_and_other_numbers_are_contested_not_merged(one: str, two: str) -> None:
     plan = decided([(learnt("basher", one), SAME), (learnt("sark", two), SAME)])
     assert plan.promotions == ()
-    assert [pair.objection for pair in plan.contested] != [""]
+    assert [contested(pair, Profile()) for pair in plan.open_pairs] == [True]
 
 
 def test_what_numbers_cannot_decide_is_offered_for_review() -> None:
     plan = decided([(learnt("basher", CLAIM), SAME), (learnt("sark", VERIFY), ALMOST)])
-    assert (plan.promotions, [pair.link.cosine for pair in plan.review]) == ((), [0.5])
+    assert (plan.promotions, [pair.link.cosine for pair in plan.open_pairs]) == ((), [0.5])
 
 
 def test_a_verdict_decides_a_pair_until_a_text_changes() -> None:
     same = {text_hash(VERIFY): Verdict(same=True, judge="iso", at=START)}
     one = (learnt("basher", CLAIM, verdicts=same), SAME)
     assert [group.explain for group in decided([one, (learnt("sark", VERIFY), OTHER)]).promotions] == [
-        "judged the same"
+        "judged the same by iso"
     ]
     assert decided([one, (learnt("sark", REBASE), OTHER)]).promotions == ()
     different = {text_hash(VERIFY): Verdict(same=False, judge="iso", at=START)}
     plan = decided([(learnt("basher", CLAIM, verdicts=different), SAME), (learnt("sark", VERIFY), SAME)])
-    assert (plan.promotions, plan.review) == ((), ())
+    assert (plan.promotions, plan.open_pairs) == ((), ())
 
 
 def test_equal_words_are_the_same_whatever_the_vectors_say() -> None:
@@ -102,7 +106,7 @@ def test_equal_words_are_the_same_whatever_the_vectors_say() -> None:
 
 def test_a_lesson_that_says_what_an_entry_says_is_attached_to_it() -> None:
     plan = decided([(learnt("iso", CLAIM), LIKE)], [(known(VERIFY), SAME)])
-    assert [(one.lesson, one.entry, one.similarity) for one in plan.attachments] == [(0, 1, 0.8)]
+    assert [(one.lesson, one.entry, one.similarity) for one in plan.attachments] == [(0, 0, 0.8)]
 
 
 def test_a_lesson_in_the_words_of_any_contribution_is_attached() -> None:
@@ -127,3 +131,11 @@ def test_the_text_closest_to_all_others_speaks_for_the_group() -> None:
         ]
     )
     assert [(group.text, group.similarities) for group in plan.promotions] == [(1, (0.924, 1.0, 0.924))]
+
+
+def test_a_lesson_that_belongs_to_an_entry_is_a_rival_and_never_grouped_again() -> None:
+    settled = (learnt("sark", VERIFY, knowledge_key="pattern/a/b"), SAME)
+    assert decided([(learnt("basher", CLAIM), SAME), settled]) == Plan((), (), ())
+    free = (learnt("sark", REBASE), LIKE)
+    assert len(decided([(learnt("basher", CLAIM), SAME), free]).promotions) == 1
+    assert decided([(learnt("basher", CLAIM), SAME), settled, free]).promotions == ()

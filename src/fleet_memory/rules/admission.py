@@ -8,10 +8,10 @@ import numpy as np
 
 from fleet_memory.rules.decay import strength
 from fleet_memory.rules.guard import objection
-from fleet_memory.rules.keys import digest, pattern_id
+from fleet_memory.rules.keys import digest, pattern_id, text_hash
 from fleet_memory.rules.reinforcement import reinforced
-from fleet_memory.rules.texts import normalised
 from fleet_memory.rules.vectors import unpacked
+from fleet_memory.rules.waiting import touched
 from fleet_memory.schemas.answers import StoreStatus
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import Archived, Program
@@ -111,9 +111,9 @@ def _near(program: Program, lesson: Lesson) -> list[Near]:
 
 def _twin(program: Program, lesson: Lesson, near: Sequence[Near], profile: Profile) -> Near | None:
     """Return the pattern of the same project that says the same: in the same words, or a near-copy unopposed."""
-    words = normalised(lesson.sent.pattern)
+    words = text_hash(lesson.sent.pattern)
     mine = [p for p in program.patterns.values() if p.project_id == lesson.sent.project_id]
-    exact = next((p for p in mine if normalised(p.pattern) == words), None)
+    exact = next((p for p in mine if p.words == words), None)
     if exact is not None:
         return Near(exact, 1.0)
     for close in near:
@@ -134,6 +134,7 @@ def _created(program: Program, lesson: Lesson, twin: Near | None, related: Seque
         last_reinforced=lesson.sent.last_reinforced or discovered,
         stored_at=now,
         knowledge_seen=program.knowledge_seen,
+        words=text_hash(lesson.sent.pattern),
         vector=lesson.vector,
         embedder=lesson.embedder,
         calls={lesson.id: lesson.call},
@@ -153,10 +154,12 @@ def _updated(program: Program, lesson: Lesson, old: Pattern, related: Sequence[N
         tags=lesson.sent.tags or (),
         discovered_at=discovered,
         last_reinforced=max(discovered, old.last_reinforced, lesson.sent.last_reinforced or old.last_reinforced),
+        words=text_hash(lesson.sent.pattern),
         vector=lesson.vector,
         embedder=lesson.embedder,
         calls=_called(old, lesson),
     )
+    program = program.changed(touched=touched(program, old.domain))
     if (old.pattern, old.domain) != (new.pattern, new.domain):
         new = new.changed(
             stored_at=now, knowledge_seen=program.knowledge_seen, knowledge_key=None, echo=False, verdicts={}
@@ -170,7 +173,7 @@ def _repeated(program: Program, lesson: Lesson, twin: Near, related: Sequence[Ne
     seen = min(now, lesson.sent.last_reinforced or lesson.sent.discovered_at or now)
     stronger = reinforced(twin.pattern, now=seen, confidence=lesson.sent.confidence, evidence=lesson.sent.evidence)
     stronger = stronger.changed(calls=_called(twin.pattern, lesson))
-    changed = _with(program, stronger, now, pending=False)
+    changed = _with(program.changed(touched=touched(program, stronger.domain)), stronger, now, pending=False)
     return Admission(changed, "reinforced", stronger, twin, _without(related, stronger))
 
 
@@ -218,6 +221,7 @@ def archived(
     left = program.changed(
         patterns={id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone},
         pending=tuple(id_ for id_ in program.pending if id_ not in gone),
+        touched=touched(program, *(pattern.domain for pattern in patterns)),
         last_update=now,
     )
     return left, tuple(Archived(program_id=program.program_id, pattern=p, reason=reason, at=now) for p in patterns)

@@ -7,6 +7,7 @@ from typing import Final
 from fleet_memory.rules.promotion import independent_origins
 from fleet_memory.schemas.answers import KnowledgeStatus
 from fleet_memory.schemas.knowledge import Contradiction, Entry
+from fleet_memory.schemas.patterns import Pattern
 
 VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: DESIGN section 5
 RETIRE_FROM: Final = 2  # independent programs that contradict an entry; Source: DESIGN section 5, the least threshold
@@ -26,6 +27,11 @@ def confirmed(entry: Entry, *, now: datetime, request_id: str | None = None) -> 
         last_confirmed=max(entry.last_confirmed, now),
         contradictions=entry.contradictions if entry.status == "retired" else (),
     )
+
+
+def confirmed_by_echo(entry: Entry, pattern: Pattern) -> Entry:
+    """Return the entry after a program repeated it: the clock moves, nothing else does."""
+    return _used(entry, None).changed(last_confirmed=max(entry.last_confirmed, pattern.last_reinforced))
 
 
 def contradicted(entry: Entry, word: Contradiction, *, request_id: str | None = None) -> Entry:

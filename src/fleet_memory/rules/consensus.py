@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fleet_memory.schemas.similarity import Profile
 
 Matrix: TypeAlias = NDArray[np.float32]
+Positions: TypeAlias = NDArray[np.int_]
 Pair: TypeAlias = tuple[int, int]
 """Positions of two lessons, the smaller first."""
 
@@ -57,17 +58,42 @@ def links(cosines: Matrix, programs: Sequence[str], profile: Profile) -> list[Li
     best, second = _two_best(cosines, codes)
     of_program = best[:, codes]  # [i, j]: the best that j's program has for i
     mutual = (cosines >= of_program) & (cosines >= of_program.T) & (codes[:, None] != codes[None, :])
-    # The floor holds for every pair, so nothing below this cosine can reach `review`.
-    i, j = np.nonzero(np.triu(mutual & (cosines >= profile.review + 0.5 * profile.floor)))
+    i, j = np.nonzero(np.triu(mutual & (cosines >= _least(profile))))
     rivals = np.maximum(second[i, codes[j]], second[j, codes[i]])
-    contrasts = cosines[i, j] - 0.5 * np.maximum(profile.floor, rivals)
-    rows = zip(contrasts.tolist(), cosines[i, j].tolist(), rivals.tolist(), i.tolist(), j.tolist(), strict=True)
+    return _links(i, j, cosines[i, j], rivals, profile)
+
+
+def links_between(block: Matrix, programs: Sequence[str], profile: Profile) -> list[Link]:
+    """Return the links of lessons (rows, learnt by `programs`) to entries (columns), as `links` would find them.
+
+    Entries count as one program's lessons. A link's `j` counts on from the lessons: column c is len(programs) + c.
+    """
+    _, codes = np.unique(np.asarray(programs), return_inverse=True)
+    best, second = _two_best(block.T, codes)  # entries x programs
+    own_best, own_second = _two_best(block, np.zeros(block.shape[1], dtype=np.int_))
+    mutual = (block >= best.T[codes]) & (block >= own_best)
+    i, j = np.nonzero(mutual & (block >= _least(profile)))
+    rivals = np.maximum(second[j, codes[i]], own_second[i, 0])
+    return _links(i, j + len(programs), block[i, j], rivals, profile)
+
+
+def _least(profile: Profile) -> float:
+    # The floor is every pair's least rival, so nothing below this cosine can reach `review`.
+    return profile.review + 0.5 * profile.floor
+
+
+def _links(i: Positions, j: Positions, cosines: Matrix, rivals: Matrix, profile: Profile) -> list[Link]:
+    contrasts = cosines - 0.5 * np.maximum(profile.floor, rivals)
+    rows = zip(contrasts.tolist(), cosines.tolist(), rivals.tolist(), i.tolist(), j.tolist(), strict=True)
     found = [Link(round(c, 4), round(s, 4), round(max(r, 0.0), 4), a, b) for c, s, r, a, b in rows]
     return sorted((link for link in found if link.contrast >= profile.review), key=lambda x: (-x.contrast, x.i, x.j))
 
 
-def _two_best(cosines: Matrix, codes: NDArray[np.int_]) -> tuple[Matrix, Matrix]:
-    """Return two n x programs tables: each lesson's best and second best cosine within each program; -1 for none."""
+def _two_best(cosines: Matrix, codes: Positions) -> tuple[Matrix, Matrix]:
+    """Return two rows × programs tables: each row's best and second best cosine within each program; -1 for none.
+
+    `codes[c]` is the program of column c, programs counted from 0.
+    """
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(codes[order]) > 0])
     by_program = cosines[:, order]
@@ -111,8 +137,7 @@ def _may_join(one: Sequence[int], two: Sequence[int], scores: Collection[Pair], 
     return all((min(cross), max(cross)) in scores for cross in product(one, two))
 
 
-def medoid(cosines: Matrix, members: Sequence[int], rank: Sequence[tuple[object, ...]]) -> int:
-    """Return the member closest to all others; ties go to the lowest `rank`, given per member."""
-    block = np.asarray(cosines)[np.ix_(members, members)]
-    closeness = np.round(block.sum(1), 4)
-    return min(zip(members, closeness, rank, strict=True), key=lambda member: (-member[1], member[2]))[0]
+def medoid(cosines: Matrix, ranks: Sequence[tuple[object, ...]]) -> int:
+    """Return the lesson closest to all others; ties go to the lowest rank. `cosines` is n×n, n = len(ranks)."""
+    closeness = np.round(cosines.sum(1), 4).tolist()
+    return min(range(len(ranks)), key=lambda position: (-closeness[position], ranks[position]))

@@ -1,57 +1,49 @@
-"""What a consolidation decides: which lessons repeat an entry, which become one, which need judgement.
+"""What a consolidation decides about one topic: which lessons repeat an entry, which become one, which need judgement.
 
-Lessons and entries meet as `Node`s: an entry is a lesson of the pseudo-program `KNOWLEDGE`. Domains are compared first
-within, then across.
+A topic is a set of domains that are compared with each other: first within each, then across, at the strict threshold.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.consensus import CROWDED, Link, Matrix, Pair, Rulings, groups, links, medoid
-from fleet_memory.rules.guard import objection
-from fleet_memory.rules.keys import pair_id, text_hash
+import numpy as np
+
+from fleet_memory.rules.attachment import Attachment, Side, attachments
+from fleet_memory.rules.consensus import CROWDED, Link, Pair, Rulings, groups, links, medoid
+from fleet_memory.rules.pairs import (
+    Candidate,
+    Node,
+    candidate,
+    decided,
+    entry_nodes,
+    explained,
+    lesson_nodes,
+    objections,
+    pairs,
+    ruled,
+)
 from fleet_memory.rules.promotion import Waiting, independent_origins
+from fleet_memory.rules.vectors import Vectors
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.similarity import Profile
 
-KNOWLEDGE: Final = ""  # no program can be called so
+MOST_ACROSS: Final = (
+    5_000  # lessons of a topic compared across its domains in one matrix (100 MB); a larger topic is not
+)
+MOST_EXPLAINED: Final = 3  # links named in a group's explanation
 
 
-class Node(NamedTuple):
-    """A lesson or an entry as grouping sees it; `words` are the hashes of the texts that are certainly the same."""
+class Topic(NamedTuple):
+    """What is decided together: lessons of some domains (settled ones too, as rivals), the entries of these domains.
 
-    program_id: str
-    pattern_id: str
-    domain: str
-    text: str
-    words: frozenset[str]
-    verdicts: Mapping[str, Verdict]
+    `vectors` and `entry_vectors` hold a unit row each; zeros stand for a vector of another embedder, which is alike to
+    nothing: only equal words match it.
+    """
 
-    @property
-    def is_entry(self) -> bool:
-        """Whether this is shared knowledge already."""
-        return self.program_id == KNOWLEDGE
-
-
-class Candidate(NamedTuple):
-    """A linked pair, what speaks against merging it ("" for nothing), and how that was found."""
-
-    pair_id: str
-    link: Link
-    a: Node
-    b: Node
-    objection: str
-    explain: str
-
-
-class Attachment(NamedTuple):
-    """A lesson that says what an entry says: positions among the nodes."""
-
-    lesson: int
-    entry: int
-    similarity: float
-    explain: str
+    lessons: Sequence[Waiting]
+    vectors: Vectors
+    entries: Sequence[KnowledgeRow]
+    entry_vectors: Vectors
 
 
 class Group(NamedTuple):
@@ -64,228 +56,122 @@ class Group(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything that one consolidation decided."""
+    """Everything that was decided about one topic."""
 
     attachments: tuple[Attachment, ...]
     promotions: tuple[Group, ...]
-    review: tuple[Candidate, ...]
-    contested: tuple[Candidate, ...]
-
-
-class _Round(NamedTuple):
-    """What one look at some nodes found; `unpromoted` are groups with too few origins."""
-
-    attachments: list[Attachment]
-    promotions: list[Group]
-    unpromoted: list[Group]
-    candidates: list[tuple[Candidate, Pair]]
-
-
-def nodes_of(lessons: Sequence[Waiting], entries: Sequence[KnowledgeRow]) -> list[Node]:
-    """Return the lessons, then the entries, as nodes."""
-    learnt = [
-        Node(program_id, p.id, p.domain, p.pattern, frozenset({text_hash(p.pattern)}), p.verdicts)
-        for program_id, p in lessons
-    ]
-    known = [
-        Node(KNOWLEDGE, row.key, row.domain, row.pattern, frozenset({*row.wordings, text_hash(row.pattern)}), {})
-        for row in entries
-    ]
-    return learnt + known
-
-
-def planned(
-    lessons: Sequence[Waiting], entries: Sequence[KnowledgeRow], vectors: Matrix, profile: Profile, threshold: int
-) -> Plan:
-    """Decide about lessons (unpromoted, active) and entries; `vectors` holds the lessons' rows, then the entries'.
-
-    A row of zeros stands for a vector of another embedder: it is alike to nothing, and only equal words match it.
-    """
-    fleet = _Fleet(nodes_of(lessons, entries), lessons, vectors, profile, threshold)
-    domains: dict[str, list[int]] = {}
-    for position, node in enumerate(fleet.nodes):
-        domains.setdefault(node.domain, []).append(position)
-    rounds = [
-        _looked_at(fleet, positions, profile.strict if len(positions) > CROWDED else profile.auto)
-        for _, positions in sorted(domains.items())
-    ]
-    done = _done(rounds)
-    left = [position for position in range(len(fleet.nodes)) if position not in done]
-    if len(domains) > 1:
-        across = fleet._replace(profile=profile.model_copy(update={"review": profile.strict}))
-        rounds.append(_looked_at(across, left, profile.strict))
-    return _plan(rounds, profile)
-
-
-def _plan(rounds: Sequence[_Round], profile: Profile) -> Plan:
-    done = _done(rounds)
-    together = [set(group.members) for one in rounds for group in (*one.promotions, *one.unpromoted)]
-    waiting: dict[str, Candidate] = {}
-    for candidate, pair in (found for one in rounds for found in one.candidates):
-        if not done & set(pair) and not any(set(pair) <= members for members in together):
-            waiting.setdefault(candidate.pair_id, candidate)
-    ordered = sorted(waiting.values(), key=lambda pair: (-pair.link.contrast, pair.pair_id))
-    return Plan(
-        tuple(attachment for one in rounds for attachment in one.attachments),
-        tuple(group for one in rounds for group in one.promotions),
-        tuple(pair for pair in ordered if not _is_contested(pair, profile)),
-        tuple(pair for pair in ordered if _is_contested(pair, profile)),
-    )
-
-
-def _is_contested(candidate: Candidate, profile: Profile) -> bool:
-    return bool(candidate.objection) and candidate.link.contrast >= profile.auto
-
-
-def _done(rounds: Iterable[_Round]) -> set[int]:
-    attached = {attachment.lesson for one in rounds for attachment in one.attachments}
-    return attached | {member for one in rounds for group in one.promotions for member in group.members}
-
-
-class _Fleet(NamedTuple):
-    """What every round looks at."""
-
-    nodes: Sequence[Node]
-    lessons: Sequence[Waiting]
-    vectors: Matrix
-    profile: Profile
-    threshold: int
+    open_pairs: tuple[Candidate, ...]
 
 
 class _View(NamedTuple):
-    """The nodes of one round: their positions in the fleet, their cosines, links and rulings by local position."""
+    """The lessons of one comparison: their positions in the topic, and what is known of them by local position."""
 
     positions: Sequence[int]
-    nodes: Sequence[Node]
-    cosines: Matrix
+    part: Side
     found: Sequence[Link]
-    decided: Rulings
-    objections: Mapping[Pair, str]
-
-    @property
-    def rulings(self) -> Rulings:
-        """What was decided before, with the guard's objections."""
-        return Rulings(self.decided.together, self.decided.apart | self.objections.keys())
+    rulings: Rulings
+    said: Mapping[Pair, str]
+    least: float
 
 
-def _looked_at(fleet: _Fleet, positions: Sequence[int], least: float) -> _Round:
-    view = _viewed(fleet, positions)
-    attachments = _attachments(view, least)
-    attached = {attachment.lesson for attachment in attachments}
-    taken = {i for i, node in enumerate(view.nodes) if node.is_entry or positions[i] in attached}
-    free = [link for link in view.found if not taken & set(link.pair)]
-    together = frozenset(pair for pair in view.rulings.together if not taken & set(pair))
-    programs = [node.program_id for node in view.nodes]
-    members = groups(free, programs, Rulings(together, view.rulings.apart), least=least)
-    formed = [(_origins(fleet, positions, group), _group(fleet, view, group)) for group in members]
-    return _Round(
-        attachments,
-        [group for origins, group in formed if origins >= fleet.threshold],
-        [group for origins, group in formed if origins < fleet.threshold],
-        [(_candidate(view, link, least), (positions[link.i], positions[link.j])) for link in _open(view)],
-    )
+def planned(topic: Topic, profile: Profile, threshold: int) -> Plan:
+    """Decide about one topic; promotions need `threshold` independent origins."""
+    lessons = Side(lesson_nodes(topic.lessons), topic.vectors)
+    entries = Side(entry_nodes(topic.entries), topic.entry_vectors)
+    attached, open_pairs = attachments(lessons, entries, profile)
+    done = {attachment.lesson for attachment in attached} | {i for i, node in enumerate(lessons.nodes) if node.settled}
+    formed: list[Group] = []
+    for view in _views(lessons, done, profile):
+        grouped = [_group(topic, view, members) for members in _members(view, done)]
+        done.update(i for group in grouped if _origins(topic, group) >= threshold for i in group.members)
+        formed += grouped
+        open_pairs += _open(view)
+    return _plan(lessons.nodes, attached, formed, (open_pairs, done))
 
 
-def _viewed(fleet: _Fleet, positions: Sequence[int]) -> _View:
-    nodes = [fleet.nodes[position] for position in positions]
-    rows = fleet.vectors[list(positions)]
-    cosines = rows @ rows.T
-    found = links(cosines, [node.program_id for node in nodes], fleet.profile)
-    decided = _decided(nodes)
-    settled = decided.together | decided.apart
-    objections = {
-        link.pair: said
-        for link in found
-        if link.pair not in settled and (said := objection(nodes[link.i].text, nodes[link.j].text))
-    }
-    return _View(positions, nodes, cosines, found, decided, objections)
+def _views(lessons: Side, done: Collection[int], profile: Profile) -> Iterator[_View]:
+    """Yield each domain, then all of them at the strict threshold; `done` may grow between two of them."""
+    domains = lessons.domains()
+    for positions in domains.values():
+        least = profile.strict if len(positions) > CROWDED else profile.auto
+        yield _viewed(lessons, positions, done, profile, least)
+    if len(domains) > 1 and len(lessons.nodes) <= MOST_ACROSS:
+        strict = profile.model_copy(update={"review": profile.strict})
+        yield _viewed(lessons, range(len(lessons.nodes)), done, strict, profile.strict)
 
 
-def _decided(nodes: Sequence[Node]) -> Rulings:
-    """Return what needs no score: equal words are the same, and verdicts stand; a verdict outranks equal words."""
-    by_words: dict[str, list[int]] = {}
-    for position, node in enumerate(nodes):
-        for words in node.words:
-            by_words.setdefault(words, []).append(position)
-    same = {
-        pair
-        for positions in by_words.values()
-        for pair in _pairs(positions, positions)
-        if nodes[pair[0]].program_id != nodes[pair[1]].program_id
-    }
-    ruled = {
-        pair: verdict.same
-        for position, node in enumerate(nodes)
-        for words, verdict in node.verdicts.items()
-        for pair in _pairs([position], by_words.get(words, ()))
-    }
-    apart = frozenset(pair for pair, is_same in ruled.items() if not is_same)
-    return Rulings(frozenset(same | {pair for pair, is_same in ruled.items() if is_same}) - apart, apart)
+def _viewed(lessons: Side, positions: Sequence[int], done: Collection[int], profile: Profile, least: float) -> _View:
+    part = lessons.part(positions)
+    everyone = links(part.vectors @ part.vectors.T, [node.program_id for node in part.nodes], profile)
+    free = [link for link in everyone if positions[link.i] not in done and positions[link.j] not in done]
+    rulings = decided(part.nodes)
+    return _View(positions, part, free, rulings, objections(part.nodes, free, rulings), least)
 
 
-def _pairs(one: Iterable[int], two: Iterable[int]) -> Iterable[Pair]:
-    others = list(two)
-    return ((min(i, j), max(i, j)) for i in one for j in others if i != j)
+def _members(view: _View, done: Collection[int]) -> list[list[int]]:
+    together = {pair for pair in view.rulings.together if not {view.positions[i] for i in pair} & set(done)}
+    rulings = Rulings(frozenset(together), view.rulings.apart | view.said.keys())
+    return groups(view.found, [node.program_id for node in view.part.nodes], rulings, least=view.least)
 
 
-def _attachments(view: _View, least: float) -> list[Attachment]:
-    """Return, best first, each lesson's entry: one that it is linked to strongly enough, or is ruled the same as."""
-    together = view.rulings.together
-    scored = {link.pair: link for link in view.found if link.contrast >= least and link.pair not in view.rulings.apart}
-    wanted = sorted(scored.keys() | together, key=lambda p: (p not in together, -_contrast(scored.get(p)), p))
-    attachments: dict[int, Attachment] = {}
-    for i, j in wanted:  # entries come last among the nodes, so j is the entry if one of them is
-        if view.nodes[j].is_entry and not view.nodes[i].is_entry and i not in attachments:
-            why = _ruled((i, j), view) or _explained(scored[i, j], least)
-            similarity = 1.0 if (i, j) in together else float(view.cosines[i, j])
-            attachments[i] = Attachment(view.positions[i], view.positions[j], round(similarity, 3), why)
-    return list(attachments.values())
+def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
+    nodes, vectors = view.part.nodes, view.part.vectors[np.asarray(members, dtype=int)]
+    cosines = vectors @ vectors.T
+    text = medoid(cosines, [_rank(topic.lessons[view.positions[member]]) for member in members])
+    spoken = nodes[members[text]]
+    similarities = [
+        1.0 if nodes[member].words & spoken.words else round(float(cosines[text, at]), 3)
+        for at, member in enumerate(members)
+    ]
+    inside = [link for link in view.found if set(link.pair) <= set(members)]
+    rulings = sorted({why for pair in pairs(members, members) if (why := ruled(pair, nodes, view.rulings))})
+    why = "; ".join([*rulings, *(explained(link, view.least) for link in inside[:MOST_EXPLAINED])])
+    positions = tuple(view.positions[member] for member in members)
+    return Group(positions, positions[text], tuple(similarities), why)
 
 
-def _contrast(link: Link | None) -> float:
-    return link.contrast if link else 0.0
+def _rank(lesson: Waiting) -> tuple[object, ...]:
+    return (-lesson.pattern.confidence, lesson.pattern.discovered_at, lesson.program_id)
 
 
-def _origins(fleet: _Fleet, positions: Sequence[int], group: Sequence[int]) -> int:
-    lessons = [fleet.lessons[positions[member]] for member in group]
+def _origins(topic: Topic, group: Group) -> int:
+    lessons = [topic.lessons[member] for member in group.members]
     return independent_origins((lesson.program_id, lesson.pattern.session_id) for lesson in lessons)
 
 
-def _group(fleet: _Fleet, view: _View, members: Sequence[int]) -> Group:
-    rank = []
-    for member in members:
-        lesson = fleet.lessons[view.positions[member]]
-        rank.append((-lesson.pattern.confidence, lesson.pattern.discovered_at, lesson.program_id))
-    text = medoid(view.cosines, members, rank)
-    same_words = view.nodes[text].words
-    similarities = [
-        1.0 if view.nodes[member].words & same_words else round(float(view.cosines[text, member]), 3)
-        for member in members
-    ]
-    inside = [link for link in view.found if set(link.pair) <= set(members)]
-    ruled = sorted({why for pair in _pairs(members, members) if (why := _ruled(pair, view))})
-    why = "; ".join([*ruled, *(_explained(link, fleet.profile.auto) for link in inside[:3])])
-    return Group(tuple(view.positions[member] for member in members), view.positions[text], tuple(similarities), why)
-
-
-def _ruled(pair: Pair, view: _View) -> str:
-    if pair not in view.decided.together:
-        return ""
-    return "equal words" if view.nodes[pair[0]].words & view.nodes[pair[1]].words else "judged the same"
-
-
-def _explained(link: Link, least: float) -> str:
-    rule = f">= {least:.2f} merges" if link.contrast >= least else f"< {least:.2f} needs a third or a verdict"
-    return f"cosine {link.cosine:.2f}, best rival {link.rival:.2f}, contrast {link.contrast:.2f} {rule}"
-
-
-def _open(view: _View) -> list[Link]:
+def _open(view: _View) -> list[Candidate]:
     """Return the links that no ruling but the guard's has settled."""
-    settled = view.decided.together | view.decided.apart
-    return [link for link in view.found if link.pair not in settled]
+    settled = view.rulings.together | view.rulings.apart
+    return [
+        candidate(view.part.nodes, link, view.said.get(link.pair, ""), view.least)
+        for link in view.found
+        if link.pair not in settled
+    ]
 
 
-def _candidate(view: _View, link: Link, least: float) -> Candidate:
-    a, b = view.nodes[link.i], view.nodes[link.j]
-    said = view.objections.get(link.pair, "")
-    return Candidate(pair_id(a.text, b.text), link, a, b, said, said or _explained(link, least))
+def _plan(
+    nodes: Sequence[Node],
+    attached: Sequence[Attachment],
+    formed: Sequence[Group],
+    left: tuple[Sequence[Candidate], Collection[int]],
+) -> Plan:
+    """Offer for judgement what is neither done nor grouped."""
+    open_pairs, done = left
+    finished = {nodes[i][:2] for i in done}
+    together = [{nodes[i][:2] for i in group.members} for group in formed]
+    waiting: dict[str, Candidate] = {}
+    for pair in open_pairs:
+        ends = {pair.a[:2], pair.b[:2]}
+        if not ends & finished and not any(ends <= members for members in together):
+            waiting.setdefault(pair.pair_id, pair)
+    ordered = sorted(waiting.values(), key=lambda pair: (-pair.link.contrast, pair.pair_id))
+    return Plan(
+        tuple(attached),
+        tuple(group for group in formed if set(group.members) <= set(done)),
+        tuple(ordered),
+    )
+
+
+def contested(pair: Candidate, profile: Profile) -> bool:
+    """Whether a pair would have merged but for the guard's objection."""
+    return bool(pair.objection) and pair.link.contrast >= profile.auto

@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from fleet_memory.rules.ageing import status
-from fleet_memory.rules.consolidation import Candidate, Node
 from fleet_memory.rules.decay import age_days, is_stale, strength
 from fleet_memory.schemas.answers import (
     KnowledgeAnswer,
@@ -18,6 +17,7 @@ from fleet_memory.schemas.answers import (
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig
+from fleet_memory.schemas.waiting import OpenPair
 
 
 def shown_pattern(
@@ -106,20 +106,14 @@ def shown_update(entry: Entry, explain: str) -> UpdatedAnswer:
     )
 
 
-def shown_pair(pair: Candidate) -> ReviewPair:
+def shown_pair(pair: OpenPair) -> ReviewPair:
     """Return a pair to judge, with both texts."""
     return ReviewPair(
         pair_id=pair.pair_id,
-        similarity=pair.link.cosine,
-        contrast=pair.link.contrast,
+        similarity=pair.similarity,
+        contrast=pair.contrast,
         objection=pair.objection or None,
-        a=_shown_lesson(pair.a),
-        b=_shown_lesson(pair.b),
+        a=LessonAnswer(program_id=pair.a_program, pattern_id=pair.a_id, domain=pair.a_domain, pattern=pair.a_text),
+        b=LessonAnswer(program_id=pair.b_program, pattern_id=pair.b_id, domain=pair.b_domain, pattern=pair.b_text),
         explain=pair.explain,
-    )
-
-
-def _shown_lesson(node: Node) -> LessonAnswer:
-    return LessonAnswer(
-        program_id=node.program_id or "knowledge", pattern_id=node.pattern_id, domain=node.domain, pattern=node.text
     )

@@ -5,7 +5,7 @@ from datetime import datetime
 from statistics import median
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.keys import digest, knowledge_key
+from fleet_memory.rules.keys import knowledge_key
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue
 from fleet_memory.schemas.patterns import Pattern
 
@@ -38,19 +38,16 @@ def is_echo(pattern: Pattern, since: int) -> bool:
     return 0 < since <= pattern.knowledge_seen
 
 
-def entry_of(
-    lessons: Sequence[Waiting], text: int, similarities: Sequence[float], *, now: datetime, taken: Iterable[str] = ()
-) -> Entry:
+def entry_of(lessons: Sequence[Waiting], text: int, similarities: Sequence[float], *, now: datetime) -> Entry:
     """Return the entry that a group of lessons becomes; `lessons[text]` gives the words and the domain.
 
-    `similarities[i]` is the cosine of lesson i to those words; `taken` are keys that already say something else.
+    `similarities[i]` is the cosine of lesson i to those words.
     """
     chosen = lessons[text].pattern
     ordered = sorted(zip(lessons, similarities, strict=True), key=lambda pair: pair[0].program_id)
     contributions = tuple(contribution(lesson, similarity) for lesson, similarity in ordered)
-    key = knowledge_key(chosen.domain, chosen.pattern)
     return Entry(
-        key=f"{key}-{digest(chosen.pattern)[:6]}" if key in set(taken) else key,
+        key=knowledge_key(chosen.domain, chosen.pattern),
         value=EntryValue(
             pattern=chosen.pattern,
             domain=chosen.domain,

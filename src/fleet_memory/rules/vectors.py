@@ -27,6 +27,12 @@ def unpacked(blobs: Sequence[str]) -> Vectors:
     rows = [np.frombuffer(b64decode(blob, validate=True), np.int8) for blob in blobs]
     if not rows:
         return np.empty((0, 0), np.float32)
-    numbers = np.stack(rows).astype(np.float32)
-    lengths: Vectors = np.linalg.norm(numbers, axis=1, keepdims=True)
-    return numbers / lengths
+    return unit_rows(np.stack(rows))
+
+
+def unit_rows(numbers: NDArray[np.int8]) -> Vectors:
+    """Return n×d rows of length 1; a row of zeros stays one, and is alike to nothing."""
+    rows = numbers.astype(np.float32)
+    lengths: Vectors = np.linalg.norm(rows, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    return rows / lengths

@@ -57,10 +57,11 @@ class Pattern(Value):
 
     `stored_at`: the server's time of the first store of this text. `knowledge_seen`: the knowledge version that the
     program had booted with by then. `spaced_at`: the last reinforcement that counted as spaced, `doublings` how many
-    did. `knowledge_key` names the entry it contributed to, or, when `echo`, the entry it merely repeats.
-    `vector` is base64 int8, comparable only with vectors of the same `embedder`. `calls` maps each id that the lesson
-    was stored under (its own, and those of merged duplicates) to a digest of that call: a repeated call is known.
-    `verdicts` maps the hash of another lesson's text to the judgement of the two; a new text of its own clears them.
+    did. `knowledge_key` names the entry it contributed to, or, when `echo`, the entry it merely repeats. `words` is a
+    hash that is equal for texts of equal words. `vector` is base64 int8, comparable only with vectors of the same
+    `embedder`. `calls` maps each id that the lesson was stored under (its own, and those of merged duplicates) to a
+    digest of that call: a repeated call is known. `verdicts` maps the hash of another lesson's text to the judgement of
+    the two; a new text of its own clears them.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Pattern(Value):
     evidence_log: tuple[Evidence, ...] = ()
     knowledge_key: str | None = None
     echo: bool = False
+    words: str = ""
     vector: str = ""
     embedder: str = ""
     calls: Mapping[str, str] = {}

@@ -31,7 +31,8 @@ class DecayConfig(Value):
 class Program(Value):
     """One program's memory. `patterns` maps pattern id -> pattern.
 
-    `pending` lists the ids that consolidation has not considered. `knowledge_seen` is the knowledge version at the last
+    `pending` lists the ids that consolidation has not considered, `touched` the domains in which a considered lesson
+    changed or left since. `knowledge_seen` is the knowledge version at the last
     boot. `request_ids` are the latest idempotency keys. `last_update` is None until something was stored: such a
     program does not exist for a reader.
     """
@@ -39,6 +40,7 @@ class Program(Value):
     program_id: str
     patterns: Mapping[str, Pattern] = {}
     pending: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
     knowledge_seen: int = 0
     decay: DecayConfig = DecayConfig()
     context_summary: Mapping[str, JsonValue] = {}

@@ -28,7 +28,7 @@ class Knowledge:
 
     def __init__(self, store: Store, fleet_id: str) -> None:
         self.store = store
-        self._fleet_id = fleet_id
+        self.fleet_id = fleet_id
         self._fleet = f"fleets/{document_id(fleet_id)}"
         self._cached = Snapshot()
 
@@ -82,7 +82,7 @@ class Knowledge:
 
     def lease(self, name: str) -> Ref:
         """Return where the lease of this name is."""
-        return lease_ref(self._fleet_id, name)
+        return lease_ref(self.fleet_id, name)
 
     def writes(self, before: HeldEntry, after: Entry, line: LedgerLine) -> list[Write]:
         """Return the writes of one change: the entry and its ledger line, whose id makes a second one impossible."""

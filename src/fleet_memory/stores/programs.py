@@ -38,10 +38,10 @@ C = TypeVar("C", bound=Outcome)
 
 
 class Held(NamedTuple):
-    """A program as it was read; `document` is None when there is none yet."""
+    """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document)."""
 
     program: Program
-    document: Document | None
+    revision: str
 
 
 class _Call(Generic[C]):
@@ -108,8 +108,8 @@ class Programs:
                 turn.waiting.remove(cast("_Call[Outcome]", call))
         return call.result()
 
-    async def pending(self) -> list[Held]:
-        """Return the programs that hold patterns consolidation has not considered. Billed 1 read each."""
+    async def dirty(self) -> list[Held]:
+        """Return the programs that changed since consolidation last looked. Billed 1 read each."""
         return _held(await self.store.find(Query(self._collection, {"dirty": True})))
 
     async def all(self) -> list[Held]:
@@ -134,9 +134,8 @@ class Programs:
         """Return the writes that turn one program into the other, valid only while nobody else writes it."""
         if after is before.program and not archived:
             return []
-        expect = before.document.revision if before.document else ABSENT
         fields = _changed_fields(before, after)
-        return [Write(self.ref(after.program_id), fields, expect), *(self._archive(line) for line in archived)]
+        return [Write(self.ref(after.program_id), fields, before.revision), *map(self._archive, archived)]
 
     @property
     def _collection(self) -> str:
@@ -187,7 +186,7 @@ class Programs:
 def held(program_id: str, document: Document | None) -> Held:
     """Return the program that a document holds; an empty one for None."""
     if document is None:
-        return Held(Program(program_id=program_id), None)
+        return Held(Program(program_id=program_id), ABSENT)
     fields = document.fields
     patterns = [Pattern.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
     return Held(
@@ -196,10 +195,11 @@ def held(program_id: str, document: Document | None) -> Held:
             | {
                 "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
                 "pending": fields.get("pendingIds", ()),
+                "touched": fields.get("touched", ()),
                 "decay": DecayConfig.model_validate(fields.get("decayConfig", {})),
             }
         ),
-        document,
+        document.revision,
     )
 
 
@@ -248,7 +248,7 @@ def _pattern_key(pattern_id: str) -> str:
 
 def _changed_fields(before: Held, after: Program) -> dict[str, Json]:
     """Return the top-level fields, and the entries of `patterns`, that differ."""
-    if before.document is None:
+    if before.revision == ABSENT:
         whole = {_pattern_key(id_): pattern.compact() for id_, pattern in after.patterns.items()}
         return {**_state(after), "patterns": cast("Json", whole)}
     old, new = _state(before.program), _state(after)
@@ -267,7 +267,8 @@ def _state(program: Program) -> dict[str, Json]:
     return wire | {
         "pending": len(program.pending),
         "pendingIds": list(program.pending),
-        "dirty": bool(program.pending),
+        "touched": list(program.touched),
+        "dirty": bool(program.pending or program.touched),
         "stored": program.exists,
         "decayConfig": cast("Json", program.decay.model_dump(by_alias=True)),
     }

@@ -1,15 +1,20 @@
-"""Carrying out what consolidation decided: each promotion and each attachment is one atomic commit under the lease."""
+"""Carrying out what consolidation decided: atomic commits under the lease, whole or absent after a kill."""
 
-from collections.abc import Callable, Sequence
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
+import anyio
+
 from fleet_memory.errors import ConflictError
-from fleet_memory.rules.consolidation import Group
-from fleet_memory.rules.keys import text_hash
+from fleet_memory.rules.ageing import confirmed_by_echo
+from fleet_memory.rules.keys import digest, text_hash
 from fleet_memory.rules.promotion import Waiting, attached, entry_of, independent_origins, is_echo, returned
+from fleet_memory.rules.waiting import considered, touched
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
-from fleet_memory.schemas.patterns import Pattern, Verdict
+from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
 from fleet_memory.stores.knowledge import HeldEntry, Knowledge
@@ -17,14 +22,32 @@ from fleet_memory.stores.leases import Lease, refreshed
 from fleet_memory.stores.programs import Held, Programs
 
 BY: Final = "consolidation"
-_MOST_RACES: Final = 20
+TOGETHER: Final = 20  # promotions in one commit; each of them is whole or absent all the same
+CLEARED_TOGETHER: Final = 50  # programs in one commit
+_RETRY_FOR: Final = 20.0  # seconds of losing races
 
 
-class Change(NamedTuple):
-    """A program after consolidation touched it; nothing is archived."""
+class Decided(NamedTuple):
+    """A group to promote: its lessons, the position of the one that speaks, each one's cosine to it, and why."""
 
+    members: Sequence[Waiting]
+    text: int
+    similarities: Sequence[float]
+    why: str
+
+
+class Seen(NamedTuple):
+    """A program as a run read it, and with the vectors that the run made for it."""
+
+    held: Held
     program: Program
-    archived: tuple[Archived, ...] = ()
+
+
+class Promoted(NamedTuple):
+    """An entry that was made, from which group."""
+
+    entry: Entry
+    decided: Decided
 
 
 class Attached(NamedTuple):
@@ -32,6 +55,13 @@ class Attached(NamedTuple):
 
     entry: Entry
     echo: bool
+
+
+class Change(NamedTuple):
+    """A program after consolidation touched it; nothing is archived."""
+
+    program: Program
+    archived: tuple[Archived, ...] = ()
 
 
 class Promotions:
@@ -48,51 +78,61 @@ class Promotions:
         self._knowledge = knowledge
         self.lease = lease
         self._until = until  # every commit moves the lease's end there
+        self._moved: set[str] = set()  # programs that this run wrote, and whose revision it no longer knows
         self._imagined: dict[str, Entry] = {}  # what a dry run would have written, so that its answers add up
 
-    async def promote(self, lessons: Sequence[Waiting], group: Group, *, now: datetime) -> Entry | None:
-        """Make a group knowledge: the entry, the mark on every contributor and the ledger line, or nothing of it.
+    async def promote(self, decided: Sequence[Decided], *, now: datetime) -> list[Promoted]:
+        """Make groups knowledge: the entry, the mark on every contributor and the ledger line, or nothing of it.
 
-        Returns None when a lesson changed meanwhile: the next run decides anew. Raises ConflictError when the lease
-        was lost.
+        A group of which a lesson changed meanwhile is left to the next run. Raises ConflictError when the lease was
+        lost, or every race.
         """
-        members = [lessons[position] for position in group.members]
-        for _ in range(_MOST_RACES):
-            held = await self._programs.hold(*(lesson.program_id for lesson in members))
-            if not _still_so(held, members):
-                return None
-            before, entry, event = await self._entry(lessons, group, now)
-            line = LedgerLine(event=event, key=entry.key, at=now, by=BY, why=group.explain, patterns=_names(members))
-            marks = [
-                write for one, lesson in zip(held, members, strict=True) for write in self._mark(one, lesson, entry.key)
-            ]
-            if await self._committed(entry, *self._knowledge.writes(before, entry, line), *marks):
-                return entry
-        raise ConflictError(f"The contributors of {group.text!r} are being written without a pause; call again later.")
+        made: list[Promoted] = []
+        for start in range(0, len(decided), TOGETHER):
+            made += await self._repeated(decided[start : start + TOGETHER], now)
+        return made
 
     async def attach(self, lesson: Waiting, key: str, similarity: float, *, now: datetime) -> Attached | None:
         """Attach a lesson to an entry: a contributor if its origin is independent, else an echo that confirms.
 
-        Returns None when the lesson or the entry changed meanwhile. Raises ConflictError when the lease was lost.
+        Returns None when the lesson or the entry changed meanwhile. Raises ConflictError when the lease was lost, or
+        every race.
         """
-        for _ in range(_MOST_RACES):
+        end = time.monotonic() + _RETRY_FOR
+        while True:
             held = (await self._programs.hold(lesson.program_id))[0]
             before = await self._held_entry(key)
-            if before.entry is None or before.entry.status == "retired" or not _still_so([held], [lesson]):
+            if before.entry is None or before.entry.status == "retired" or not _still_so(held, lesson):
                 return None
             echo = not _independent(before.entry, lesson)
-            entry = _confirmed(before.entry, lesson) if echo else attached(before.entry, lesson, similarity, now=now)
+            entry = (
+                confirmed_by_echo(before.entry, lesson.pattern)
+                if echo
+                else attached(before.entry, lesson, similarity, now=now)
+            )
             event: LedgerEvent = "confirmed" if echo else "attached"
             why = "echo: no vote" if echo else f"cosine {similarity:.2f}"
             line = LedgerLine(event=event, key=key, at=now, by=BY, why=why, patterns=_names([lesson]))
-            writes = self._knowledge.writes(before, entry, line)
-            if await self._committed(entry, *writes, *self._mark(held, lesson, key, echo=echo)):
+            mark = self._programs.writes(held, _marked(held.program, lesson, key, echo=echo))
+            if await self.commit(*self._knowledge.writes(before, entry, line), *mark, imagined=[entry]):
+                self._moved.add(lesson.program_id)
                 return Attached(entry, echo)
-        raise ConflictError(f"{key} is being written without a pause; call again later.")
+            await _pause(end)
 
-    async def consider(self, program_id: str, patterns: Sequence[Pattern]) -> None:
-        """Record that these patterns were considered, with their vectors; one that changed meanwhile stays pending."""
-        await self._programs.update(program_id, lambda program: considered(program, patterns))
+    async def clear(self, seen: Sequence[Seen], looked_at: set[str]) -> None:
+        """Record that these programs' lessons in some domains were considered; what changed meanwhile waits."""
+        for start in range(0, len(seen), CLEARED_TOGETHER):
+            batch = seen[start : start + CLEARED_TOGETHER]
+            moved = [one.program.program_id for one in batch if one.program.program_id in self._moved]
+            anew = {held.program.program_id: held for held in await self._programs.hold(*moved)}
+            writes = [
+                write
+                for one in batch
+                for write in self._cleared(anew.get(one.program.program_id, one.held), one.program, looked_at)
+            ]
+            if writes and not await self.commit(*writes):
+                for one in batch:
+                    await self._clear_again(one.program, looked_at)
 
     async def judge(self, program_id: str, pattern_id: str, other: str, verdict: Verdict) -> None:
         """Record a verdict about a program's pattern and the lesson whose text hash is `other`."""
@@ -100,49 +140,21 @@ class Promotions:
 
     async def publish(self, *, now: datetime) -> None:
         """Bring the snapshot that boot reads up to date; an entry that moves meanwhile makes it start over."""
-        for _ in range(_MOST_RACES):
-            if self.lease is None:
-                return
+        end = time.monotonic() + _RETRY_FOR
+        while self.lease is not None:
             try:
                 await self._knowledge.publish(self.lease.guard(self._until()), now=now)
             except ConflictError:
                 self.lease = await refreshed(self._knowledge.store, self.lease)
+                await _pause(end)
                 continue
             self.lease = await refreshed(self._knowledge.store, self.lease)
             return
-        raise ConflictError("Entries are being written without a pause; the snapshot follows with the next run.")
 
-    async def _entry(
-        self, lessons: Sequence[Waiting], group: Group, now: datetime
-    ) -> tuple[HeldEntry, Entry, LedgerEvent]:
-        """Return the entry to write and what its key holds: nothing, or a retired entry of the same words."""
-        members = [lessons[position] for position in group.members]
-        text = group.members.index(group.text)
-        entry = entry_of(members, text, group.similarities, now=now)
-        before = await self._held_entry(entry.key)
-        if before.entry is None:
-            return before, entry, "promoted"
-        if before.entry.status == "retired" and text_hash(before.entry.value.pattern) == text_hash(entry.value.pattern):
-            return before, returned(before.entry, entry), "returned"
-        entry = entry_of(members, text, group.similarities, now=now, taken=[entry.key])
-        return await self._held_entry(entry.key), entry, "promoted"
-
-    def _mark(self, held: Held, lesson: Waiting, key: str, *, echo: bool = False) -> list[Write]:
-        program, id_ = held.program, lesson.pattern.id
-        marked = program.patterns[id_].changed(knowledge_key=key, echo=echo)
-        after = program.changed(
-            patterns={**program.patterns, id_: marked}, pending=tuple(name for name in program.pending if name != id_)
-        )
-        return self._programs.writes(held, after)
-
-    async def _held_entry(self, key: str) -> HeldEntry:
-        held = (await self._knowledge.hold(key))[0]
-        return HeldEntry(self._imagined.get(key, held.entry), held.document)
-
-    async def _committed(self, entry: Entry, *writes: Write) -> bool:
+    async def commit(self, *writes: Write, imagined: Sequence[Entry] = ()) -> bool:
         """Commit under the fence. False when somebody else wrote first; raises ConflictError when the lease is lost."""
         if self.lease is None:
-            self._imagined[entry.key] = entry
+            self._imagined |= {entry.key: entry for entry in imagined}
             return True
         try:
             await self._knowledge.store.commit(self.lease.guard(self._until()), *writes)
@@ -152,20 +164,64 @@ class Promotions:
         self.lease = await refreshed(self._knowledge.store, self.lease)
         return True
 
+    async def _repeated(self, batch: Sequence[Decided], now: datetime) -> list[Promoted]:
+        end = time.monotonic() + _RETRY_FOR
+        while True:
+            names = sorted({lesson.program_id for decided in batch for lesson in decided.members})
+            held = {one.program.program_id: one for one in await self._programs.hold(*names)}
+            valid = [d for d in batch if all(_still_so(held[lesson.program_id], lesson) for lesson in d.members)]
+            made, writes = await self._made(valid, held, now)
+            entries = [promoted.entry for promoted in made]
+            if not made or await self.commit(*writes, imagined=entries):
+                self._moved.update(names)
+                return made
+            await _pause(end)
 
-def considered(program: Program, patterns: Sequence[Pattern]) -> Change:
-    """Return the program without these patterns pending, and with their vectors where they were made anew."""
-    changed, done = {}, set()
-    for seen in patterns:
-        pattern = program.patterns.get(seen.id)
-        if pattern is not None and (pattern.pattern, pattern.domain) == (seen.pattern, seen.domain):
-            done.add(seen.id)
-            if pattern.embedder != seen.embedder:
-                changed[seen.id] = pattern.changed(vector=seen.vector, embedder=seen.embedder)
-    pending = tuple(id_ for id_ in program.pending if id_ not in done)
-    if pending == program.pending and not changed:
-        return Change(program)
-    return Change(program.changed(patterns={**program.patterns, **changed}, pending=pending))
+    async def _made(
+        self, batch: Sequence[Decided], held: dict[str, Held], now: datetime
+    ) -> tuple[list[Promoted], list[Write]]:
+        """Return the entries of a batch and every write that makes them: entries, ledger lines and marks."""
+        made: list[Promoted] = []
+        writes: list[Write] = []
+        after = {name: one.program for name, one in held.items()}
+        for decided in batch:
+            fresh = [Waiting(m.program_id, after[m.program_id].patterns[m.pattern.id]) for m in decided.members]
+            before, entry, event = await self._entry(decided._replace(members=fresh), made, now)
+            names = _names(decided.members)
+            line = LedgerLine(event=event, key=entry.key, at=now, by=BY, why=decided.why, patterns=names)
+            writes += self._knowledge.writes(before, entry, line)
+            for lesson in fresh:
+                after[lesson.program_id] = _marked(after[lesson.program_id], lesson, entry.key)
+            made.append(Promoted(entry, decided))
+        writes += [write for name, one in held.items() for write in self._programs.writes(one, after[name])]
+        return made, writes
+
+    async def _entry(
+        self, decided: Decided, made: Sequence[Promoted], now: datetime
+    ) -> tuple[HeldEntry, Entry, LedgerEvent]:
+        """Return the entry to write and what its key holds: nothing, or a retired entry of the same words."""
+        entry = entry_of(decided.members, decided.text, decided.similarities, now=now)
+        before = await self._held_entry(entry.key)
+        words = text_hash(entry.value.pattern)
+        if before.entry and before.entry.status == "retired" and text_hash(before.entry.value.pattern) == words:
+            return before, returned(before.entry, entry), "returned"
+        if before.entry is None and all(entry.key != other.entry.key for other in made):
+            return before, entry, "promoted"
+        other = entry.changed(key=f"{entry.key}-{digest(entry.value.pattern, *_names(decided.members))[:6]}")
+        return await self._held_entry(other.key), other, "promoted"
+
+    async def _held_entry(self, key: str) -> HeldEntry:
+        held = (await self._knowledge.hold(key))[0]
+        return HeldEntry(self._imagined.get(key, held.entry), held.document)
+
+    def _cleared(self, now: Held, seen: Program, looked_at: set[str]) -> list[Write]:
+        return self._programs.writes(now, considered(now.program, seen, looked_at))
+
+    async def _clear_again(self, seen: Program, looked_at: set[str]) -> None:
+        """Clear one program as it is now; if it is written again at this moment, the next run looks once more."""
+        now = (await self._programs.hold(seen.program_id))[0]
+        if writes := self._cleared(now, seen, looked_at):
+            await self.commit(*writes)
 
 
 def judged(program: Program, pattern_id: str, other: str, verdict: Verdict) -> Change:
@@ -174,17 +230,24 @@ def judged(program: Program, pattern_id: str, other: str, verdict: Verdict) -> C
     if pattern is None or pattern.verdicts.get(other) == verdict:
         return Change(program)
     marked = pattern.changed(verdicts={**pattern.verdicts, other: verdict})
-    return Change(program.changed(patterns={**program.patterns, pattern_id: marked}))
+    patterns = {**program.patterns, pattern_id: marked}
+    return Change(program.changed(patterns=patterns, touched=touched(program, pattern.domain)))
 
 
-def _still_so(held: Sequence[Held], lessons: Sequence[Waiting]) -> bool:
-    def same(one: Held, lesson: Waiting) -> bool:
-        now, then = one.program.patterns.get(lesson.pattern.id), lesson.pattern
-        return (
-            now is not None and now.knowledge_key is None and (now.pattern, now.domain) == (then.pattern, then.domain)
-        )
+def _marked(program: Program, lesson: Waiting, key: str, *, echo: bool = False) -> Program:
+    """Return the program with one lesson in an entry. Its domain stays touched until the shards say so too."""
+    id_ = lesson.pattern.id
+    pattern = program.patterns[id_]
+    return program.changed(
+        patterns={**program.patterns, id_: pattern.changed(knowledge_key=key, echo=echo)},
+        pending=tuple(name for name in program.pending if name != id_),
+        touched=touched(program, pattern.domain),
+    )
 
-    return all(same(one, lesson) for one, lesson in zip(held, lessons, strict=True))
+
+def _still_so(held: Held, lesson: Waiting) -> bool:
+    now, then = held.program.patterns.get(lesson.pattern.id), lesson.pattern
+    return now is not None and now.knowledge_key is None and (now.pattern, now.domain) == (then.pattern, then.domain)
 
 
 def _independent(entry: Entry, lesson: Waiting) -> bool:
@@ -194,13 +257,11 @@ def _independent(entry: Entry, lesson: Waiting) -> bool:
     return independent_origins([*before, (lesson.program_id, lesson.pattern.session_id)]) > independent_origins(before)
 
 
-def _confirmed(entry: Entry, lesson: Waiting) -> Entry:
-    return entry.changed(
-        last_confirmed=max(entry.last_confirmed, lesson.pattern.last_reinforced),
-        version=entry.version + 1,
-        unpublished=True,
-    )
-
-
-def _names(lessons: Sequence[Waiting]) -> tuple[str, ...]:
+def _names(lessons: Iterable[Waiting]) -> tuple[str, ...]:
     return tuple(f"{lesson.program_id}/{lesson.pattern.id}" for lesson in lessons)
+
+
+async def _pause(end: float) -> None:
+    if time.monotonic() > end:
+        raise ConflictError("The programs concerned are being written without a pause; call again later.")
+    await anyio.sleep(random.uniform(0, 0.05))  # noqa: S311 - jitter between racing writers, not a secret

@@ -9,6 +9,7 @@ from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.rules import ageing
 from fleet_memory.rules.decay import is_stale, strength
 from fleet_memory.rules.reinforcement import contradicted, reinforced
+from fleet_memory.rules.waiting import touched
 from fleet_memory.schemas.answers import ReinforceAnswer
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name
 from fleet_memory.schemas.knowledge import Contradiction, Entry, LedgerEvent, LedgerLine
@@ -91,6 +92,7 @@ def _applied(program: Program, pattern_id: str, report: Report) -> Applied:
     after = program.changed(
         patterns={**program.patterns, new.id: new},
         pending=(*program.pending, new.id) if again else program.pending,
+        touched=touched(program, new.domain),
         last_update=report.now,
         request_ids=requests,
     )

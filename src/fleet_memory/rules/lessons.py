@@ -1,0 +1,113 @@
+"""The lessons of a domain side by side with their vectors, and the compact form in which shards keep them."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fleet_memory.rules.waiting import first_stale
+from fleet_memory.schemas.waiting import LEARNT, DomainState, Learnt
+
+Numbers: TypeAlias = NDArray[np.int8]
+
+LARGEST_SHARD: Final = 600_000  # bytes of rows and vectors; Firestore's documents end at 1 MiB
+
+
+class Lessons(NamedTuple):
+    """Lessons and their vectors: n of both, int8 rows, zeros where there is no vector."""
+
+    learnt: Sequence[Learnt]
+    numbers: Numbers
+
+
+class Shard(NamedTuple):
+    """Lessons as a document keeps them: a JSON list, and their vectors in one base64 text."""
+
+    rows: str
+    vectors: str
+
+
+NO_LESSONS: Final = Lessons([], np.empty((0, 1), np.int8))
+
+
+def numbers_of(vectors: Iterable[tuple[str, str]], embedder: str) -> Numbers:
+    """Return (base64 vector, its embedder) pairs as n×d int8, zeros for vectors of another embedder."""
+    rows = [
+        np.frombuffer(b64decode(vector), np.int8) if vector and name == embedder else None for vector, name in vectors
+    ]
+    width = next((len(row) for row in rows if row is not None), 1)
+    blank = np.zeros(width, np.int8)
+    return np.stack([blank if row is None else row for row in rows]) if rows else np.empty((0, width), np.int8)
+
+
+def stacked(parts: Sequence[Numbers]) -> Numbers:
+    """Return rows one below the other; parts without any vector (one column of zeros) take the width of the others."""
+    width = max((part.shape[1] for part in parts if len(part)), default=1)
+    return np.concatenate([_widened(part, width) for part in parts if len(part)] or [np.empty((0, width), np.int8)])
+
+
+def merged(old: Lessons, refreshed: Collection[str], fresh: Sequence[Learnt], embedder: str, now: datetime) -> Lessons:
+    """Return a domain's lessons: the fresh, and of the old those that are not stale and of no refreshed program."""
+    kept = [at for at, one in enumerate(old.learnt) if one.program_id not in refreshed and one.stale_at >= now]
+    everyone = [*(old.learnt[at] for at in kept), *fresh]
+    new = numbers_of([(one.pattern.vector, one.pattern.embedder) for one in fresh], embedder)
+    numbers = stacked([old.numbers[np.asarray(kept, dtype=int)], new])
+    order = sorted(range(len(everyone)), key=lambda at: (everyone[at].program_id, everyone[at].pattern.id))
+    return Lessons([everyone[at] for at in order], numbers[np.asarray(order, dtype=int)])
+
+
+def settled(lessons: Lessons, marks: Mapping[tuple[str, str], str]) -> Lessons:
+    """Return lessons after some, named by program id and pattern id, went into the entry of a key."""
+    if not marks:
+        return lessons
+
+    def marked(one: Learnt) -> Learnt:
+        key = marks.get((one.program_id, one.pattern.id))
+        return one.changed(pattern=one.pattern.changed(knowledge_key=key)) if key else one
+
+    return Lessons([marked(one) for one in lessons.learnt], lessons.numbers)
+
+
+def state(lessons: Lessons, parts: int) -> DomainState:
+    """Return what the index says of a domain that is kept in `parts` shards."""
+    return DomainState(
+        parts=parts,
+        count=len(lessons.learnt),
+        waiting=sum(not one.settled for one in lessons.learnt),
+        stale_from=first_stale(lessons.learnt),
+    )
+
+
+def encoded(lessons: Lessons) -> list[Shard]:
+    """Return the shards of a domain, each under 600 KB; one even when there is no lesson."""
+    width = lessons.numbers.shape[1] * 4 // 3 + 4
+    texts = [one.changed(pattern=one.pattern.changed(vector="")).compact() for one in lessons.learnt]
+    bounds, size = [0], 0
+    for position, text in enumerate(texts):
+        size += len(text.encode()) + 1 + width
+        if size > LARGEST_SHARD and position > bounds[-1]:
+            bounds.append(position)
+            size = len(text.encode()) + 1 + width
+    return [
+        Shard("[" + ",".join(texts[start:end]) + "]", b64encode(lessons.numbers[start:end].tobytes()).decode())
+        for start, end in zip(bounds, [*bounds[1:], len(texts)], strict=True)
+    ]
+
+
+def decoded(shards: Iterable[Shard]) -> Lessons:
+    """Return the lessons that `encoded` made these shards of."""
+    learnt: list[Learnt] = []
+    numbers: list[Numbers] = []
+    for shard in shards:
+        rows = LEARNT.validate_json(shard.rows)
+        flat = np.frombuffer(b64decode(shard.vectors), np.int8)
+        learnt += rows
+        numbers.append(flat.reshape(len(rows), -1) if rows else NO_LESSONS.numbers)
+    return Lessons(learnt, stacked(numbers))
+
+
+def _widened(part: Numbers, width: int) -> Numbers:
+    return part if part.shape[1] == width else np.zeros((len(part), width), np.int8)

@@ -1,0 +1,128 @@
+"""What is known of two lessons before any score, and what is said of a pair that needs judgement.
+
+Lessons and entries meet as `Node`s: an entry is a lesson of the pseudo-program `KNOWLEDGE`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.consensus import Link, Pair, Rulings
+from fleet_memory.rules.guard import objection
+from fleet_memory.rules.keys import digest, text_hash
+from fleet_memory.rules.promotion import Waiting
+from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.patterns import Verdict
+
+KNOWLEDGE: Final = ""  # no program can be called so
+
+
+class Node(NamedTuple):
+    """A lesson or an entry as grouping sees it.
+
+    `hash` stands for its text, `words` for every text that is certainly the same. A `settled` lesson belongs to an
+    entry already: it is only a rival of others.
+    """
+
+    program_id: str
+    pattern_id: str
+    domain: str
+    text: str
+    hash: str
+    words: frozenset[str]
+    verdicts: Mapping[str, Verdict]
+    settled: bool
+
+
+class Candidate(NamedTuple):
+    """A linked pair, what speaks against merging it ("" for nothing but its score), and how that was found."""
+
+    pair_id: str
+    link: Link
+    a: Node
+    b: Node
+    objection: str
+    explain: str
+
+
+def lesson_nodes(lessons: Sequence[Waiting]) -> list[Node]:
+    """Return lessons as nodes."""
+    return [_lesson_node(lesson) for lesson in lessons]
+
+
+def _lesson_node(lesson: Waiting) -> Node:
+    p = lesson.pattern
+    words = p.words or text_hash(p.pattern)
+    settled = p.knowledge_key is not None
+    return Node(lesson.program_id, p.id, p.domain, p.pattern, words, frozenset({words}), p.verdicts, settled)
+
+
+def entry_nodes(entries: Sequence[KnowledgeRow]) -> list[Node]:
+    """Return entries as nodes; the words of every contribution count as theirs."""
+    return [_entry_node(row) for row in entries]
+
+
+def _entry_node(row: KnowledgeRow) -> Node:
+    own = text_hash(row.pattern)
+    return Node(KNOWLEDGE, row.key, row.domain, row.pattern, own, frozenset({own, *row.wordings}), {}, settled=True)
+
+
+def decided(nodes: Sequence[Node]) -> Rulings:
+    """Return what needs no score: equal words are the same, and verdicts stand; a verdict outranks equal words."""
+    by_words: dict[str, list[int]] = {}
+    for position, node in enumerate(nodes):
+        for words in node.words:
+            by_words.setdefault(words, []).append(position)
+    same = {
+        pair
+        for positions in by_words.values()
+        if len(positions) > 1
+        for pair in pairs(positions, positions)
+        if nodes[pair[0]].program_id != nodes[pair[1]].program_id
+    }
+    ruled = {
+        pair: verdict.same
+        for position, node in enumerate(nodes)
+        for words, verdict in node.verdicts.items()
+        for pair in pairs([position], by_words.get(words, ()))
+    }
+    apart = frozenset(pair for pair, is_same in ruled.items() if not is_same)
+    return Rulings(frozenset(same | {pair for pair, is_same in ruled.items() if is_same}) - apart, apart)
+
+
+def objections(nodes: Sequence[Node], found: Iterable[Link], rulings: Rulings) -> dict[Pair, str]:
+    """Return what the guard says against linked pairs that no ruling has settled."""
+    settled = rulings.together | rulings.apart
+    return {
+        link.pair: said
+        for link in found
+        if link.pair not in settled and (said := objection(nodes[link.i].text, nodes[link.j].text))
+    }
+
+
+def pairs(one: Iterable[int], two: Iterable[int]) -> Iterable[Pair]:
+    """Yield every pair of a position of `one` and another of `two`."""
+    others = list(two)
+    return ((min(i, j), max(i, j)) for i in one for j in others if i != j)
+
+
+def ruled(pair: Pair, nodes: Sequence[Node], rulings: Rulings) -> str:
+    """Return why a pair is the same without a score, or "" when it is not."""
+    if pair not in rulings.together:
+        return ""
+    a, b = nodes[pair[0]], nodes[pair[1]]
+    verdict = a.verdicts.get(b.hash) or b.verdicts.get(a.hash)
+    if verdict is None:
+        return "equal words"
+    return f"judged the same by {verdict.judge}" + (", who contributed" if verdict.contributed else "")
+
+
+def explained(link: Link, least: float) -> str:
+    """Return the figures of a link, and what they decide when `least` merges."""
+    rule = f">= {least:.2f} merges" if link.contrast >= least else f"< {least:.2f} needs a third lesson or a verdict"
+    return f"cosine {link.cosine:.2f}, best rival {link.rival:.2f}, contrast {link.contrast:.2f} {rule}"
+
+
+def candidate(nodes: Sequence[Node], link: Link, said: str, least: float) -> Candidate:
+    """Return a linked pair as something to judge."""
+    a, b = nodes[link.i], nodes[link.j]
+    return Candidate(digest(*sorted((a.hash, b.hash))), link, a, b, said, said or explained(link, least))
