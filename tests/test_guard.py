@@ -237,3 +237,20 @@ def test_no_text_contradicts_itself(text: str) -> None:
 @given(lesson, lesson)
 def test_it_does_not_matter_which_text_comes_first(one: str, other: str) -> None:
     assert (objection(one, other) is None) == (objection(other, one) is None)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (
+            "Always check that a task's status is created before claiming it, to avoid race conditions",
+            "Verify that a task is still unclaimed before you claim it, or two agents race for it",
+        ),
+        (
+            "Always check that a task's status is created before claiming it, to avoid race conditions",
+            "Before claiming a task, make sure its status is still created: another agent may have been faster",
+        ),
+    ],
+)
+def test_a_reason_to_avoid_something_refuses_no_step(one: str, two: str) -> None:
+    assert objection(one, two) is None

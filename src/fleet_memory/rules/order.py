@@ -18,7 +18,8 @@ _INNER = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(.+?) first[,;] (.+)", re.IGNORECASE)
-_REFUSAL = re.compile(r"\b(?:never|not|cannot|avoid)\b|n't\b", re.IGNORECASE)
+# "to avoid races" and "or two agents race" say why, they refuse nothing.
+_REFUSAL = re.compile(r"\b(?:never|not|cannot|(?<!to )avoid)\b|n't\b", re.IGNORECASE)
 
 # Words whose two sides play different parts, so that swapping the sides changes the lesson.
 _HINGES = (re.compile(r"\binstead of\b|\brather than\b|\bover\b|, not\b"), re.compile(r"\bthan\b"))
@@ -71,14 +72,16 @@ def _steps(sentence: str) -> Steps | None:
         if not comma:  # "before pushing run the tests": about half of the words are the clause
             parts = rest.split()
             clause, main = " ".join(parts[: len(parts) // 2]), " ".join(parts[len(parts) // 2 :])
+        refused = _REFUSAL.search(main)
     elif found := _INNER.fullmatch(sentence):
         main, word, rest = found.groups()
         clause, _, after = rest.partition(", ")
+        refused = _REFUSAL.search(main)
         main = f"{main} {after}".rstrip()
     else:
         return None
     forward = word.lower() in _FORWARD
-    if forward and _REFUSAL.search(main):  # "never X before Y": Y, then X
+    if forward and refused:  # "never X before Y": Y, then X
         return Steps(clause, _REFUSAL.sub("", main).strip())
     return Steps(main, clause) if forward else Steps(clause, main)
 
