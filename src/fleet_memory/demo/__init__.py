@@ -45,7 +45,7 @@ def _each(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException
 def _told(teller: Teller, claims: Sequence[Claim], refusals: Sequence[str]) -> int:
     teller.chapter(
         "Did it come out as told?",
-        "The lessons are the story's. Every answer, figure and status above came from a server; they say that:",
+        "The lessons are the story's; every answer and figure came from a server. They say that:",
     )
     teller.claims([(claim.said, claim.holds) for claim in claims])
     differing = [claim for claim in claims if not claim.holds]

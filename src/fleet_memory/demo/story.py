@@ -100,8 +100,7 @@ async def _promotion(stage: Stage, teller: Teller) -> list[Claim]:
         told = [pattern for program in weeks.FLEET for pattern in await _memory(agent, program)]
         teller.chapter(
             "What several agents learnt independently becomes knowledge",
-            f"{weeks.PROMOTION_DAY[:10]}: pattern_consolidate compares {first.stats['lessons']} lessons "
-            f"of {first.stats['programs']} agents.",
+            f"{weeks.PROMOTION_DAY[:10]}: pattern_consolidate compares what the three agents wrote.",
         )
         teller.promoted(first.promoted, told)
         _tell_refusals(teller, first)
