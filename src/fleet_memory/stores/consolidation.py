@@ -179,7 +179,7 @@ class Consolidation:
 
     def _open_pairs(self, scene: Scene, done: _Done) -> list[OpenPair]:
         """Return every pair that waits for judgement: those found now, and those of topics nobody touched."""
-        looked_at = {domain for topic in scene.look_at for domain in topic}
+        looked_at = scene.changed.union(*scene.look_at)
         kept = [pair for pair in scene.pairs if not {pair.a_domain, pair.b_domain} & looked_at]
         found = {
             pair.pair_id: _open_pair(pair, self._engine)
