@@ -1,14 +1,38 @@
-"""One suite, every engine: a test that takes `store` or `open_store` runs once on each of `ENGINES`."""
+"""One suite, every engine: a test that takes `store`, `open_store` or `store_address` runs once on each of them."""
 
-from collections.abc import AsyncIterator, Callable
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
+from emulator import VARIABLE, NoEmulator, found
+from indexes import Watched
 
 from fleet_memory.stores import Store
+from fleet_memory.stores.firestore import FirestoreStore
 from fleet_memory.stores.sqlite import SqliteStore
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The host:port of the Firestore emulator; child processes are told too."""
+    try:
+        running = found(tmp_path_factory.mktemp("emulator"))
+    except NoEmulator as missing:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(missing))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, running.host)
+        yield running.host
+    running.stop()
+
+
+@pytest.fixture
+def project(emulator: str) -> str:  # noqa: ARG001 - it must run
+    """A project of the emulator that nobody has used: it starts empty, and there is nothing to clear."""
+    return f"test-{uuid.uuid4().hex[:12]}"
 
 
 def sqlite(request: pytest.FixtureRequest) -> Callable[[], Store]:
@@ -16,9 +40,14 @@ def sqlite(request: pytest.FixtureRequest) -> Callable[[], Store]:
     return partial(SqliteStore, folder / "memory.db")
 
 
+def firestore(request: pytest.FixtureRequest) -> Callable[[], Store]:
+    return partial(FirestoreStore, request.getfixturevalue("project"))
+
+
 # What opens one more store on the data of the running test, which starts empty
 ENGINES: dict[str, Callable[[pytest.FixtureRequest], Callable[[], Store]]] = {
     "sqlite": sqlite,
+    "firestore": firestore,
 }
 
 
@@ -38,7 +67,7 @@ async def open_store(request: pytest.FixtureRequest) -> AsyncIterator[Callable[[
     async with AsyncExitStack() as stores:
 
         def another() -> Store:
-            store = opened()
+            store = Watched(opened())
             stores.push_async_callback(store.close)
             return store
 
@@ -55,9 +84,14 @@ def sqlite_address(request: pytest.FixtureRequest) -> str:
     return str(folder / "fleet" / "memory.db")
 
 
+def firestore_address(request: pytest.FixtureRequest) -> str:
+    return f"firestore://{request.getfixturevalue('project')}"
+
+
 # What FLEET_MEMORY_STORE says to reach the store of the running test, which starts empty
 ADDRESSES: dict[str, Callable[[pytest.FixtureRequest], str]] = {
     "sqlite": sqlite_address,
+    "firestore": firestore_address,
 }
 
 

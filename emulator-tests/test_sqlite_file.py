@@ -254,19 +254,6 @@ async def test_a_file_that_was_replaced_or_deleted_is_opened_anew(path: Path, st
     assert await store.total(ENTRIES) == 1
 
 
-@pytest.mark.parametrize("unfit", ["\ud800", float("nan"), float("inf"), 2**63])
-async def test_what_no_store_can_keep_is_refused_and_nothing_is_applied(unfit: str | float, store: SqliteStore) -> None:
-    with pytest.raises(StoreRejectedError, match="which no store keeps"):
-        await store.commit(Write(Ref("entries", "good"), {"n": 1}), Write(Ref("entries", "bad"), {"n": unfit}))
-    assert await store.total(Query("entries")) == 0
-
-
-async def test_check_counts_documents_by_group(path: Path, store: SqliteStore) -> None:
-    await fill(path)
-    await store.commit(Write(Ref("fleets/f2/gsp", "e"), {"n": 1}), Write(Ref("fleets/f2/programs", "basher"), {"n": 1}))
-    assert await store.check() == StoreHealth(len(STEPS), intact=True, documents={"gsp": 51, "programs": 1})
-
-
 async def test_check_finds_damage_that_reading_does_not(path: Path, store: SqliteStore) -> None:
     await fill(path)
     execute(path, "pragma writable_schema = on", "delete from sqlite_master where name = 'by_value'")

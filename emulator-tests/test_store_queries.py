@@ -1,12 +1,13 @@
 """What `Store.find` and `Store.total` promise, on every engine."""
 
 import pytest
+from indexes import OWN
 
 from fleet_memory.stores import Json, Query, Ref, Scalar, Store, Write
 
 pytestmark = pytest.mark.anyio
 
-HOME = "fleets/f1/gsp"
+HOME = f"fleets/f1/{OWN}"
 LONG = "x" * 200
 
 # id -> fields; ids are not in the order of any field
@@ -23,7 +24,8 @@ ENTRIES: dict[str, dict[str, Json]] = {
 @pytest.fixture
 async def entries(store: Store) -> Store:
     await store.commit(*(Write(Ref(HOME, name), fields) for name, fields in ENTRIES.items()))
-    await store.commit(Write(Ref("fleets/f2/gsp", "z"), ENTRIES["d"]), Write(Ref("fleets/f1/gspx", "y"), ENTRIES["d"]))
+    near = Ref(f"fleets/f2/{OWN}", "z"), Ref(f"{HOME}x", "y")
+    await store.commit(*(Write(ref, ENTRIES["d"]) for ref in near))
     return store
 
 
@@ -106,7 +108,7 @@ async def test_find_forgets_old_values_and_deleted_documents(entries: Store) -> 
         (Query(HOME), "active", 0),
         (Query(HOME, order="weight", limit=1), "weight", 13),
         (Query(HOME, order="weight", limit=1), None, 6),
-        (Query("fleets/f3/gsp"), "weight", 0),
+        (Query(f"fleets/f3/{OWN}"), "weight", 0),
     ],
 )
 async def test_total_counts_or_sums_the_matches_whatever_the_order_and_limit(

@@ -79,7 +79,6 @@ async def crash() -> Done:
         (["reinforce_memory", '{"programId": "a", "patternId": "p"}'], 1, "pattern_not_found: a has no pattern 'p'."),
         (["memory_health", '{"programId": "a"}', "--program", "b"], 1, "forbidden: You are b "),
         (["memory_health", '{"programId": "a"}', "--store", "{file}/memory.db"], 3, "store_unavailable: "),
-        (["memory_health", '{"programId": "a"}', "--store", "firestore://my-project"], 2, "FLEET_MEMORY_STORE: "),
         (["memory_health", "{}", "--fleet", "a b"], 2, "--fleet: 'a b' is no name"),
     ],
 )

@@ -10,8 +10,8 @@ import pytest
 from mcp import Client
 
 from fleet_memory import __version__
-from fleet_memory.errors import SettingsError, StoreError
-from fleet_memory.server.app import INSTRUCTIONS, TOOLS, clock, create_server
+from fleet_memory.errors import StoreError
+from fleet_memory.server.app import INSTRUCTIONS, TOOLS, clock
 from fleet_memory.server.opening import LazyFleet
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools import Caller, Fleet
@@ -50,11 +50,6 @@ def test_the_clock_tells_utc_in_milliseconds_and_never_goes_back(start: datetime
 
 def test_a_clock_that_is_set_starts_there() -> None:
     assert timedelta(0) <= clock(START)() - START.replace(microsecond=123_000) < timedelta(minutes=1)
-
-
-def test_a_store_that_this_build_cannot_serve_is_refused_at_the_start() -> None:
-    with pytest.raises(SettingsError, match="FLEET_MEMORY_STORE: this build serves sqlite only"):
-        create_server(load({"store": "firestore://my-project"}, {}))
 
 
 def names(folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import ToolAnnotations
 
 from fleet_memory import __version__
-from fleet_memory.server.opening import LazyFleet, served
+from fleet_memory.server.opening import LazyFleet
 from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.settings import Settings
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -51,8 +51,7 @@ _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
 def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = TOOLS) -> MCPServer[LazyFleet]:
-    """Return a server that is ready to run; it opens its store at the first tool call. Raises SettingsError."""
-    served(settings.store)
+    """Return a server that is ready to run; it opens its store at the first tool call."""
     # mcp would install a handler of its own, in colours, if the root had none by then.
     logging.basicConfig(
         level=settings.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"

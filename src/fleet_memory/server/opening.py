@@ -11,7 +11,6 @@ from typing import Protocol
 import anyio
 from anyio import to_thread
 
-from fleet_memory.errors import SettingsError
 from fleet_memory.settings import FirestoreDatabase, Settings, SqliteFile, StoreLocation
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
@@ -35,7 +34,7 @@ class LazyFleet:
         self._opened: tuple[Store, Fleet] | None = None
 
     async def fleet(self) -> Fleet:
-        """Return the fleet, opened by the first caller. Raises the errors of the settings and of the store."""
+        """Return the fleet, opened by the first caller."""
         if self._opened is None:
             async with self._first:
                 if self._opened is None:
@@ -66,23 +65,20 @@ class CheckedStore(Store, Protocol):
     """A store that can say how it is."""
 
     async def check(self) -> StoreHealth:
-        """Read everything and report. Raises StoreError when that is not possible."""
-
-
-def served(location: StoreLocation) -> SqliteFile:
-    """Return the location if this build holds an engine for it. Raises SettingsError otherwise."""
-    if isinstance(location, FirestoreDatabase):
-        raise SettingsError(
-            "FLEET_MEMORY_STORE: this build serves sqlite only. Allowed: a path or sqlite:///memory.db."
-        )
-    return location
+        """Look at everything and report. Raises StoreError when that is not possible."""
 
 
 def open_store(location: StoreLocation) -> CheckedStore:
-    """Return the configured engine; it connects at its first verb. Raises SettingsError as `served` does."""
-    from fleet_memory.stores.sqlite import SqliteStore  # noqa: PLC0415 not needed before the first answer
+    """Return the configured engine; it connects at its first verb."""
+    match location:
+        case SqliteFile(path):
+            from fleet_memory.stores.sqlite import SqliteStore  # noqa: PLC0415 not needed before the first answer
 
-    return SqliteStore(served(location).path)
+            return SqliteStore(path)
+        case FirestoreDatabase(project, database):
+            from fleet_memory.stores.firestore import FirestoreStore  # noqa: PLC0415 the same
+
+            return FirestoreStore(project, database)
 
 
 def open_embedder(name: str) -> Embedder:

@@ -51,7 +51,12 @@ class Write(NamedTuple):
 
     Each named top-level field is replaced whole and the others stay; a value of None removes the field.
     `fields=None` deletes the document. `expect` is `ABSENT`, a revision, or None for "whatever is there".
-    With a revision, a name may be "map.key": only that entry of the map is set or removed (key `[A-Za-z0-9_]+`).
+    With a revision, and only then, a name may be "map.key": only that entry of the map is set or removed
+    (key `[A-Za-z0-9_]+`).
+
+    A write names at least one field, and it must change something: a document that stays as it was may keep its
+    revision. Values are JSON, with no list directly in a list; integers have 64 bits, numbers are finite, texts hold
+    no half characters (lone surrogates).
     """
 
     ref: Ref
@@ -67,13 +72,16 @@ class Store(Protocol):
     """
 
     async def get(self, *refs: Ref) -> list[Document | None]:
-        """Read documents of one moment, in the order of `refs`, None where absent. Billed 1 read per ref."""
+        """Read documents in the order of `refs`, None where absent. Billed 1 read per ref.
+
+        They need not be of one moment: whoever reads several that belong together compares what they say.
+        """
 
     async def find(self, query: Query) -> list[Document]:
         """Read every match. Billed 1 read per document returned, at least 1."""
 
     async def total(self, query: Query, field: str | None = None) -> int:
-        """Sum `field` over the matches, or count them without one; order and limit are ignored.
+        """Sum the integers in `field` over the matches, or count them without one; order and limit are ignored.
 
         Documents without the field count as 0. Billed 1 read per 1,000 matches, at least 1.
         """
@@ -84,7 +92,8 @@ class Store(Protocol):
         A commit that has begun is finished even when the caller is cancelled.
 
         Raises ConflictError when any `expect` does not hold (nothing was applied), OutcomeUnknownError when the
-        answer was lost (it may have been applied), StoreRejectedError when a document is too large.
+        answer was lost (it may have been applied, and still may be), StoreRejectedError when a document is too large
+        or holds what `Write` excludes.
         """
 
     async def close(self) -> None:

@@ -1,0 +1,97 @@
+"""Whether Firestore itself would answer a query: the emulator needs no index and never complains."""
+
+import json
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from fleet_memory.stores import Document, Query, Ref, Store, Write
+
+FILE = Path(__file__).parent.parent / "firestore.indexes.json"
+OWN = "examples"  # the collection group of tests that ask what the product never does
+
+
+class Index(NamedTuple):
+    """A composite index: the collection group and its fields, descending with a leading "-"."""
+
+    group: str
+    fields: tuple[str, ...]
+
+
+class Declared(NamedTuple):
+    """What firestore.indexes.json says: composite indexes, and (group, field) pairs that have no index at all."""
+
+    indexes: frozenset[Index]
+    exempt: frozenset[tuple[str, str]]
+
+
+def declared() -> Declared:
+    content = json.loads(FILE.read_text())
+    indexes = (
+        Index(
+            one["collectionGroup"],
+            tuple(("-" if f.get("order") == "DESCENDING" else "") + f["fieldPath"] for f in one["fields"]),
+        )
+        for one in content["indexes"]
+    )
+    overrides = ((one["collectionGroup"], one["fieldPath"]) for one in content["fieldOverrides"] if not one["indexes"])
+    return Declared(frozenset(indexes), frozenset(overrides))
+
+
+def index_needed(query: Query, summed: str | None = None) -> Index | None:
+    """Return the composite index that Firestore wants for a `find`, or for a `total` of `summed`.
+
+    Its automatic indexes serve any number of equalities, or one order, or one sum.
+    Source: cloud.google.com/firestore/docs/query-data/index-overview
+    """
+    asked = [name for name in (query.order, summed) if name and name.lstrip("-") not in query.where]
+    if len(asked) > 1 or (asked and query.where):
+        return Index(_group(query), (*sorted(query.where), *asked))
+    return None
+
+
+def problems(query: Query, summed: str | None, known: Declared) -> list[str]:
+    """Return why Firestore would refuse, nothing when it would not."""
+    group = _group(query)
+    if group == OWN:
+        return []
+    named = [*query.where, *(name.lstrip("-") for name in (query.order, summed) if name)]
+    found = [f"{group}.{name} has no index" for name in named if (group, name) in known.exempt]
+    index = index_needed(query, summed)
+    if index is not None and index not in known.indexes:
+        found.append(f"{index} is not in {FILE.name}")
+    return found
+
+
+class Watched:
+    """A store that fails a test that asks what Firestore would refuse; `asked` keeps each shape of query."""
+
+    asked: ClassVar[set[tuple[str, tuple[str, ...], str | None, str | None]]] = set()
+    known: ClassVar[Declared] = declared()
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def get(self, *refs: Ref) -> list[Document | None]:
+        return await self._store.get(*refs)
+
+    async def find(self, query: Query) -> list[Document]:
+        self._note(query, None)
+        return await self._store.find(query)
+
+    async def total(self, query: Query, field: str | None = None) -> int:
+        self._note(query._replace(order=None, limit=None), field)
+        return await self._store.total(query, field)
+
+    async def commit(self, *writes: Write) -> None:
+        await self._store.commit(*writes)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    def _note(self, query: Query, summed: str | None) -> None:
+        self.asked.add((_group(query), tuple(sorted(query.where)), query.order, summed))
+        assert problems(query, summed, self.known) == []
+
+
+def _group(query: Query) -> str:
+    return query.collection.rsplit("/", 1)[-1]

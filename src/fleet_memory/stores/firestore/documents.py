@@ -1,0 +1,200 @@
+"""The verbs on one open Firestore client; every call has a timeout of its own and one retry policy.
+
+There are no transactions: Firestore's take locks that stall and fail under contention, a precondition takes none.
+"""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final, TypeAlias, TypeVar
+
+import anyio
+import anyio.lowlevel
+from google.api_core.datetime_helpers import DatetimeWithNanoseconds
+from google.api_core.exceptions import Aborted, GoogleAPIError, ServiceUnavailable
+from google.api_core.retry_async import AsyncRetry, if_exception_type
+from google.cloud.firestore import (
+    DELETE_FIELD,
+    AsyncClient,
+    AsyncCollectionReference,
+    AsyncDocumentReference,
+    AsyncQuery,
+    DocumentSnapshot,
+    FieldFilter,
+    WriteOption,
+)
+from google.cloud.firestore_v1.async_batch import AsyncWriteBatch
+
+from fleet_memory.errors import StoreRejectedError, StoreUnavailableError
+from fleet_memory.stores import ABSENT, Document, Query, Ref, Write
+from fleet_memory.stores.firestore.failures import (
+    NEWER,
+    NO_EMULATOR,
+    SILENT,
+    UNFIT,
+    Place,
+    commit_failure,
+    read_failure,
+)
+from fleet_memory.stores.health import StoreHealth
+
+T = TypeVar("T")
+Snapshot: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
+
+SCHEMA_VERSION: Final = 1  # of the documents; `fleet_memory/schema` says so once there is another
+_SCHEMA = "fleet_memory/schema"
+
+_SILENCE_S: Final = 4.0  # seconds without an answer until an attempt is given up
+_STREAM_S: Final = 120.0  # seconds for all documents of a large query, as long as they keep coming
+# Retries are ours, around whole calls: the client's own end where a stream begins.
+_RETRY: Final = AsyncRetry(if_exception_type(ServiceUnavailable, Aborted), initial=0.05, maximum=1.0, timeout=8.0)
+
+
+class Documents:
+    """An open database; made by `opening.opened`."""
+
+    def __init__(self, client: AsyncClient, place: Place) -> None:
+        self._client = client
+        self._place = place
+
+    async def get(self, refs: Sequence[Ref]) -> list[Document | None]:
+        """See `Store.get`."""
+        places = [self._ref(ref) for ref in refs]
+
+        async def attempt() -> dict[str, Document]:
+            stream = self._client.get_all(places, retry=None, timeout=_STREAM_S)
+            return {"/".join(document.ref): document for document in await _read(stream)}
+
+        found = await self._patiently(attempt)
+        return [found.get("/".join(ref)) for ref in refs]  # the answers come in any order
+
+    async def find(self, query: Query) -> list[Document]:
+        """See `Store.find`."""
+        asked = self._matching(query)
+        if query.order:
+            direction = AsyncQuery.DESCENDING if query.order.startswith("-") else AsyncQuery.ASCENDING
+            asked = asked.order_by(query.order.removeprefix("-"), direction=direction)
+        if query.limit is not None:
+            asked = asked.limit(query.limit)
+        return await self._patiently(lambda: _read(asked.stream(retry=None, timeout=_STREAM_S)))
+
+    async def total(self, query: Query, field: str | None) -> int:
+        """See `Store.total`."""
+        asked = self._matching(query)
+        aggregation = asked.count(alias="total") if field is None else asked.sum(field, alias="total")
+        ((total,),) = await self._patiently(partial(aggregation.get, retry=None, timeout=_SILENCE_S))
+        return int(total.value or 0)
+
+    async def commit(self, writes: Sequence[Write]) -> None:
+        """See `Store.commit`."""
+        batch, failed = self._batch(writes), list[BaseException]()
+        attempt = partial(batch.commit, retry=None, timeout=_SILENCE_S)
+        # grpc.aio answers the cancellation of a unary call with a bare CancelledError that no scope of anyio catches.
+        # So none gets through to it; the timeouts bound the wait.
+        with anyio.CancelScope(shield=True):
+            try:
+                await _RETRY(attempt, on_error=failed.append)()
+            except GoogleAPIError as failure:
+                raise commit_failure(failure, failed, self._place) from failure
+        await anyio.lowlevel.checkpoint()  # a cancellation that came meanwhile is delivered here
+
+    async def health(self) -> StoreHealth:
+        """Count the documents of every fleet. Billed 1 read per fleet, and 1 per 1,000 documents of a collection."""
+        with anyio.CancelScope(shield=True):  # lists are unary calls, see `commit`
+            fleets = await self._patiently(self._fleets)
+            documents: Counter[str] = Counter()
+            for fleet in fleets:
+                for collection in await self._patiently(partial(self._collections, fleet)):
+                    documents[collection.rsplit("/", 1)[-1]] += await self.total(Query(collection), None)
+        await anyio.lowlevel.checkpoint()
+        return StoreHealth(SCHEMA_VERSION, intact=True, documents=dict(documents))
+
+    async def check_schema(self, timeout_s: float) -> None:
+        """Read the schema's version, once and without a retry: the client works. Billed 1 read.
+
+        Raises StoreRejectedError for a newer one, and what the client raises.
+        """
+        schema = await self._client.document(_SCHEMA).get(retry=None, timeout=timeout_s)
+        version = (schema.to_dict() or {}).get("version", SCHEMA_VERSION)
+        if version > SCHEMA_VERSION:
+            raise StoreRejectedError(NEWER, operator_detail=f"schema {version}, known up to {SCHEMA_VERSION}")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        api = self._client._firestore_api_internal  # the client has no close of its own
+        if api is not None:
+            await api.transport.close()
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await _RETRY(attempt)()
+        except GoogleAPIError as failure:
+            raise read_failure(failure, self._place) from failure
+        except TimeoutError as failure:
+            message = NO_EMULATOR if self._place.emulator else SILENT
+            raise StoreUnavailableError(message, operator_detail=self._place.told(failure)) from failure
+
+    async def _fleets(self) -> list[AsyncDocumentReference]:
+        listed = self._client.collection("fleets").list_documents(retry=None, timeout=_SILENCE_S)
+        return [fleet async for fleet in listed]
+
+    async def _collections(self, fleet: AsyncDocumentReference) -> list[str]:
+        return [f"{fleet.path}/{one.id}" async for one in fleet.collections(retry=None, timeout=_SILENCE_S)]
+
+    def _ref(self, ref: Ref) -> AsyncDocumentReference:
+        return self._client.collection(ref.collection).document(ref.id)
+
+    def _matching(self, query: Query) -> AsyncCollectionReference | AsyncQuery:
+        asked: AsyncCollectionReference | AsyncQuery = self._client.collection(query.collection)
+        for name, value in query.where.items():
+            asked = asked.where(filter=FieldFilter(name, "==", value))
+        return asked
+
+    def _batch(self, writes: Sequence[Write]) -> AsyncWriteBatch:
+        batch = self._client.batch()
+        for write in writes:
+            try:
+                self._add(batch, write)
+            except ValueError as unfit:  # half a character, an integer over 64 bits, NaN
+                detail = f"{'/'.join(write.ref)}: {unfit}"
+                raise StoreRejectedError(UNFIT, operator_detail=detail) from unfit
+        return batch
+
+    def _add(self, batch: AsyncWriteBatch, write: Write) -> None:
+        ref = self._ref(write.ref)
+        if write.fields is None:
+            batch.delete(ref, option=self._option(write.expect))
+            return
+        json.dumps(dict(write.fields), allow_nan=False)  # Firestore would keep NaN
+        if write.expect == ABSENT:
+            batch.create(ref, {name: value for name, value in write.fields.items() if value is not None})
+            return
+        fields = {name: DELETE_FIELD if value is None else value for name, value in write.fields.items()}
+        if write.expect is None:
+            batch.set(ref, fields, merge=[AsyncClient.field_path(name) for name in fields])
+        else:  # names are quoted one by one, or a key that begins with a digit would be refused
+            quoted = {AsyncClient.field_path(*name.split(".", 1)): value for name, value in fields.items()}
+            batch.update(ref, quoted, option=self._option(write.expect))
+
+    def _option(self, revision: str | None) -> WriteOption | None:
+        if revision is None:
+            return None
+        read_at = DatetimeWithNanoseconds.from_rfc3339(revision)  # type: ignore[no-untyped-call]  # google's gap
+        return self._client.write_option(last_update_time=read_at.timestamp_pb())
+
+
+async def _read(stream: AsyncIterator[Snapshot]) -> list[Document]:
+    """Return what comes and exists. Raises TimeoutError at silence, however much came before."""
+    documents = []
+    with anyio.fail_after(_SILENCE_S) as limit:
+        async for snapshot in stream:
+            limit.deadline = anyio.current_time() + _SILENCE_S
+            if snapshot.exists:
+                documents.append(_document(snapshot))
+    return documents
+
+
+def _document(snapshot: Snapshot) -> Document:
+    collection, _, name = snapshot.reference.path.rpartition("/")
+    return Document(Ref(collection, name), snapshot.to_dict() or {}, snapshot.update_time.rfc3339())
