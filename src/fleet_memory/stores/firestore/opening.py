@@ -9,7 +9,7 @@ import anyio.to_thread
 import google.auth
 from google.api_core.exceptions import GoogleAPIError, ServiceUnavailable
 from google.auth.credentials import Credentials
-from google.auth.exceptions import GoogleAuthError, RefreshError
+from google.auth.exceptions import GoogleAuthError, OAuthError, RefreshError
 from google.auth.transport.requests import Request
 from google.cloud.firestore import AsyncClient
 
@@ -66,7 +66,7 @@ async def _explained(failure: GoogleAPIError, credentials: Credentials | None, p
         try:
             with anyio.CancelScope(deadline=end):
                 await anyio.to_thread.run_sync(refresh, abandon_on_cancel=True)
-        except RefreshError as refused:
+        except (RefreshError, OAuthError) as refused:
             return StoreRejectedError(REFUSED_CREDENTIALS, operator_detail=place.told(refused))
         except GoogleAuthError:
             pass  # Google's login does not answer either

@@ -1,0 +1,359 @@
+"""Whatever keeps Firestore from being opened is said within 5 seconds, with what to run, and is not remembered."""
+
+import http.server
+import json
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import grpc
+import grpc.aio
+import pytest
+from agents import agent, served
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from emulator import VARIABLE, free_port
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
+
+from fleet_memory.errors import StoreError, StoreRejectedError, StoreUnavailableError
+from fleet_memory.stores import Query, Ref, Write
+from fleet_memory.stores.firestore import FirestoreStore, failures, opening
+
+pytestmark = pytest.mark.anyio
+
+PROMISED_S = 5.0  # seconds until an agent is told what is wrong, once the client is imported
+PATIENCE_S = 60  # so that a hang fails
+ENTRY, ENTRIES = Ref("fleets/f1/gsp", "entry"), Query("fleets/f1/gsp")
+SECRETS = ("fl33t-project", "127.0.0.1", "refresh-me", "login.json")
+NOW = "2026-03-01T09:00:00Z"
+
+
+class Around:
+    """What a process finds around it: at first no credentials, no emulator, no Google."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, until_the_end: AsyncExitStack) -> None:
+        self.folder = folder
+        self.patch = patch
+        self.until_the_end = until_the_end
+        patch.setenv("HOME", str(folder))
+        patch.setenv("CLOUDSDK_CONFIG", str(folder))
+        patch.setenv("GCE_METADATA_IP", f"127.0.0.1:{free_port()}")
+        for name in (VARIABLE, "GOOGLE_APPLICATION_CREDENTIALS", "no_proxy", "no_grpc_proxy"):
+            patch.delenv(name, raising=False)
+
+    def silence(self) -> str:
+        """Return the address of something that takes connections and never says a word."""
+        listener = self.until_the_end.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+    def credentials(self, text: str) -> None:
+        file = self.folder / "login.json"
+        file.write_text(text)
+        self.patch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
+
+    def login(self, tokens: str) -> None:
+        """Be logged in; new tokens come from the HTTP server at that address."""
+        login = {
+            "type": "external_account_authorized_user",
+            "audience": "//iam.googleapis.com/locations/global/workforcePools/pool/providers/provider",
+            "refresh_token": "refresh-me",
+            "token_url": f"http://{tokens}/token",
+            "client_id": "client",
+            "client_secret": "refresh-me",
+        }
+        self.credentials(json.dumps(login))
+        self.network(f"127.0.0.1:{free_port()}")
+
+    def service_account(self, tokens: str) -> None:
+        """Have the key of a service account; tokens come from the HTTP server at that address."""
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        account = {
+            "type": "service_account",
+            "project_id": "other",
+            "client_email": "server@other.iam.gserviceaccount.com",
+            "token_uri": f"http://{tokens}/token",
+            "private_key": key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
+        }
+        self.credentials(json.dumps(account))
+        self.network(f"127.0.0.1:{free_port()}")
+
+    def network(self, proxy: str) -> None:
+        """Have Google reached through this proxy only."""
+        self.patch.setenv("grpc_proxy", f"http://{proxy}")
+
+    def web_server(self, status: int, body: dict[str, object]) -> str:
+        """Return the address of an HTTP server that answers whatever it is asked."""
+
+        class Answer(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(json.dumps(body).encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.until_the_end.callback(thread.join)
+        self.until_the_end.callback(server.server_close)
+        self.until_the_end.callback(server.shutdown)
+        return f"127.0.0.1:{server.server_port}"
+
+    async def google(self, code: grpc.StatusCode, reason: str = "") -> None:
+        """Have every call refused on the wire with this status, as Google's front end does."""
+        server = grpc.aio.server()
+        server.add_generic_rpc_handlers((Refusal(code, reason),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        self.until_the_end.push_async_callback(server.stop, None)
+        self.patch.setenv(VARIABLE, f"127.0.0.1:{port}")
+
+
+class Refusal(grpc.GenericRpcHandler):
+    def __init__(self, code: grpc.StatusCode, reason: str) -> None:
+        detail = AnyMessage()
+        detail.Pack(ErrorInfo(reason=reason, domain="googleapis.com"))
+        status = Status(code=code.value[0], message="refused", details=[detail] if reason else [])
+        self.told = (("grpc-status-details-bin", status.SerializeToString()),)
+        self.code = code
+
+    def service(self, _: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        return grpc.unary_stream_rpc_method_handler(self.refuse)
+
+    async def refuse(self, _: bytes, context: grpc.aio.ServicerContext) -> AsyncIterator[bytes]:
+        await context.abort(self.code, "refused", self.told)
+        yield b""
+
+
+class Cause(NamedTuple):
+    """How to bring it about, and what is said then."""
+
+    arrange: Callable[[Around], Awaitable[None]]
+    kind: type[StoreError]
+    message: str
+
+
+CAUSES: dict[str, Cause] = {}
+
+
+def cause(message: str, kind: type[StoreError] = StoreRejectedError) -> Callable[..., None]:
+    def keep(arrange: Callable[[Around], Awaitable[None]]) -> None:
+        CAUSES[arrange.__name__.replace("_", " ")] = Cause(arrange, kind, message)
+
+    return keep
+
+
+@cause(failures.NO_CREDENTIALS)
+async def no_credentials(_: Around) -> None:
+    pass
+
+
+@cause(failures.NO_CREDENTIALS)
+async def no_credentials_and_a_silent_metadata_server(around: Around) -> None:
+    around.patch.setenv("GCE_METADATA_IP", around.silence())
+
+
+@cause(failures.NO_CREDENTIALS)
+async def credentials_in_a_missing_file(around: Around) -> None:
+    around.patch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(around.folder / "login.json"))
+
+
+@cause(failures.NO_CREDENTIALS)
+async def credentials_that_are_no_json(around: Around) -> None:
+    around.credentials("my password")
+
+
+@cause(failures.REFUSED_CREDENTIALS)
+async def an_expired_login(around: Around) -> None:
+    around.login(around.web_server(400, {"error": "invalid_grant", "error_description": "Token has been expired"}))
+
+
+@cause(failures.REFUSED_CREDENTIALS)
+async def the_key_of_a_deleted_service_account(around: Around) -> None:
+    around.service_account(around.web_server(400, {"error": "invalid_grant", "error_description": "Invalid key"}))
+
+
+@cause(failures.UNREACHABLE, StoreUnavailableError)
+async def no_network(around: Around) -> None:
+    around.login(f"127.0.0.1:{free_port()}")
+
+
+@cause(failures.UNREACHABLE, StoreUnavailableError)
+async def a_silent_login_server_and_no_firestore(around: Around) -> None:
+    around.login(around.silence())
+
+
+@cause(failures.UNREACHABLE, StoreUnavailableError)
+async def an_unreachable_firestore(around: Around) -> None:
+    around.login(around.web_server(200, {"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}))
+
+
+@cause(failures.SILENT, StoreUnavailableError)
+async def a_silent_firestore(around: Around) -> None:
+    around.login(around.web_server(200, {"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}))
+    around.network(around.silence())
+
+
+@cause(failures.NO_EMULATOR, StoreUnavailableError)
+async def nothing_at_the_emulators_address(around: Around) -> None:
+    around.patch.setenv(VARIABLE, f"127.0.0.1:{free_port()}")
+
+
+@cause(failures.NO_EMULATOR, StoreUnavailableError)
+async def something_silent_at_the_emulators_address(around: Around) -> None:
+    around.patch.setenv(VARIABLE, around.silence())
+
+
+@cause(failures.NO_EMULATOR, StoreUnavailableError)
+async def an_emulators_address_with_a_scheme(around: Around) -> None:
+    around.patch.setenv(VARIABLE, f"http://127.0.0.1:{free_port()}")
+
+
+@cause(failures.NO_EMULATOR, StoreUnavailableError)
+async def a_web_server_at_the_emulators_address(around: Around) -> None:
+    around.patch.setenv(VARIABLE, around.web_server(200, {}))
+
+
+@cause(failures.NO_PROJECT)
+async def a_wrong_project(around: Around) -> None:
+    await around.google(grpc.StatusCode.PERMISSION_DENIED, "CONSUMER_INVALID")
+
+
+@cause(failures.API_OFF)
+async def a_project_without_firestore(around: Around) -> None:
+    await around.google(grpc.StatusCode.PERMISSION_DENIED, "SERVICE_DISABLED")
+
+
+@cause(failures.NO_DATABASE)
+async def a_missing_database(around: Around) -> None:
+    await around.google(grpc.StatusCode.NOT_FOUND)
+
+
+@cause(failures.NO_PERMISSION)
+async def no_permission(around: Around) -> None:
+    await around.google(grpc.StatusCode.PERMISSION_DENIED)
+
+
+@cause(failures.REFUSED_CREDENTIALS)
+async def revoked_credentials(around: Around) -> None:
+    await around.google(grpc.StatusCode.UNAUTHENTICATED)
+
+
+@cause(failures.NOT_READY)
+async def a_database_in_datastore_mode(around: Around) -> None:
+    await around.google(grpc.StatusCode.FAILED_PRECONDITION)
+
+
+@cause(failures.NO_QUOTA, StoreUnavailableError)
+async def no_quota_left(around: Around) -> None:
+    await around.google(grpc.StatusCode.RESOURCE_EXHAUSTED)
+
+
+@pytest.fixture
+async def around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Around]:
+    assert opening.OPEN_WITHIN_S < PROMISED_S
+    async with AsyncExitStack() as until_the_end:
+        yield Around(tmp_path, monkeypatch, until_the_end)
+
+
+@pytest.mark.parametrize("name", CAUSES)
+async def test_what_is_wrong_is_said_in_time_and_without_secrets(name: str, around: Around) -> None:
+    arrange, kind, message = CAUSES[name]
+    await arrange(around)
+    store = FirestoreStore("fl33t-project")
+    for _ in range(2):
+        with anyio.fail_after(PROMISED_S), pytest.raises(StoreError) as caught:
+            await store.find(ENTRIES)
+        assert (type(caught.value), str(caught.value)) == (kind, message)
+        assert [secret for secret in SECRETS if secret in str(caught.value)] == []
+        assert "fl33t-project" in caught.value.operator_detail
+    await store.close()
+
+
+def test_a_cause_has_a_message_of_its_own() -> None:
+    said = {message for _, _, message in CAUSES.values()}
+    assert len(said) >= 9
+    assert [message for message in said if not message.endswith(".")] == []
+
+
+async def test_a_failure_to_open_is_not_remembered(project: str, around: Around, emulator: str) -> None:
+    around.patch.setenv(VARIABLE, f"127.0.0.1:{free_port()}")
+    store = FirestoreStore(project)
+    with pytest.raises(StoreUnavailableError):
+        await store.get(ENTRY)
+    around.patch.setenv(VARIABLE, emulator)
+    assert await store.get(ENTRY) == [None]
+    await store.close()
+
+
+async def test_the_data_of_a_newer_version_is_refused(project: str) -> None:
+    store = FirestoreStore(project)
+    await store.commit(Write(Ref("fleet_memory", "schema"), {"version": 2}))
+    await store.close()
+    with pytest.raises(StoreRejectedError) as caught:
+        await store.get(ENTRY)
+    assert str(caught.value) == failures.NEWER
+
+
+async def test_a_database_of_another_name_has_data_of_its_own(project: str) -> None:
+    one, other = FirestoreStore(project), FirestoreStore(project, "lessons")
+    await one.commit(Write(ENTRY, {"n": 1}))
+    assert await other.get(ENTRY) == [None]
+    await one.close()
+    await other.close()
+
+
+async def test_an_empty_emulator_variable_counts_as_unset(around: Around) -> None:
+    around.patch.setenv(VARIABLE, "")
+    with anyio.fail_after(PROMISED_S), pytest.raises(StoreRejectedError) as caught:
+        await FirestoreStore("fl33t-project").get(ENTRY)
+    assert str(caught.value) == failures.NO_CREDENTIALS
+
+
+async def test_closing_really_closes(project: str) -> None:
+    store = FirestoreStore(project)
+    await store.get(ENTRY)
+    channel = (await store._open())._client._firestore_api.transport.grpc_channel
+    assert channel.get_state() is grpc.ChannelConnectivity.READY
+    await store.close()
+    assert channel.get_state() is grpc.ChannelConnectivity.SHUTDOWN
+
+
+async def test_a_server_starts_without_the_client_and_says_what_is_wrong_to_each_call(around: Around) -> None:
+    around.patch.setenv(VARIABLE, f"127.0.0.1:{free_port()}")
+    async with agent("firestore://fl33t-project", now=NOW, embedder="lexical") as one:
+        assert len((await one.client.list_tools()).tools) >= 6
+        for _ in range(2):
+            said = await one.refused("memory_health", programId="basher")
+            assert said == f"store_unavailable: {failures.NO_EMULATOR} (retryable)"
+
+
+@pytest.mark.parametrize("command", [["check"], ["call", "memory_health", '{"programId": "basher"}']])
+@pytest.mark.usefixtures("around")
+async def test_a_command_says_it_without_a_traceback_and_its_code(command: list[str]) -> None:
+    settings = {"FLEET_MEMORY_STORE": "firestore://fl33t-project", "FLEET_MEMORY_EMBEDDER": "lexical"}
+    child = served(["-m", "fleet_memory", *command], settings)
+    with anyio.fail_after(PATIENCE_S):
+        done = await anyio.run_process([child.command, *child.args], env=child.env, check=False)
+    assert (done.returncode, done.stdout) == (3, b"")
+    last = done.stderr.decode().splitlines()[-1]
+    assert last.startswith("fleet-memory: ")
+    assert failures.NO_CREDENTIALS in last
+    assert b"Traceback" not in done.stderr
+
+
+async def test_importing_the_engine_does_not_import_the_client() -> None:
+    code = "import sys, fleet_memory.stores.firestore; print([name for name in sys.modules if name.startswith('g')])"
+    with anyio.fail_after(PATIENCE_S):
+        done = await anyio.run_process([sys.executable, "-c", code])
+    assert "'google" not in done.stdout.decode()
+    assert "'grpc" not in done.stdout.decode()
