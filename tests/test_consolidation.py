@@ -3,11 +3,12 @@ import pytest
 
 from fleet_memory.rules.consolidation import Plan, Topic, contested, planned
 from fleet_memory.rules.keys import text_hash
-from fleet_memory.rules.promotion import Waiting
+from fleet_memory.rules.waiting import learnt_of
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.similarity import Profile
-from tests.lessons import START, pattern
+from fleet_memory.schemas.waiting import Learnt
+from tests.lessons import START, pattern, program
 
 SAME = (1.0, 0.0, 0.0, 0.0)  # directions of made-up meanings; the cosine of two is their dot product
 LIKE = (0.8, 0.6, 0.0, 0.0)
@@ -19,8 +20,8 @@ VERIFY = "Verify that the task is unclaimed first"
 REBASE = "Rebase before you push"
 
 
-def learnt(program_id: str, text: str, **fields: object) -> Waiting:
-    return Waiting(program_id, pattern(text, id=f"{program_id}-{text_hash(text)}", **fields))
+def learnt(program_id: str, text: str, **fields: object) -> Learnt:
+    return learnt_of(program(program_id=program_id), pattern(text, id=f"{program_id}-{text_hash(text)}", **fields))
 
 
 def known(text: str, **fields: object) -> KnowledgeRow:
@@ -29,7 +30,7 @@ def known(text: str, **fields: object) -> KnowledgeRow:
 
 
 def decided(
-    lessons: list[tuple[Waiting, tuple[float, ...]]],
+    lessons: list[tuple[Learnt, tuple[float, ...]]],
     entries: list[tuple[KnowledgeRow, tuple[float, ...]]] | None = None,
     threshold: int = 2,
 ) -> Plan:

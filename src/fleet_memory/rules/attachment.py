@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fleet_memory.rules.consensus import CROWDED, links_between
-from fleet_memory.rules.pairs import Candidate, Node, candidate, decided, explained, objections, ruled
+from fleet_memory.rules.pairs import Candidate, candidate, decided, explained, objections, ruled
 from fleet_memory.rules.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.waiting import Learnt
 
 
 class Attachment(NamedTuple):
@@ -23,7 +24,7 @@ class Attachment(NamedTuple):
 class Side(NamedTuple):
     """Lessons or entries of one topic: nodes and their unit rows (zeros where there is no comparable vector)."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[Learnt]
     vectors: Vectors
 
     def domains(self) -> dict[str, list[int]]:

@@ -12,20 +12,19 @@ from fleet_memory.rules.attachment import Attachment, Side, attachments
 from fleet_memory.rules.consensus import CROWDED, Link, Pair, Rulings, groups, links, medoid
 from fleet_memory.rules.pairs import (
     Candidate,
-    Node,
     candidate,
     decided,
-    entry_nodes,
+    entry_lessons,
     explained,
-    lesson_nodes,
     objections,
     pairs,
     ruled,
 )
-from fleet_memory.rules.promotion import Waiting, independent_origins
+from fleet_memory.rules.promotion import independent_origins
 from fleet_memory.rules.vectors import Vectors
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.waiting import Learnt
 
 MOST_ACROSS: Final = (
     5_000  # lessons of a topic compared across its domains in one matrix (100 MB); a larger topic is not
@@ -40,7 +39,7 @@ class Topic(NamedTuple):
     nothing: only equal words match it.
     """
 
-    lessons: Sequence[Waiting]
+    lessons: Sequence[Learnt]
     vectors: Vectors
     entries: Sequence[KnowledgeRow]
     entry_vectors: Vectors
@@ -76,8 +75,8 @@ class _View(NamedTuple):
 
 def planned(topic: Topic, profile: Profile, threshold: int) -> Plan:
     """Decide about one topic; promotions need `threshold` independent origins."""
-    lessons = Side(lesson_nodes(topic.lessons), topic.vectors)
-    entries = Side(entry_nodes(topic.entries), topic.entry_vectors)
+    lessons = Side(topic.lessons, topic.vectors)
+    entries = Side(entry_lessons(topic.entries), topic.entry_vectors)
     attached, open_pairs = attachments(lessons, entries, profile)
     done = {attachment.lesson for attachment in attached} | {i for i, node in enumerate(lessons.nodes) if node.settled}
     formed: list[Group] = []
@@ -120,7 +119,7 @@ def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     text = medoid(cosines, [_rank(topic.lessons[view.positions[member]]) for member in members])
     spoken = nodes[members[text]]
     similarities = [
-        1.0 if nodes[member].words & spoken.words else round(float(cosines[text, at]), 3)
+        1.0 if nodes[member].words == spoken.words else round(float(cosines[text, at]), 3)
         for at, member in enumerate(members)
     ]
     inside = [link for link in view.found if set(link.pair) <= set(members)]
@@ -130,13 +129,13 @@ def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     return Group(positions, positions[text], tuple(similarities), why)
 
 
-def _rank(lesson: Waiting) -> tuple[object, ...]:
-    return (-lesson.pattern.confidence, lesson.pattern.discovered_at, lesson.program_id)
+def _rank(lesson: Learnt) -> tuple[object, ...]:
+    return (-lesson.confidence, lesson.discovered_at, lesson.program_id)
 
 
 def _origins(topic: Topic, group: Group) -> int:
     lessons = [topic.lessons[member] for member in group.members]
-    return independent_origins((lesson.program_id, lesson.pattern.session_id) for lesson in lessons)
+    return independent_origins((lesson.program_id, lesson.session_id) for lesson in lessons)
 
 
 def _open(view: _View) -> list[Candidate]:
@@ -150,18 +149,18 @@ def _open(view: _View) -> list[Candidate]:
 
 
 def _plan(
-    nodes: Sequence[Node],
+    nodes: Sequence[Learnt],
     attached: Sequence[Attachment],
     formed: Sequence[Group],
     left: tuple[Sequence[Candidate], Collection[int]],
 ) -> Plan:
     """Offer for judgement what is neither done nor grouped."""
     open_pairs, done = left
-    finished = {nodes[i][:2] for i in done}
-    together = [{nodes[i][:2] for i in group.members} for group in formed]
+    finished = {nodes[i].place for i in done}
+    together = [{nodes[i].place for i in group.members} for group in formed]
     waiting: dict[str, Candidate] = {}
     for pair in open_pairs:
-        ends = {pair.a[:2], pair.b[:2]}
+        ends = {pair.a.place, pair.b.place}
         if not ends & finished and not any(ends <= members for members in together):
             waiting.setdefault(pair.pair_id, pair)
     ordered = sorted(waiting.values(), key=lambda pair: (-pair.link.contrast, pair.pair_id))

@@ -1,15 +1,16 @@
 """The lessons of a domain side by side with their vectors, and the compact form in which shards keep them."""
 
+import json
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fleet_memory.rules.waiting import first_stale
-from fleet_memory.schemas.waiting import LEARNT, DomainState, Learnt
+from fleet_memory.schemas.waiting import DomainState, Learnt, Ruling
 
 Numbers: TypeAlias = NDArray[np.int8]
 
@@ -30,6 +31,7 @@ class Shard(NamedTuple):
     vectors: str
 
 
+_KEPT: Final = len(Learnt._fields) - 1  # `wordings` are an entry's, and shards hold none
 NO_LESSONS: Final = Lessons([], np.empty((0, 1), np.int8))
 
 
@@ -49,13 +51,13 @@ def stacked(parts: Sequence[Numbers]) -> Numbers:
     return np.concatenate([_widened(part, width) for part in parts if len(part)] or [np.empty((0, width), np.int8)])
 
 
-def merged(old: Lessons, refreshed: Collection[str], fresh: Sequence[Learnt], embedder: str, now: datetime) -> Lessons:
+def merged(old: Lessons, refreshed: Collection[str], fresh: Lessons, now: datetime) -> Lessons:
     """Return a domain's lessons: the fresh, and of the old those that are not stale and of no refreshed program."""
-    kept = [at for at, one in enumerate(old.learnt) if one.program_id not in refreshed and one.stale_at >= now]
-    everyone = [*(old.learnt[at] for at in kept), *fresh]
-    new = numbers_of([(one.pattern.vector, one.pattern.embedder) for one in fresh], embedder)
-    numbers = stacked([old.numbers[np.asarray(kept, dtype=int)], new])
-    order = sorted(range(len(everyone)), key=lambda at: (everyone[at].program_id, everyone[at].pattern.id))
+    instant = now.timestamp()
+    kept = [at for at, one in enumerate(old.learnt) if one.program_id not in refreshed and one.stale_at >= instant]
+    everyone = [*(old.learnt[at] for at in kept), *fresh.learnt]
+    numbers = stacked([old.numbers[np.asarray(kept, dtype=int)], fresh.numbers])
+    order = sorted(range(len(everyone)), key=lambda at: everyone[at].place)
     return Lessons([everyone[at] for at in order], numbers[np.asarray(order, dtype=int)])
 
 
@@ -64,11 +66,8 @@ def settled(lessons: Lessons, marks: Mapping[tuple[str, str], str]) -> Lessons:
     if not marks:
         return lessons
 
-    def marked(one: Learnt) -> Learnt:
-        key = marks.get((one.program_id, one.pattern.id))
-        return one.changed(pattern=one.pattern.changed(knowledge_key=key)) if key else one
-
-    return Lessons([marked(one) for one in lessons.learnt], lessons.numbers)
+    learnt = [one._replace(knowledge_key=marks[one.place]) if one.place in marks else one for one in lessons.learnt]
+    return Lessons(learnt, lessons.numbers)
 
 
 def state(lessons: Lessons, parts: int) -> DomainState:
@@ -84,7 +83,7 @@ def state(lessons: Lessons, parts: int) -> DomainState:
 def encoded(lessons: Lessons) -> list[Shard]:
     """Return the shards of a domain, each under 600 KB; one even when there is no lesson."""
     width = lessons.numbers.shape[1] * 4 // 3 + 4
-    texts = [one.changed(pattern=one.pattern.changed(vector="")).compact() for one in lessons.learnt]
+    texts = [json.dumps(one[:_KEPT], separators=(",", ":"), ensure_ascii=False) for one in lessons.learnt]
     bounds, size = [0], 0
     for position, text in enumerate(texts):
         size += len(text.encode()) + 1 + width
@@ -102,11 +101,18 @@ def decoded(shards: Iterable[Shard]) -> Lessons:
     learnt: list[Learnt] = []
     numbers: list[Numbers] = []
     for shard in shards:
-        rows = LEARNT.validate_json(shard.rows)
+        rows = [_row(row) for row in json.loads(shard.rows)]
         flat = np.frombuffer(b64decode(shard.vectors), np.int8)
         learnt += rows
         numbers.append(flat.reshape(len(rows), -1) if rows else NO_LESSONS.numbers)
     return Lessons(learnt, stacked(numbers))
+
+
+def _row(row: list[Any]) -> Learnt:  # Any: what json.loads returns; `encoded` wrote it
+    one = Learnt(*row)
+    return (
+        one._replace(verdicts={other: Ruling(*said) for other, said in one.verdicts.items()}) if one.verdicts else one
+    )
 
 
 def _widened(part: Numbers, width: int) -> Numbers:

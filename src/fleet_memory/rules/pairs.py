@@ -1,36 +1,19 @@
 """What is known of two lessons before any score, and what is said of a pair that needs judgement.
 
-Lessons and entries meet as `Node`s: an entry is a lesson of the pseudo-program `KNOWLEDGE`.
+Entries meet lessons as lessons of the pseudo-program `KNOWLEDGE`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.consensus import Link, Pair, Rulings
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.keys import digest, text_hash
-from fleet_memory.rules.promotion import Waiting
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import Verdict
+from fleet_memory.schemas.waiting import Learnt
 
 KNOWLEDGE: Final = ""  # no program can be called so
-
-
-class Node(NamedTuple):
-    """A lesson or an entry as grouping sees it.
-
-    `hash` stands for its text, `words` for every text that is certainly the same. A `settled` lesson belongs to an
-    entry already: it is only a rival of others.
-    """
-
-    program_id: str
-    pattern_id: str
-    domain: str
-    text: str
-    hash: str
-    words: frozenset[str]
-    verdicts: Mapping[str, Verdict]
-    settled: bool
 
 
 class Candidate(NamedTuple):
@@ -38,39 +21,36 @@ class Candidate(NamedTuple):
 
     pair_id: str
     link: Link
-    a: Node
-    b: Node
+    a: Learnt
+    b: Learnt
     objection: str
     explain: str
 
 
-def lesson_nodes(lessons: Sequence[Waiting]) -> list[Node]:
-    """Return lessons as nodes."""
-    return [_lesson_node(lesson) for lesson in lessons]
+def entry_lessons(entries: Sequence[KnowledgeRow]) -> list[Learnt]:
+    """Return entries as lessons of no program; the words of every contribution count as theirs."""
+    return [
+        Learnt(
+            KNOWLEDGE,
+            row.key,
+            row.domain,
+            row.pattern,
+            text_hash(row.pattern),
+            row.confidence,
+            0.0,
+            inf,
+            knowledge_key=row.key,
+            wordings=row.wordings,
+        )
+        for row in entries
+    ]
 
 
-def _lesson_node(lesson: Waiting) -> Node:
-    p = lesson.pattern
-    words = p.words or text_hash(p.pattern)
-    settled = p.knowledge_key is not None
-    return Node(lesson.program_id, p.id, p.domain, p.pattern, words, frozenset({words}), p.verdicts, settled)
-
-
-def entry_nodes(entries: Sequence[KnowledgeRow]) -> list[Node]:
-    """Return entries as nodes; the words of every contribution count as theirs."""
-    return [_entry_node(row) for row in entries]
-
-
-def _entry_node(row: KnowledgeRow) -> Node:
-    own = text_hash(row.pattern)
-    return Node(KNOWLEDGE, row.key, row.domain, row.pattern, own, frozenset({own, *row.wordings}), {}, settled=True)
-
-
-def decided(nodes: Sequence[Node]) -> Rulings:
+def decided(nodes: Sequence[Learnt]) -> Rulings:
     """Return what needs no score: equal words are the same, and verdicts stand; a verdict outranks equal words."""
     by_words: dict[str, list[int]] = {}
     for position, node in enumerate(nodes):
-        for words in node.words:
+        for words in {node.words, *node.wordings} if node.wordings else (node.words,):
             by_words.setdefault(words, []).append(position)
     same = {
         pair
@@ -89,7 +69,7 @@ def decided(nodes: Sequence[Node]) -> Rulings:
     return Rulings(frozenset(same | {pair for pair, is_same in ruled.items() if is_same}) - apart, apart)
 
 
-def objections(nodes: Sequence[Node], found: Iterable[Link], rulings: Rulings) -> dict[Pair, str]:
+def objections(nodes: Sequence[Learnt], found: Iterable[Link], rulings: Rulings) -> dict[Pair, str]:
     """Return what the guard says against linked pairs that no ruling has settled."""
     settled = rulings.together | rulings.apart
     return {
@@ -105,12 +85,12 @@ def pairs(one: Iterable[int], two: Iterable[int]) -> Iterable[Pair]:
     return ((min(i, j), max(i, j)) for i in one for j in others if i != j)
 
 
-def ruled(pair: Pair, nodes: Sequence[Node], rulings: Rulings) -> str:
+def ruled(pair: Pair, nodes: Sequence[Learnt], rulings: Rulings) -> str:
     """Return why a pair is the same without a score, or "" when it is not."""
     if pair not in rulings.together:
         return ""
     a, b = nodes[pair[0]], nodes[pair[1]]
-    verdict = a.verdicts.get(b.hash) or b.verdicts.get(a.hash)
+    verdict = a.verdicts.get(b.words) or b.verdicts.get(a.words)
     if verdict is None:
         return "equal words"
     return f"judged the same by {verdict.judge}" + (", who contributed" if verdict.contributed else "")
@@ -122,7 +102,7 @@ def explained(link: Link, least: float) -> str:
     return f"cosine {link.cosine:.2f}, best rival {link.rival:.2f}, contrast {link.contrast:.2f} {rule}"
 
 
-def candidate(nodes: Sequence[Node], link: Link, said: str, least: float) -> Candidate:
+def candidate(nodes: Sequence[Learnt], link: Link, said: str, least: float) -> Candidate:
     """Return a linked pair as something to judge."""
     a, b = nodes[link.i], nodes[link.j]
-    return Candidate(digest(*sorted((a.hash, b.hash))), link, a, b, said, said or explained(link, least))
+    return Candidate(digest(*sorted((a.words, b.words))), link, a, b, said, said or explained(link, least))

@@ -1,12 +1,15 @@
 """What consolidation must look at again: the part of the fleet's memory that changed since its last run."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import Final
 
 from fleet_memory.rules.decay import is_stale
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.waiting import Learnt
+from fleet_memory.schemas.waiting import Learnt, Ruling
+
+DAY_S: Final = 86_400.0
 
 
 def touched(program: Program, *domains: str) -> tuple[str, ...]:
@@ -21,16 +24,30 @@ def changed_domains(program: Program) -> set[str]:
 
 
 def learnt(program: Program, now: datetime) -> list[Learnt]:
-    """Return a program's active lessons as comparison needs them: with their vectors, without their evidence."""
+    """Return a program's active lessons as comparison needs them."""
     return [
-        Learnt(
-            program_id=program.program_id,
-            pattern=pattern.changed(evidence="", evidence_log=(), calls={}, tags=()),
-            stale_at=pattern.last_reinforced + timedelta(days=program.decay.max_age),
-        )
+        learnt_of(program, pattern)
         for pattern in program.patterns.values()
         if not is_stale(pattern, now, program.decay)
     ]
+
+
+def learnt_of(program: Program, pattern: Pattern) -> Learnt:
+    """Return one lesson of a program as comparison needs it."""
+    return Learnt(
+        program.program_id,
+        pattern.id,
+        pattern.domain,
+        pattern.pattern,
+        pattern.words,
+        pattern.confidence,
+        pattern.discovered_at.timestamp(),
+        pattern.last_reinforced.timestamp() + program.decay.max_age * DAY_S,
+        pattern.session_id,
+        pattern.project_id,
+        pattern.knowledge_key,
+        {other: Ruling(v.same, v.judge, v.contributed) for other, v in pattern.verdicts.items()},
+    )
 
 
 def considered(now: Program, seen: Program, looked_at: Collection[str]) -> Program:
@@ -43,7 +60,7 @@ def considered(now: Program, seen: Program, looked_at: Collection[str]) -> Progr
         pattern.domain
         for one, other in ((now, seen), (seen, now))
         for id_, pattern in one.patterns.items()
-        if _unmarked(pattern) != _unmarked(other.patterns.get(id_))
+        if _differ(pattern, other.patterns.get(id_))
     }
     settled = set(looked_at) - stirred
     pending = tuple(id_ for id_ in now.pending if now.patterns[id_].domain not in settled)
@@ -59,11 +76,16 @@ def considered(now: Program, seen: Program, looked_at: Collection[str]) -> Progr
     return now.changed(patterns=patterns, pending=pending, touched=left)
 
 
-def _unmarked(pattern: Pattern | None) -> Pattern | None:
+def _differ(one: Pattern, other: Pattern | None) -> bool:
     # Consolidation's own marks, and the vectors it makes anew, are no news to it.
-    return pattern and pattern.changed(knowledge_key=None, echo=False, vector="", embedder="")
+    if one is other or other is None:
+        return other is None
+    return one.changed(**_MARKS) != other.changed(**_MARKS)
 
 
-def first_stale(lessons: Sequence[Learnt]) -> datetime | None:
-    """Return when the first of these lessons turns stale, None for none."""
+_MARKS: Final = {"knowledge_key": None, "echo": False, "vector": "", "embedder": ""}
+
+
+def first_stale(lessons: Sequence[Learnt]) -> float | None:
+    """Return when the first of these lessons turns stale, in seconds since 1970; None for none."""
     return min((one.stale_at for one in lessons), default=None)

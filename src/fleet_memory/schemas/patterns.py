@@ -1,6 +1,10 @@
-"""A pattern: one lesson that one program learnt; as an agent sends it, and as the store keeps it."""
+"""A pattern: one lesson that one program learnt; as an agent sends it, and as the store keeps it.
+
+What the store keeps has plain `datetime`s (pydantic reads and writes them natively): it was checked when it was sent.
+"""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
@@ -37,7 +41,7 @@ class NewPattern(Input):
 class Evidence(Value):
     """One line of a pattern's evidence log."""
 
-    at: Timestamp
+    at: datetime
     outcome: Outcome
     text: str = ""
 
@@ -47,7 +51,7 @@ class Verdict(Value):
 
     same: bool
     judge: str
-    at: Timestamp
+    at: datetime
     reason: str = ""
     contributed: bool = False
 
@@ -69,26 +73,26 @@ class Pattern(Value):
     pattern: str
     confidence: float
     evidence: str = ""
-    discovered_at: Timestamp
-    last_reinforced: Timestamp
+    discovered_at: datetime
+    last_reinforced: datetime
     project_id: str | None = None
     session_id: str | None = None
     tags: tuple[str, ...] = ()
 
-    stored_at: Timestamp
+    stored_at: datetime
     knowledge_seen: int = 0
     confirmations: int = 0
     contradictions: int = 0
     doublings: int = 0
-    spaced_at: Timestamp | None = None
+    spaced_at: datetime | None = None
     evidence_log: tuple[Evidence, ...] = ()
     knowledge_key: str | None = None
     echo: bool = False
     words: str = ""
     vector: str = ""
     embedder: str = ""
-    calls: Mapping[str, str] = {}
-    verdicts: Mapping[str, Verdict] = {}
+    calls: Mapping[str, str] = Field(default_factory=dict)  # a default of {} would be copied deeply at each read
+    verdicts: Mapping[str, Verdict] = Field(default_factory=dict)
 
     @property
     def promoted(self) -> bool:

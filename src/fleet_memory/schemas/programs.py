@@ -33,7 +33,8 @@ class Program(Value):
 
     `pending` lists the ids that consolidation has not considered, `touched` the domains in which a considered lesson
     changed or left since. `knowledge_seen` is the knowledge version at the last
-    boot. `request_ids` are the latest idempotency keys. `last_update` is None until something was stored: such a
+    boot. `changes` counts the commits of agents, not those of consolidation. `request_ids` are the latest idempotency
+    keys. `last_update` is None until something was stored: such a
     program does not exist for a reader.
     """
 
@@ -42,6 +43,7 @@ class Program(Value):
     pending: tuple[str, ...] = ()
     touched: tuple[str, ...] = ()
     knowledge_seen: int = 0
+    changes: int = 0
     decay: DecayConfig = DecayConfig()
     context_summary: Mapping[str, JsonValue] = {}
     config: Mapping[str, JsonValue] = {}

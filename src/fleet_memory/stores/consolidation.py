@@ -13,9 +13,8 @@ from anyio import to_thread
 
 from fleet_memory.rules.attachment import Attachment, Side, attachments
 from fleet_memory.rules.consolidation import Group, Plan, Topic, contested, planned
-from fleet_memory.rules.lessons import Lessons, encoded, numbers_of, settled, stacked, state
-from fleet_memory.rules.pairs import Candidate, entry_nodes, lesson_nodes
-from fleet_memory.rules.promotion import Waiting
+from fleet_memory.rules.lessons import encoded, numbers_of, settled, stacked, state
+from fleet_memory.rules.pairs import Candidate, entry_lessons
 from fleet_memory.rules.vectors import unit_rows
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.waiting import OpenPair, WaitingIndex
@@ -78,6 +77,7 @@ class Consolidation:
         """Consolidate once; `judged` are verdicts to remember. Raises ConflictError when the lease was lost."""
         await progress(0, 4, "reading what changed")
         scene = await self._scenes.read(wanted)
+        self._hands.look_at(scene.programs)
         count = sum(len(found.learnt) for found in scene.lessons.values())
         await progress(1, 4, f"comparing {count} lessons")
         looks = await to_thread.run_sync(self._planned, scene, wanted.threshold)  # other calls go on meanwhile
@@ -109,28 +109,28 @@ class Consolidation:
         rows = [row for row in (*scene.rows, *new) if row.domain in names]
         known = numbers_of([(row.vector, row.embedder) for row in rows], self._engine.name)
         vectors = unit_rows(stacked([*(one.numbers for one in lessons), known]))
-        waiting = [Waiting(one.program_id, one.pattern) for part in lessons for one in part.learnt]
+        waiting = [one for part in lessons for one in part.learnt]
         return Topic(waiting, vectors[: len(waiting)], rows, vectors[len(waiting) :])
 
     async def _carried_out(self, scene: Scene, looks: Sequence[_Look], wanted: Wanted, done: _Done) -> None:
         for look in looks:
             await self._attach(look.topic, look.plan.attachments, wanted, done)
         decided = [_decided(look.topic, group) for look in looks for group in look.plan.promotions]
-        admitted = [one for one in decided if all(wanted.admits(lesson.pattern) for lesson in one.members)]
+        admitted = [one for one in decided if all(wanted.admits(lesson) for lesson in one.members)]
         for made in await self._hands.promote(admitted, now=wanted.now):
             done.report.promoted.append((made.entry, made.decided.why))
-            done.marks.update({(m.program_id, m.pattern.id): made.entry.key for m in made.decided.members})
+            done.marks.update({lesson.place: made.entry.key for lesson in made.decided.members})
         await self._meet_new_entries(scene, wanted, done)
 
     async def _attach(self, topic: Topic, found: Iterable[Attachment], wanted: Wanted, done: _Done) -> None:
         for attachment in found:
             lesson, row = topic.lessons[attachment.lesson], topic.entries[attachment.entry]
-            if not wanted.admits(lesson.pattern):
+            if not wanted.admits(lesson):
                 continue
             attached = await self._hands.attach(lesson, row.key, attachment.similarity, now=wanted.now)
             if attached is None:
                 continue
-            done.marks[lesson.program_id, lesson.pattern.id] = row.key
+            done.marks[lesson.place] = row.key
             if attached.echo:
                 done.report.echoes += 1
             else:
@@ -142,9 +142,8 @@ class Consolidation:
         for names in scene.look_at:
             if any(row.domain in names for row in new):
                 topic = self._topic(scene, names, new, done.marks)
-                lessons = Side(lesson_nodes(topic.lessons), topic.vectors)
-                entries = Side(entry_nodes(topic.entries), topic.entry_vectors)
-                found, open_pairs = attachments(lessons, entries, self._engine.profile)
+                entries = Side(entry_lessons(topic.entries), topic.entry_vectors)
+                found, open_pairs = attachments(Side(topic.lessons, topic.vectors), entries, self._engine.profile)
                 done.open_pairs += open_pairs
                 await self._attach(topic, found, wanted, done)
 
@@ -160,7 +159,7 @@ class Consolidation:
         domains = {**scene.index.domains}
         writes: list[Write] = []
         for name, lessons in scene.lessons.items():
-            if name in scene.changed or any(place in done.marks for place in _places(lessons)):
+            if name in scene.changed or any(one.place in done.marks for one in lessons.learnt):
                 after = settled(lessons, done.marks)
                 shards = encoded(after)
                 writes += self.shards.writes(name, shards)
@@ -175,7 +174,7 @@ class Consolidation:
         )
         for batch in batches([*writes, *self.shards.index_writes(index, report.pairs)]):
             await self._hands.commit(*batch)
-        await self._hands.clear(scene.programs, {*scene.lessons})
+        await self._hands.clear({*scene.lessons})
 
     def _open_pairs(self, scene: Scene, done: _Done) -> list[OpenPair]:
         """Return every pair that waits for judgement: those found now, and those of topics nobody touched."""
@@ -184,7 +183,7 @@ class Consolidation:
         found = {
             pair.pair_id: _open_pair(pair, self._engine)
             for pair in done.open_pairs
-            if not {pair.a[:2], pair.b[:2]} & done.marks.keys()
+            if not {pair.a.place, pair.b.place} & done.marks.keys()
         }
         ordered = [*kept, *found.values()]
         return sorted(ordered, key=lambda pair: (-pair.contrast, pair.pair_id))
@@ -199,11 +198,7 @@ def _waiting(scene: Scene, marks: Mapping[Place, str]) -> int:
     """Count the lessons that are in no entry, in the domains read and in all others."""
     elsewhere = sum(one.waiting for name, one in scene.index.domains.items() if name not in scene.lessons)
     read = (one for lessons in scene.lessons.values() for one in lessons.learnt if not one.settled)
-    return elsewhere + sum((one.program_id, one.pattern.id) not in marks for one in read)
-
-
-def _places(lessons: Lessons) -> Iterable[Place]:
-    return ((one.program_id, one.pattern.id) for one in lessons.learnt)
+    return elsewhere + sum(one.place not in marks for one in read)
 
 
 def _open_pair(pair: Candidate, engine: Engine) -> OpenPair:

@@ -4,7 +4,7 @@ import random
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
@@ -84,8 +84,12 @@ class Programs:
 
     async def hold(self, *program_ids: str) -> list[Held]:
         """Return programs with what a commit needs to replace them. Billed 1 read each."""
+        return await self.hold_known({}, *program_ids)
+
+    async def hold_known(self, known: Mapping[str, Program], *program_ids: str) -> list[Held]:
+        """Do what `hold` does; a program that no agent changed since it was `known` is not decoded again."""
         documents = await self.store.get(*(self.ref(program_id) for program_id in program_ids))
-        return [held(name, document) for name, document in zip(program_ids, documents, strict=True)]
+        return [held(name, one, known.get(name)) for name, one in zip(program_ids, documents, strict=True)]
 
     async def update(self, program_id: str, change: Callable[[Program], C]) -> C:
         """Apply `change` to a program and return what it returned, durably stored.
@@ -169,6 +173,8 @@ class Programs:
             began = time.monotonic()
             before = (await self.hold(program_id))[0]
             after, archived, outcomes = _applied(before.program, batch)
+            if after is not before.program:
+                after = after.changed(changes=after.changes + 1)
             try:
                 if writes := self.writes(before, after, archived):
                     await self.store.commit(*writes)
@@ -183,11 +189,13 @@ class Programs:
             return
 
 
-def held(program_id: str, document: Document | None) -> Held:
-    """Return the program that a document holds; an empty one for None."""
+def held(program_id: str, document: Document | None, known: Program | None = None) -> Held:
+    """Return the program that a document holds; an empty one for None; `known` if no agent changed that since."""
     if document is None:
         return Held(Program(program_id=program_id), ABSENT)
     fields = document.fields
+    if known is not None and fields["changes"] == known.changes:
+        return Held(known, document.revision)
     patterns = [Pattern.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
     return Held(
         Program.model_validate(
@@ -204,12 +212,18 @@ def held(program_id: str, document: Document | None) -> Held:
 
 
 _PLAIN_FIELDS: Final = frozenset(
-    {"programId", "knowledgeSeen", "contextSummary", "config", "baselines", "lastUpdate", "requestIds"}
+    {"programId", "knowledgeSeen", "changes", "contextSummary", "config", "baselines", "lastUpdate", "requestIds"}
 )
 
 
-def _held(documents: Sequence[Document]) -> list[Held]:
-    return [held(str(document.fields["programId"]), document) for document in documents]
+def _held(documents: list[Document]) -> list[Held]:
+    """Return the programs of these documents, which are let go one by one: all at once would be held twice."""
+    documents.reverse()
+    found = []
+    while documents:
+        document = documents.pop()
+        found.append(held(str(document.fields["programId"]), document))
+    return found
 
 
 def _applied(
@@ -277,6 +291,7 @@ def _state(program: Program) -> dict[str, Json]:
 _STATE: Final = {
     "program_id",
     "knowledge_seen",
+    "changes",
     "context_summary",
     "config",
     "baselines",

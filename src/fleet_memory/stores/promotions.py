@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -16,6 +16,7 @@ from fleet_memory.rules.waiting import considered, touched
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.waiting import Learnt
 from fleet_memory.stores import Write
 from fleet_memory.stores.knowledge import HeldEntry, Knowledge
 from fleet_memory.stores.leases import Lease, refreshed
@@ -30,7 +31,7 @@ _RETRY_FOR: Final = 20.0  # seconds of losing races
 class Decided(NamedTuple):
     """A group to promote: its lessons, the position of the one that speaks, each one's cosine to it, and why."""
 
-    members: Sequence[Waiting]
+    members: Sequence[Learnt]
     text: int
     similarities: Sequence[float]
     why: str
@@ -78,8 +79,15 @@ class Promotions:
         self._knowledge = knowledge
         self.lease = lease
         self._until = until  # every commit moves the lease's end there
-        self._moved: set[str] = set()  # programs that this run wrote, and whose revision it no longer knows
+        self._seen: Mapping[str, Program] = {}  # as the run read them, with the vectors it made
+        self._holding: dict[str, Held] = {}  # as they are, unless somebody wrote meanwhile: then a commit tells
+        self._known: dict[str, Program] = {}  # as this run wrote them, of a revision that it does not know
         self._imagined: dict[str, Entry] = {}  # what a dry run would have written, so that its answers add up
+
+    def look_at(self, programs: Sequence[Seen]) -> None:
+        """Work with these programs from here on, as they were read."""
+        self._seen = {seen.program.program_id: seen.program for seen in programs}
+        self._holding = {seen.program.program_id: seen.held for seen in programs}
 
     async def promote(self, decided: Sequence[Decided], *, now: datetime) -> list[Promoted]:
         """Make groups knowledge: the entry, the mark on every contributor and the ledger line, or nothing of it.
@@ -92,7 +100,7 @@ class Promotions:
             made += await self._repeated(decided[start : start + TOGETHER], now)
         return made
 
-    async def attach(self, lesson: Waiting, key: str, similarity: float, *, now: datetime) -> Attached | None:
+    async def attach(self, lesson: Learnt, key: str, similarity: float, *, now: datetime) -> Attached | None:
         """Attach a lesson to an entry: a contributor if its origin is independent, else an echo that confirms.
 
         Returns None when the lesson or the entry changed meanwhile. Raises ConflictError when the lease was lost, or
@@ -100,39 +108,35 @@ class Promotions:
         """
         end = time.monotonic() + _RETRY_FOR
         while True:
-            held = (await self._programs.hold(lesson.program_id))[0]
+            held = (await self._held([lesson.program_id]))[0]
             before = await self._held_entry(key)
             if before.entry is None or before.entry.status == "retired" or not _still_so(held, lesson):
                 return None
-            echo = not _independent(before.entry, lesson)
+            fresh = Waiting(lesson.program_id, held.program.patterns[lesson.pattern_id])
+            echo = not _independent(before.entry, fresh)
             entry = (
-                confirmed_by_echo(before.entry, lesson.pattern)
+                confirmed_by_echo(before.entry, fresh.pattern)
                 if echo
-                else attached(before.entry, lesson, similarity, now=now)
+                else attached(before.entry, fresh, similarity, now=now)
             )
             event: LedgerEvent = "confirmed" if echo else "attached"
             why = "echo: no vote" if echo else f"cosine {similarity:.2f}"
             line = LedgerLine(event=event, key=key, at=now, by=BY, why=why, patterns=_names([lesson]))
-            mark = self._programs.writes(held, _marked(held.program, lesson, key, echo=echo))
-            if await self.commit(*self._knowledge.writes(before, entry, line), *mark, imagined=[entry]):
-                self._moved.add(lesson.program_id)
+            after = _marked(held.program, lesson, key, echo=echo)
+            writes = [*self._knowledge.writes(before, entry, line), *self._programs.writes(held, after)]
+            if await self._committed(writes, {lesson.program_id: after}, [entry]):
                 return Attached(entry, echo)
             await _pause(end)
 
-    async def clear(self, seen: Sequence[Seen], looked_at: set[str]) -> None:
-        """Record that these programs' lessons in some domains were considered; what changed meanwhile waits."""
-        for start in range(0, len(seen), CLEARED_TOGETHER):
-            batch = seen[start : start + CLEARED_TOGETHER]
-            moved = [one.program.program_id for one in batch if one.program.program_id in self._moved]
-            anew = {held.program.program_id: held for held in await self._programs.hold(*moved)}
-            writes = [
-                write
-                for one in batch
-                for write in self._cleared(anew.get(one.program.program_id, one.held), one.program, looked_at)
-            ]
-            if writes and not await self.commit(*writes):
-                for one in batch:
-                    await self._clear_again(one.program, looked_at)
+    async def clear(self, looked_at: set[str]) -> None:
+        """Record that the programs known from this run were considered, in some domains; what changed since waits."""
+        names = list(self._seen)
+        for start in range(0, len(names), CLEARED_TOGETHER):
+            batch = names[start : start + CLEARED_TOGETHER]
+            held = await self._held(batch)
+            if not await self._cleared(held, looked_at):
+                for one in await self._held(batch):
+                    await self._cleared([one], looked_at)  # one that is written at this moment waits for the next run
 
     async def judge(self, program_id: str, pattern_id: str, other: str, verdict: Verdict) -> None:
         """Record a verdict about a program's pattern and the lesson whose text hash is `other`."""
@@ -168,60 +172,75 @@ class Promotions:
         end = time.monotonic() + _RETRY_FOR
         while True:
             names = sorted({lesson.program_id for decided in batch for lesson in decided.members})
-            held = {one.program.program_id: one for one in await self._programs.hold(*names)}
+            held = {one.program.program_id: one for one in await self._held(names)}
             valid = [d for d in batch if all(_still_so(held[lesson.program_id], lesson) for lesson in d.members)]
-            made, writes = await self._made(valid, held, now)
-            entries = [promoted.entry for promoted in made]
-            if not made or await self.commit(*writes, imagined=entries):
-                self._moved.update(names)
+            made, writes, after = await self._made(valid, {name: one.program for name, one in held.items()}, now)
+            writes += [write for name, program in after.items() for write in self._programs.writes(held[name], program)]
+            if not made or await self._committed(writes, after, [promoted.entry for promoted in made]):
                 return made
             await _pause(end)
 
     async def _made(
-        self, batch: Sequence[Decided], held: dict[str, Held], now: datetime
-    ) -> tuple[list[Promoted], list[Write]]:
-        """Return the entries of a batch and every write that makes them: entries, ledger lines and marks."""
+        self, batch: Sequence[Decided], programs: Mapping[str, Program], now: datetime
+    ) -> tuple[list[Promoted], list[Write], dict[str, Program]]:
+        """Return the entries of a batch, the writes of entries and ledger lines, and the programs with their marks."""
         made: list[Promoted] = []
         writes: list[Write] = []
-        after = {name: one.program for name, one in held.items()}
+        after = dict(programs)
         for decided in batch:
-            fresh = [Waiting(m.program_id, after[m.program_id].patterns[m.pattern.id]) for m in decided.members]
-            before, entry, event = await self._entry(decided._replace(members=fresh), made, now)
+            fresh = [Waiting(m.program_id, after[m.program_id].patterns[m.pattern_id]) for m in decided.members]
+            drafted = entry_of(fresh, decided.text, decided.similarities, now=now)
+            before, entry, event = await self._entry(drafted, made)
             names = _names(decided.members)
             line = LedgerLine(event=event, key=entry.key, at=now, by=BY, why=decided.why, patterns=names)
             writes += self._knowledge.writes(before, entry, line)
-            for lesson in fresh:
+            for lesson in decided.members:
                 after[lesson.program_id] = _marked(after[lesson.program_id], lesson, entry.key)
             made.append(Promoted(entry, decided))
-        writes += [write for name, one in held.items() for write in self._programs.writes(one, after[name])]
-        return made, writes
+        return made, writes, after
 
-    async def _entry(
-        self, decided: Decided, made: Sequence[Promoted], now: datetime
-    ) -> tuple[HeldEntry, Entry, LedgerEvent]:
+    async def _entry(self, entry: Entry, made: Sequence[Promoted]) -> tuple[HeldEntry, Entry, LedgerEvent]:
         """Return the entry to write and what its key holds: nothing, or a retired entry of the same words."""
-        entry = entry_of(decided.members, decided.text, decided.similarities, now=now)
         before = await self._held_entry(entry.key)
         words = text_hash(entry.value.pattern)
         if before.entry and before.entry.status == "retired" and text_hash(before.entry.value.pattern) == words:
             return before, returned(before.entry, entry), "returned"
         if before.entry is None and all(entry.key != other.entry.key for other in made):
             return before, entry, "promoted"
-        other = entry.changed(key=f"{entry.key}-{digest(entry.value.pattern, *_names(decided.members))[:6]}")
+        sources = [f"{line.program_id}/{line.pattern_id}" for line in entry.provenance]
+        other = entry.changed(key=f"{entry.key}-{digest(entry.value.pattern, *sources)[:6]}")
         return await self._held_entry(other.key), other, "promoted"
 
     async def _held_entry(self, key: str) -> HeldEntry:
         held = (await self._knowledge.hold(key))[0]
         return HeldEntry(self._imagined.get(key, held.entry), held.document)
 
-    def _cleared(self, now: Held, seen: Program, looked_at: set[str]) -> list[Write]:
-        return self._programs.writes(now, considered(now.program, seen, looked_at))
+    async def _cleared(self, held: Sequence[Held], looked_at: set[str]) -> bool:
+        after = {
+            one.program.program_id: considered(one.program, self._seen[one.program.program_id], looked_at)
+            for one in held
+        }
+        writes = [write for one in held for write in self._programs.writes(one, after[one.program.program_id])]
+        return not writes or await self._committed(writes, after)
 
-    async def _clear_again(self, seen: Program, looked_at: set[str]) -> None:
-        """Clear one program as it is now; if it is written again at this moment, the next run looks once more."""
-        now = (await self._programs.hold(seen.program_id))[0]
-        if writes := self._cleared(now, seen, looked_at):
-            await self.commit(*writes)
+    async def _held(self, names: Iterable[str]) -> list[Held]:
+        """Return programs as they are. One that this run holds is not read, one it wrote itself is not decoded."""
+        wanted = list(names)
+        unknown = [name for name in wanted if name not in self._holding]
+        read = await self._programs.hold_known(self._known, *unknown) if unknown else []
+        self._holding |= {held.program.program_id: held for held in read}
+        return [self._holding[name] for name in wanted]
+
+    async def _committed(
+        self, writes: Sequence[Write], after: Mapping[str, Program], imagined: Sequence[Entry] = ()
+    ) -> bool:
+        """Commit, and remember the programs as they are now; after a lost race they are read again."""
+        done = await self.commit(*writes, imagined=imagined)
+        for name in after:
+            self._holding.pop(name, None)
+        if done:
+            self._known |= after
+        return done
 
 
 def judged(program: Program, pattern_id: str, other: str, verdict: Verdict) -> Change:
@@ -234,9 +253,9 @@ def judged(program: Program, pattern_id: str, other: str, verdict: Verdict) -> C
     return Change(program.changed(patterns=patterns, touched=touched(program, pattern.domain)))
 
 
-def _marked(program: Program, lesson: Waiting, key: str, *, echo: bool = False) -> Program:
+def _marked(program: Program, lesson: Learnt, key: str, *, echo: bool = False) -> Program:
     """Return the program with one lesson in an entry. Its domain stays touched until the shards say so too."""
-    id_ = lesson.pattern.id
+    id_ = lesson.pattern_id
     pattern = program.patterns[id_]
     return program.changed(
         patterns={**program.patterns, id_: pattern.changed(knowledge_key=key, echo=echo)},
@@ -245,9 +264,9 @@ def _marked(program: Program, lesson: Waiting, key: str, *, echo: bool = False) 
     )
 
 
-def _still_so(held: Held, lesson: Waiting) -> bool:
-    now, then = held.program.patterns.get(lesson.pattern.id), lesson.pattern
-    return now is not None and now.knowledge_key is None and (now.pattern, now.domain) == (then.pattern, then.domain)
+def _still_so(held: Held, lesson: Learnt) -> bool:
+    now = held.program.patterns.get(lesson.pattern_id)
+    return now is not None and now.knowledge_key is None and (now.pattern, now.domain) == (lesson.text, lesson.domain)
 
 
 def _independent(entry: Entry, lesson: Waiting) -> bool:
@@ -257,8 +276,8 @@ def _independent(entry: Entry, lesson: Waiting) -> bool:
     return independent_origins([*before, (lesson.program_id, lesson.pattern.session_id)]) > independent_origins(before)
 
 
-def _names(lessons: Iterable[Waiting]) -> tuple[str, ...]:
-    return tuple(f"{lesson.program_id}/{lesson.pattern.id}" for lesson in lessons)
+def _names(lessons: Iterable[Learnt]) -> tuple[str, ...]:
+    return tuple("/".join(lesson.place) for lesson in lessons)
 
 
 async def _pause(end: float) -> None:

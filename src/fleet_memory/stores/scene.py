@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from fleet_memory.rules.lessons import NO_LESSONS, Lessons, merged
+from fleet_memory.rules.lessons import NO_LESSONS, Lessons, merged, numbers_of
 from fleet_memory.rules.topics import Topics, topics
 from fleet_memory.rules.vectors import Vectors, packed
 from fleet_memory.rules.waiting import changed_domains, learnt
@@ -45,9 +45,9 @@ class Wanted:
         """Whether the run is limited."""
         return self.domain is not None or self.project_id is not None
 
-    def admits(self, pattern: Pattern) -> bool:
-        """Whether a pattern is among what was asked for."""
-        return self.domain in (None, pattern.domain) and self.project_id in (None, pattern.project_id)
+    def admits(self, lesson: Learnt) -> bool:
+        """Whether a lesson is among what was asked for."""
+        return self.domain in (None, lesson.domain) and self.project_id in (None, lesson.project_id)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,9 @@ class Scenes:
         found = {domain for program in programs for domain in changed_domains(program)}
         if everything:
             found |= {pattern.domain for program in programs for pattern in program.patterns.values()}
-        found |= {name for name, one in index.domains.items() if one.stale_from and one.stale_from < wanted.now}
+        found |= {
+            name for name, one in index.domains.items() if one.stale_from and one.stale_from < wanted.now.timestamp()
+        }
         found |= {row.domain for row in rows if row.changed_in > index.knowledge_version or not row.changed_in}
         return found | (set(index.domains) if index.threshold != wanted.threshold else set())
 
@@ -115,15 +117,23 @@ class Scenes:
         self, domains: Collection[str], index: WaitingIndex, programs: Sequence[Seen], now: datetime
     ) -> dict[str, Lessons]:
         kept = await self._shards.read(domains, index) if index.embedder else {}
-        fresh: dict[str, list[Learnt]] = {domain: [] for domain in domains}
-        for seen in programs:
-            for one in learnt(seen.program, now):
-                if one.pattern.domain in fresh:
-                    fresh[one.pattern.domain].append(one)
+        fresh: dict[str, list[Learnt]] = {domain: [] for domain in sorted(domains)}
+        vectors: dict[str, list[tuple[str, str]]] = {domain: [] for domain in fresh}
+        for program in (seen.program for seen in programs):
+            for one in learnt(program, now):
+                if one.domain in fresh:
+                    pattern = program.patterns[one.pattern_id]
+                    fresh[one.domain].append(one)
+                    vectors[one.domain].append((pattern.vector, pattern.embedder))
         names = {seen.program.program_id for seen in programs}
         return {
-            domain: merged(kept.get(domain, NO_LESSONS), names, found, self._engine.name, now)
-            for domain, found in sorted(fresh.items())
+            domain: merged(
+                kept.get(domain, NO_LESSONS),
+                names,
+                Lessons(found, numbers_of(vectors[domain], self._engine.name)),
+                now,
+            )
+            for domain, found in fresh.items()
         }
 
     async def _rows(self) -> list[KnowledgeRow]:
