@@ -35,7 +35,7 @@ def test_every_place_on_the_map_exists() -> None:
 
 
 def test_the_map_and_the_commands_are_on_the_first_screen() -> None:
-    assert README.index("python3 run.py test") < README.index("## The map") < 2_000
+    assert README.index("python3 run.py test") < README.index("## The map") < 1_500
 
 
 def test_the_tools_are_the_tools_of_the_server() -> None:
