@@ -52,15 +52,19 @@ def links(cosines: Matrix, programs: Sequence[str], profile: Profile) -> list[Li
     `cosines` is nxn, symmetric; `programs[i]` is who learnt lesson i. Rivals are lessons of the two programs only:
     a third program's wording must not count against a pair.
     """
-    if len(programs) < 2:
-        return []
     _, codes = np.unique(np.asarray(programs), return_inverse=True)
-    best, second = _two_best(cosines, codes)
-    of_program = best[:, codes]  # [i, j]: the best that j's program has for i
-    mutual = (cosines >= of_program) & (cosines >= of_program.T) & (codes[:, None] != codes[None, :])
-    i, j = np.nonzero(np.triu(mutual & (cosines >= _least(profile))))
-    rivals = np.maximum(second[i, codes[j]], second[j, codes[i]])
-    return _links(i, j, cosines[i, j], rivals, profile)
+    i, j = np.nonzero(np.triu(cosines >= _least(profile), 1))
+    apart = codes[i] != codes[j]
+    i, j = i[apart], j[apart]
+    # Only lessons that are alike to another program's at all are looked up in their rivals' programs.
+    alike = np.unique(np.concatenate((i, j)))
+    best, second = _two_best(cosines[alike], codes)
+    row = np.searchsorted(alike, np.arange(len(programs)))
+    there, back = (row[i], codes[j]), (row[j], codes[i])
+    cosine = cosines[i, j]
+    mutual = (cosine >= best[there]) & (cosine >= best[back])
+    rivals = np.maximum(second[there], second[back])
+    return _links(i[mutual], j[mutual], cosine[mutual], rivals[mutual], profile)
 
 
 def links_between(block: Matrix, programs: Sequence[str], profile: Profile) -> list[Link]:

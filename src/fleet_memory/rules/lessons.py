@@ -82,18 +82,13 @@ def state(lessons: Lessons, parts: int) -> DomainState:
 
 def encoded(lessons: Lessons) -> list[Shard]:
     """Return the shards of a domain, each under 600 KB; one even when there is no lesson."""
-    width = lessons.numbers.shape[1] * 4 // 3 + 4
-    texts = [json.dumps(one[:_KEPT], separators=(",", ":"), ensure_ascii=False) for one in lessons.learnt]
-    bounds, size = [0], 0
-    for position, text in enumerate(texts):
-        size += len(text.encode()) + 1 + width
-        if size > LARGEST_SHARD and position > bounds[-1]:
-            bounds.append(position)
-            size = len(text.encode()) + 1 + width
-    return [
-        Shard("[" + ",".join(texts[start:end]) + "]", b64encode(lessons.numbers[start:end].tobytes()).decode())
-        for start, end in zip(bounds, [*bounds[1:], len(texts)], strict=True)
-    ]
+    rows = json.dumps([one[:_KEPT] for one in lessons.learnt], separators=(",", ":"), ensure_ascii=False)
+    vectors = b64encode(lessons.numbers.tobytes()).decode()
+    if len(rows.encode()) + len(vectors) <= LARGEST_SHARD or len(lessons.learnt) < 2:
+        return [Shard(rows, vectors)]
+    half = len(lessons.learnt) // 2
+    parts = slice(half), slice(half, None)
+    return [shard for part in parts for shard in encoded(Lessons(lessons.learnt[part], lessons.numbers[part]))]
 
 
 def decoded(shards: Iterable[Shard]) -> Lessons:
