@@ -57,7 +57,7 @@ LAYERS = {
     "similarity.onnx": layer("schemas similarity errors", "anyio numpy onnxruntime tokenizers"),
     "stores": layer("schemas rules stores errors", "anyio", ENGINES),
     "stores.sqlite": layer("schemas rules stores errors", "anyio", {"fleet_memory.stores.firestore"}),
-    "stores.firestore": layer("schemas rules stores errors", "anyio google", {"fleet_memory.stores.sqlite"}),
+    "stores.firestore": layer("schemas rules stores errors", "anyio google grpc", {"fleet_memory.stores.sqlite"}),
     "tools": layer("schemas rules similarity stores errors tools", "anyio numpy pydantic", ENGINES),
     "server": layer("schemas rules similarity stores errors tools settings server", "anyio mcp pydantic pydantic_core"),
     "server.wire": layer(),  # it runs before anything that might print

@@ -31,8 +31,7 @@ class FirestoreStore:
     """One database. Nothing is imported or opened before the first verb; a verb after `close` opens it again.
 
     FIRESTORE_EMULATOR_HOST redirects it to an emulator. A client is opened once per event loop. After a failure the
-    next verb opens a new one: an old channel may wait two minutes before it tries a returned network again, and new
-    credentials are read only at opening.
+    next verb opens a new one, which reads the credentials anew and finds out what is wrong.
     """
 
     def __init__(self, project: str, database: str | None = None) -> None:
@@ -72,12 +71,18 @@ class FirestoreStore:
 
     async def _run(self, work: "Callable[[Documents], Awaitable[T]]") -> T:
         documents = self._opened.get() or await self._open()
+        documents.users += 1
         try:
             return await work(documents)
         except StoreError:
             if self._opened.get() is documents:
-                self._opened.set(None)  # not closed, for other calls may be using it: the last of them drops it
+                self._opened.set(None)
             raise
+        finally:
+            documents.users -= 1
+            if not documents.users and self._opened.get() is not documents:
+                with anyio.CancelScope(shield=True):
+                    await documents.close()
 
     async def _open(self) -> "Documents":
         async with self._first:

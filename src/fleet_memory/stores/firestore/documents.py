@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -51,11 +51,20 @@ _STREAM_S: Final = 120.0  # seconds for all documents of a large query, as long 
 _RETRY: Final = AsyncRetry(if_exception_type(ServiceUnavailable, Aborted), initial=0.05, maximum=1.0, timeout=8.0)
 
 
-class Documents:
-    """An open database; made by `opening.opened`."""
+class Channel(Protocol):
+    """What the client sends its calls through, and cannot close itself."""
 
-    def __init__(self, client: AsyncClient, place: Place) -> None:
+    async def close(self) -> None:
+        """End every connection."""
+
+
+class Documents:
+    """An open database; made by `opening.opened`. `users` counts the calls under way."""
+
+    def __init__(self, client: AsyncClient, channel: Channel, place: Place) -> None:
+        self.users = 0
         self._client = client
+        self._channel = channel
         self._place = place
 
     async def get(self, refs: Sequence[Ref]) -> list[Document | None]:
@@ -122,9 +131,7 @@ class Documents:
 
     async def close(self) -> None:
         """Close the connections."""
-        api = self._client._firestore_api_internal  # the client has no close of its own
-        if api is not None:
-            await api.transport.close()
+        await self._channel.close()
 
     async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
         try:
