@@ -4,11 +4,17 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from fleet_memory.settings import Settings, load
 
 if TYPE_CHECKING:
     from mcp import Client
+
+
+# Half of the default: the suite is run after every change. No deadline: machines are shared and noisy.
+hypothesis_settings.register_profile("quick", max_examples=50, deadline=None)
+hypothesis_settings.load_profile("quick")
 
 
 @pytest.fixture
