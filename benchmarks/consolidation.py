@@ -3,8 +3,8 @@
 Run: python benchmarks/consolidation.py [--programs 1000] [--patterns 100] [--domains 200] [--promotions 500]
 
 Lessons are made up: a direction per domain, a direction of its own per lesson, and near-copies of 500 of them in other
-programs. It prints figures and fails when the second run costs more than a twentieth of the first, or reads more than
-the programs, shards and snapshot that the new lessons touch.
+programs. It prints figures and fails when the run after ten sessions of five lessons costs more than a twentieth of the
+cold one, or when a run reads more than the programs, shards and snapshot that the new lessons touch.
 """
 
 import argparse
@@ -35,10 +35,19 @@ from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools import Fleet
 from fleet_memory.tools.pattern_consolidate import consolidated
 
-WORDS: Final = ["agent", "always", "archive", "batch", "branch", "budget", "cache", "claim", "cluster", "commit", "context", "copy", "deploy", "diff", "domain", "drain", "emulator", "entry", "error", "fence", "file", "flag", "fleet", "flush", "gate", "graph", "group", "guard", "hash", "heap", "hook", "index", "job", "key", "lease", "ledger", "limit", "link", "lock", "log", "loop", "map", "merge", "metric", "model", "nudge", "order", "page", "parse", "patch", "path", "pin", "plan", "pool", "port", "probe", "prompt", "proxy", "queue", "quota", "read", "rebase", "record", "reset", "retry", "review", "role", "roll", "rotate", "rule", "run", "scan", "schema", "scope", "seed", "shard", "shell", "slot", "snapshot", "stage", "state", "store", "stream", "sweep", "table", "tag", "task", "tenant", "test", "token", "tool", "topic", "trace", "trim", "vector", "view"]
+SPOKEN: Final = (
+    "agent always archive batch branch budget cache claim cluster commit context copy deploy diff domain drain "
+    "emulator entry error fence file flag fleet flush gate graph group guard hash heap hook index job key lease "
+    "ledger limit link lock log loop map merge metric model nudge order page parse patch path pin plan pool port "
+    "probe prompt proxy queue quota read rebase record reset retry review role roll rotate rule run scan schema "
+    "scope seed shard shell slot snapshot stage state store stream sweep table tag task tenant test token tool "
+    "topic trace trim vector view "
+)
+WORDS: Final = SPOKEN.split()
 NOW: Final = datetime(2026, 3, 1, 9, tzinfo=UTC)
 SIZE: Final = 384
 NEW: Final = 50
+SESSIONS: Final = (10, 50)  # a quarter of an hour's work of ten agents; the same, scattered as widely as it can be
 
 
 class Unasked:
@@ -95,15 +104,19 @@ async def measured(sizes: argparse.Namespace) -> int:
         reads = dict(store.read)
         print(f"| cold: {sizes.programs * sizes.patterns} patterns | {cold_s:.1f} s | {told(cold)} | {reads} |")
         print(f"| peak memory | {peak / 1024:.0f} MB ({before / 1024:.0f} MB before the run) | | |")
-        touched = await stored_anew(fleet, made)
-        new_s, new = await timed(store, fleet)
-        reads = dict(store.read)
-        print(f"| {NEW} new patterns | {new_s:.2f} s | {told(new)} | {reads} |")
+        kept = len(cold.promoted) >= sizes.promotions * 0.9
+        for sessions in SESSIONS:
+            touched = await stored_anew(fleet, made, sessions)
+            new_s, new = await timed(store, fleet)
+            reads = dict(store.read)
+            ratio = cold_s / new_s
+            where = f"{NEW} new patterns of {sessions} sessions in {touched} domains"
+            print(f"| {where} | {new_s:.2f} s, 1/{ratio:.0f} of cold | {told(new)} | {reads} |")
+            # The index and the pairs are two reads more; a contributor or two may be read again for its mark.
+            kept &= reads["waiting"] <= 2 + touched and reads["programs"] <= sessions + 2 * len(new.promoted) + 10
+            kept &= ratio >= 20 or sessions != SESSIONS[0]
         await store.close()
-    ratio = cold_s / new_s
-    print(f"\nthe new ones cost 1/{ratio:.0f} of the cold run; they touched {touched} domains of {sizes.domains}")
-    kept = ratio >= 20 and reads["waiting"] <= 2 + 2 * touched and reads["programs"] <= 3 * NEW
-    return 0 if kept and len(cold.promoted) >= sizes.promotions * 0.9 else 1
+    return 0 if kept else 1
 
 
 async def timed(store: Counting, fleet: Fleet) -> tuple[float, Report]:
@@ -131,16 +144,15 @@ async def seeded(store: Store, fleet: Fleet, programs: Sequence[Program]) -> Non
         await store.commit(*(w for one, p in zip(held, batch, strict=True) for w in fleet.programs.writes(one, p)))
 
 
-async def stored_anew(fleet: Fleet, made: "MadeUp") -> int:
-    """Add one new pattern to each of 50 programs; return how many domains they are of."""
+async def stored_anew(fleet: Fleet, made: "MadeUp", sessions: int) -> int:
+    """Add 50 new patterns by so many programs, each in a domain of its own; return how many domains they are of."""
     domains = set()
-    for held, pattern in zip(await fleet.programs.hold(*(f"program-{n}" for n in range(NEW))), made.new(), strict=True):
+    for held in await fleet.programs.hold(*(f"program-{n}" for n in range(sessions))):
+        new = {pattern.id: pattern for pattern in made.new(NEW // sessions)}
         program = held.program
-        after = program.changed(
-            patterns={**program.patterns, pattern.id: pattern}, pending=(*program.pending, pattern.id)
-        )
+        after = program.changed(patterns={**program.patterns, **new}, pending=(*program.pending, *new))
         await fleet.programs.store.commit(*fleet.programs.writes(held, after))
-        domains.add(pattern.domain)
+        domains.update(pattern.domain for pattern in new.values())
     return len(domains)
 
 
@@ -163,16 +175,17 @@ class MadeUp:
             memory[other][-1 - at] = self._copy(memory[twin][at])
         return [self._program(f"program-{name}", patterns) for name, patterns in enumerate(memory)]
 
-    def new(self) -> list[Pattern]:
-        """Return lessons that nobody has learnt yet."""
-        return [self._lesson() for _ in range(NEW)]
+    def new(self, count: int) -> list[Pattern]:
+        """Return lessons of one domain that nobody has learnt yet."""
+        domain = int(self._random.integers(self._sizes.domains))
+        return [self._lesson(domain) for _ in range(count)]
 
     def _program(self, name: str, patterns: Sequence[Pattern]) -> Program:
         ids = {pattern.id: pattern for pattern in patterns}
         return Program(program_id=name, last_update=NOW, pending=tuple(ids)).changed(patterns=ids)
 
-    def _lesson(self) -> Pattern:
-        domain = int(self._random.integers(self._sizes.domains))
+    def _lesson(self, domain: int | None = None) -> Pattern:
+        domain = int(self._random.integers(self._sizes.domains)) if domain is None else domain
         vector = 0.5 * self._centres[domain] + self._random.normal(size=SIZE)
         return self._pattern(" ".join(self._random.choice(WORDS, 10, replace=False)), f"domain-{domain}", vector)
 

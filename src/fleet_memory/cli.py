@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _exit_code(given: argparse.Namespace) -> int:
+    # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         settings = load({setting.name: getattr(given, setting.name) for setting in SETTINGS}, os.environ)
         return int(given.run(given, settings))
