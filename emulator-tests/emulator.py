@@ -13,10 +13,15 @@ IMAGE = "google/cloud-sdk:emulators"
 MAIN = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"  # `java -jar` finds no main class in the jar
 READY_WITHIN_S = 300  # a second as a rule, but Docker may have to load the image first
 PROBE_S = 0.1
+PORTS_TRIED = 3
 
 
 class NoEmulator(Exception):  # noqa: N818 - it is no error: the tests skip
     """There is none and none can be started; the message says why."""
+
+
+class Exited(NoEmulator):
+    """It was started and ended by itself."""
 
 
 class Emulator:
@@ -45,7 +50,17 @@ def found(folder: Path) -> Emulator:
 
 def started(folder: Path, port: int | None = None) -> Emulator:
     """Start an emulator of its own and wait until it answers. Raises NoEmulator."""
-    port = port or free_port()
+    if port is not None:
+        return _started(folder, port)
+    for _ in range(PORTS_TRIED - 1):
+        try:
+            return _started(folder, free_port())
+        except Exited:
+            continue  # another process may have taken the port between our look and the emulator's
+    return _started(folder, free_port())
+
+
+def _started(folder: Path, port: int) -> Emulator:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "emulator.log").open("ab") as log:  # it logs a stack trace for each refused write
         process = subprocess.Popen(_command(port), stdout=log, stderr=log)  # noqa: S603 - ours
@@ -91,7 +106,7 @@ def _wait_for(emulator: Emulator) -> None:
     end = time.monotonic() + READY_WITHIN_S
     while True:
         if emulator.process.poll() is not None:
-            raise NoEmulator(f"the Firestore emulator exited with {emulator.process.returncode}")
+            raise Exited(f"the Firestore emulator exited with {emulator.process.returncode}")
         try:
             with urllib.request.urlopen(f"http://{emulator.host}/", timeout=READY_WITHIN_S):
                 return

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 from agents import Agent, agent
-from emulator import VARIABLE, Emulator, free_port, started
+from emulator import VARIABLE, Emulator, started
 
 from fleet_memory.errors import StoreUnavailableError
 from fleet_memory.schemas.programs import Program
@@ -35,8 +35,8 @@ class Mortal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = free_port()
-        self.running: Emulator = started(folder, self.port)
+        self.running: Emulator = started(folder)
+        self.port = int(self.running.host.rpartition(":")[2])
 
     def signal(self, number: signal.Signals) -> None:
         assert self.running.process is not None
