@@ -4,10 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus import Link, Matrix, Rulings, groups, links
+from fleet_memory.rules.consensus import Link, Matrix, Rulings, bar_of, groups, links
 from fleet_memory.schemas.similarity import Profile
 
 PROFILE = Profile()
+BAR = bar_of(PROFILE, 10)
 
 
 def cosines_of(seed: int, n: int) -> Matrix:
@@ -51,9 +52,9 @@ def test_grouping_does_not_depend_on_the_order_of_lessons(case: tuple[int, list[
     cosines = cosines_of(seed, n)
     order = list(range(n))
     random.shuffle(order)  # type: ignore[attr-defined]  # hypothesis hands out a random.Random
-    straight = groups(links(cosines, programs, PROFILE), programs, Rulings(), least=PROFILE.auto)
+    straight = groups(links(cosines, programs, PROFILE), programs, Rulings(), BAR)
     shuffled = [programs[i] for i in order]
-    mixed = groups(links(cosines[np.ix_(order, order)], shuffled, PROFILE), shuffled, Rulings(), least=PROFILE.auto)
+    mixed = groups(links(cosines[np.ix_(order, order)], shuffled, PROFILE), shuffled, Rulings(), BAR)
     assert {frozenset(group) for group in straight} == {frozenset(order[i] for i in group) for group in mixed}
 
 
@@ -62,29 +63,36 @@ def test_a_group_holds_one_lesson_per_program_and_every_pair_in_it_is_linked(cas
     seed, programs = case
     found = links(cosines_of(seed, len(programs)), programs, PROFILE)
     linked = {link.pair for link in found}
-    for group in groups(found, programs, Rulings(), least=PROFILE.auto):
+    for group in groups(found, programs, Rulings(), BAR):
         assert len({programs[i] for i in group}) == len(group) >= 2
         assert all(pair in linked for pair in combinations(group, 2))
 
 
 def test_lessons_do_not_chain() -> None:
     found = [Link(0.6, 0.8, 0.0, 0, 1), Link(0.5, 0.7, 0.0, 1, 2)]
-    assert groups(found, ["a", "b", "c"], Rulings(), least=0.45) == [[0, 1]]
+    assert groups(found, ["a", "b", "c"], Rulings(), BAR) == [[0, 1]]
 
 
 def test_a_triangle_of_weak_links_is_a_group_and_a_weak_link_alone_is_none() -> None:
     weak = [Link(0.3, 0.5, 0.0, 0, 1), Link(0.3, 0.5, 0.0, 0, 2), Link(0.3, 0.5, 0.0, 1, 2)]
-    assert groups(weak, ["a", "b", "c"], Rulings(), least=0.45) == [[0, 1, 2]]
-    assert groups(weak[:1], ["a", "b", "c"], Rulings(), least=0.45) == []
+    assert groups(weak, ["a", "b", "c"], Rulings(), BAR) == [[0, 1, 2]]
+    assert groups(weak[:1], ["a", "b", "c"], Rulings(), BAR) == []
 
 
 def test_a_ruling_outranks_every_score() -> None:
     strong = [Link(0.9, 0.95, 0.0, 0, 1)]
-    assert groups(strong, ["a", "b"], Rulings(apart=frozenset({(0, 1)})), least=0.45) == []
-    assert groups([], ["a", "b"], Rulings(together=frozenset({(0, 1)})), least=0.45) == [[0, 1]]
+    assert groups(strong, ["a", "b"], Rulings(apart=frozenset({(0, 1)})), BAR) == []
+    assert groups([], ["a", "b"], Rulings(together=frozenset({(0, 1)})), BAR) == [[0, 1]]
 
 
 def test_a_third_programs_wording_is_no_rival() -> None:
     cosines = np.array([[1, 0.7, 0.69], [0.7, 1, 0.68], [0.69, 0.68, 1]], np.float32)
     found = links(cosines, ["a", "b", "c"], PROFILE)
     assert {link.pair: link.rival for link in found} == {(0, 1): 0.0, (0, 2): 0.0, (1, 2): 0.0}
+
+
+def test_a_lower_contrast_is_enough_where_nothing_else_comes_near() -> None:
+    lone, disputed = Link(0.46, 0.62, 0.32, 0, 1), Link(0.46, 0.66, 0.4, 0, 1)
+    assert groups([lone], ["a", "b"], Rulings(), BAR) == [[0, 1]]
+    assert groups([disputed], ["a", "b"], Rulings(), BAR) == []
+    assert groups([lone], ["a", "b"], Rulings(), bar_of(PROFILE, 1_000)) == []

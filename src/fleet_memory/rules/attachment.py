@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fleet_memory.rules.consensus import CROWDED, links_between
+from fleet_memory.rules.consensus import Bar, bar_of, links_between, strict_bar
 from fleet_memory.rules.pairs import Candidate, candidate, decided, explained, objections, ruled
 from fleet_memory.rules.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
@@ -46,19 +46,19 @@ def attachments(lessons: Side, entries: Side, profile: Profile) -> tuple[list[At
     known = entries.domains()
     for domain, learnt in lessons.domains().items():
         if domain in known:
-            least = profile.strict if len(learnt) > CROWDED else profile.auto
-            one, two = _attached(lessons.part(learnt), entries.part(known[domain]), profile, least)
+            bar = bar_of(profile, len(learnt))
+            one, two = _attached(lessons.part(learnt), entries.part(known[domain]), profile, bar)
             found += [a._replace(lesson=learnt[a.lesson], entry=known[domain][a.entry]) for a in one]
             open_pairs += two
     if len({*known, *lessons.domains()}) > 1:
         done = {attachment.lesson for attachment in found}
         strict = profile.model_copy(update={"review": profile.strict})
-        across, _ = _attached(lessons, entries, strict, profile.strict)
+        across, _ = _attached(lessons, entries, strict, strict_bar(profile))
         found += [attachment for attachment in across if attachment.lesson not in done]
     return found, open_pairs
 
 
-def _attached(lessons: Side, entries: Side, profile: Profile, least: float) -> tuple[list[Attachment], list[Candidate]]:
+def _attached(lessons: Side, entries: Side, profile: Profile, bar: Bar) -> tuple[list[Attachment], list[Candidate]]:
     """Compare lessons and entries of one domain, or of all; positions are local."""
     if not lessons.nodes or not entries.nodes:
         return [], []
@@ -77,7 +77,7 @@ def _attached(lessons: Side, entries: Side, profile: Profile, least: float) -> t
         if i < first <= j and not nodes[i].settled:
             sure.setdefault(i, Attachment(i, j - first, 1.0, ruled((i, j), nodes, rulings)))
     for link in found:
-        if link.contrast >= least and link.pair not in said and link.pair not in rulings.apart and link.i not in sure:
-            sure[link.i] = Attachment(link.i, link.j - first, round(link.cosine, 3), explained(link, least))
+        if bar.merges(link) and link.pair not in said and link.pair not in rulings.apart and link.i not in sure:
+            sure[link.i] = Attachment(link.i, link.j - first, round(link.cosine, 3), explained(link, bar))
     waiting = [link for link in found if link.i not in sure and link.pair not in rulings.apart]
-    return list(sure.values()), [candidate(nodes, link, said.get(link.pair, ""), least) for link in waiting]
+    return list(sure.values()), [candidate(nodes, link, said.get(link.pair, ""), bar) for link in waiting]

@@ -39,6 +39,28 @@ class Link(NamedTuple):
         return (self.i, self.j)
 
 
+class Bar(NamedTuple):
+    """What a contrast must reach to merge unasked: `least`, or `alone` where no rival's cosine exceeds `quiet`."""
+
+    least: float
+    alone: float
+    quiet: float
+
+    def merges(self, link: Link) -> bool:
+        """Whether a link is strong enough by itself."""
+        return link.contrast >= self.least or (link.contrast >= self.alone and link.rival <= self.quiet)
+
+
+def bar_of(profile: Profile, lessons: int) -> Bar:
+    """Return the bar within a domain of so many lessons; a crowded one asks for what holds across domains."""
+    return strict_bar(profile) if lessons > CROWDED else Bar(profile.auto, profile.alone, profile.quiet)
+
+
+def strict_bar(profile: Profile) -> Bar:
+    """Return the bar across domains."""
+    return Bar(profile.strict, profile.strict, 1.0)
+
+
 class Rulings(NamedTuple):
     """What is decided before any score: pairs that are the same, and pairs that must not meet."""
 
@@ -108,16 +130,17 @@ def _two_best(cosines: Matrix, codes: Positions) -> tuple[Matrix, Matrix]:
     return best, np.where(tied, best, others)
 
 
-def groups(found: Sequence[Link], programs: Sequence[str], rulings: Rulings, *, least: float) -> list[list[int]]:
+def groups(found: Sequence[Link], programs: Sequence[str], rulings: Rulings, bar: Bar) -> list[list[int]]:
     """Return groups of two or more positions, one lesson per program, every pair inside linked and none kept apart.
 
-    A link counts when its contrast reaches `least`, or when it is one side of a triangle of links. Complete linkage,
+    A link counts when it clears the bar, or when it is one side of a triangle of links. Complete linkage,
     best first: lessons do not chain. The result does not depend on the order of `found`.
     """
     scores = {link.pair: link.contrast for link in found if link.pair not in rulings.apart}
     scores |= dict.fromkeys(rulings.together - rulings.apart, EXACT)
     near = _neighbours(scores)
-    sure = [pair for pair, score in scores.items() if score >= least or near[pair[0]] & near[pair[1]]]
+    strong = {link.pair for link in found if bar.merges(link)} | rulings.together
+    sure = [pair for pair in scores if pair in strong or near[pair[0]] & near[pair[1]]]
     home: dict[int, list[int]] = {position: [position] for pair in sure for position in pair}
     for i, j in sorted(sure, key=lambda pair: (-scores[pair], pair)):
         one, two = home[i], home[j]

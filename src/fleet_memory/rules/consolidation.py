@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fleet_memory.rules.attachment import Attachment, Side, attachments
-from fleet_memory.rules.consensus import CROWDED, Link, Pair, Rulings, groups, links, medoid
+from fleet_memory.rules.consensus import Bar, Link, Pair, Rulings, bar_of, groups, links, medoid, strict_bar
 from fleet_memory.rules.pairs import (
     Candidate,
     candidate,
@@ -70,7 +70,7 @@ class _View(NamedTuple):
     found: Sequence[Link]
     rulings: Rulings
     said: Mapping[Pair, str]
-    least: float
+    bar: Bar
 
 
 def planned(topic: Topic, profile: Profile, threshold: int) -> Plan:
@@ -92,25 +92,24 @@ def _views(lessons: Side, done: Collection[int], profile: Profile) -> Iterator[_
     """Yield each domain, then all of them at the strict threshold; `done` may grow between two of them."""
     domains = lessons.domains()
     for positions in domains.values():
-        least = profile.strict if len(positions) > CROWDED else profile.auto
-        yield _viewed(lessons, positions, done, profile, least)
+        yield _viewed(lessons, positions, done, profile, bar_of(profile, len(positions)))
     if len(domains) > 1 and len(lessons.nodes) <= MOST_ACROSS:
         strict = profile.model_copy(update={"review": profile.strict})
-        yield _viewed(lessons, range(len(lessons.nodes)), done, strict, profile.strict)
+        yield _viewed(lessons, range(len(lessons.nodes)), done, strict, strict_bar(profile))
 
 
-def _viewed(lessons: Side, positions: Sequence[int], done: Collection[int], profile: Profile, least: float) -> _View:
+def _viewed(lessons: Side, positions: Sequence[int], done: Collection[int], profile: Profile, bar: Bar) -> _View:
     part = lessons.part(positions)
     everyone = links(part.vectors @ part.vectors.T, [node.program_id for node in part.nodes], profile)
     free = [link for link in everyone if positions[link.i] not in done and positions[link.j] not in done]
     rulings = decided(part.nodes)
-    return _View(positions, part, free, rulings, objections(part.nodes, free, rulings), least)
+    return _View(positions, part, free, rulings, objections(part.nodes, free, rulings), bar)
 
 
 def _members(view: _View, done: Collection[int]) -> list[list[int]]:
     together = {pair for pair in view.rulings.together if not {view.positions[i] for i in pair} & set(done)}
     rulings = Rulings(frozenset(together), view.rulings.apart | view.said.keys())
-    return groups(view.found, [node.program_id for node in view.part.nodes], rulings, least=view.least)
+    return groups(view.found, [node.program_id for node in view.part.nodes], rulings, view.bar)
 
 
 def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
@@ -124,7 +123,7 @@ def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     ]
     inside = [link for link in view.found if set(link.pair) <= set(members)]
     rulings = sorted({why for pair in pairs(members, members) if (why := ruled(pair, nodes, view.rulings))})
-    why = "; ".join([*rulings, *(explained(link, view.least) for link in inside[:MOST_EXPLAINED])])
+    why = "; ".join([*rulings, *(explained(link, view.bar) for link in inside[:MOST_EXPLAINED])])
     positions = tuple(view.positions[member] for member in members)
     return Group(positions, positions[text], tuple(similarities), why)
 
@@ -142,7 +141,7 @@ def _open(view: _View) -> list[Candidate]:
     """Return the links that no ruling but the guard's has settled."""
     settled = view.rulings.together | view.rulings.apart
     return [
-        candidate(view.part.nodes, link, view.said.get(link.pair, ""), view.least)
+        candidate(view.part.nodes, link, view.said.get(link.pair, ""), view.bar)
         for link in view.found
         if link.pair not in settled
     ]
@@ -173,4 +172,4 @@ def _plan(
 
 def contested(pair: Candidate, profile: Profile) -> bool:
     """Whether a pair would have merged but for the guard's objection."""
-    return bool(pair.objection) and pair.link.contrast >= profile.auto
+    return bool(pair.objection) and bar_of(profile, 0).merges(pair.link)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.consensus import Link, Pair, Rulings
+from fleet_memory.rules.consensus import Bar, Link, Pair, Rulings
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.keys import digest, text_hash
 from fleet_memory.schemas.knowledge import KnowledgeRow
@@ -96,13 +96,18 @@ def ruled(pair: Pair, nodes: Sequence[Learnt], rulings: Rulings) -> str:
     return f"judged the same by {verdict.judge}" + (", who contributed" if verdict.contributed else "")
 
 
-def explained(link: Link, least: float) -> str:
-    """Return the figures of a link, and what they decide when `least` merges."""
-    rule = f">= {least:.2f} merges" if link.contrast >= least else f"< {least:.2f} needs a third lesson or a verdict"
+def explained(link: Link, bar: Bar) -> str:
+    """Return the figures of a link, and what they decide."""
+    if not bar.merges(link):
+        rule = f"< {bar.least:.2f} needs a third lesson or a verdict"
+    elif link.contrast >= bar.least:
+        rule = f">= {bar.least:.2f} merges"
+    else:
+        rule = f">= {bar.alone:.2f} merges, as no rival is near"
     return f"cosine {link.cosine:.2f}, best rival {link.rival:.2f}, contrast {link.contrast:.2f} {rule}"
 
 
-def candidate(nodes: Sequence[Learnt], link: Link, said: str, least: float) -> Candidate:
+def candidate(nodes: Sequence[Learnt], link: Link, said: str, bar: Bar) -> Candidate:
     """Return a linked pair as something to judge."""
     a, b = nodes[link.i], nodes[link.j]
-    return Candidate(digest(*sorted((a.words, b.words))), link, a, b, said, said or explained(link, least))
+    return Candidate(digest(*sorted((a.words, b.words))), link, a, b, said, said or explained(link, bar))
