@@ -1,9 +1,10 @@
-"""How often the similarity rules are right, measured on development sets that are not in this repository.
+"""How often the similarity rules are right, on our own pairs and on development sets that are not in this repository.
 
-    python benchmarks/quality.py --eval DIR
+    python benchmarks/quality.py [--eval DIR]
 
-Prints one markdown table per question. The sets, by file name: probe60.tsv (kind, a, b), sick_trial.tsv (score, nli, a,
-b), stsb_dev.tsv (score, a, b), lint_pairs.tsv (code, src, a, b), lint_corpus.json (code: text). Takes about 10 s.
+Prints one markdown table per question. Our own pairs are lessons.tsv (kind, domain, a, b). The other sets, by file
+name: probe60.tsv (kind, a, b), sick_trial.tsv (score, nli, a, b), stsb_dev.tsv (score, a, b), lint_pairs.tsv (code,
+src, a, b), lint_corpus.json (code: text). Takes about a minute.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 import anyio
 import numpy as np
 from numpy.typing import NDArray
+from open_world import DRAWS, Lesson, Tally, decided, drawn
 
 from fleet_memory.rules.guard import objection
 from fleet_memory.similarity import Embedder, Vectors
@@ -45,11 +47,16 @@ def read(folder: Path) -> Sets:
     """Read every set; raises OSError, which names the file, when one is missing."""
 
     def rows(name: str) -> Sequence[Row]:
-        with (folder / name).open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file, delimiter="\t"))
+        return rows_of(folder / name)
 
     corpus = json.loads((folder / "lint_corpus.json").read_text(encoding="utf-8"))
     return Sets(rows("probe60.tsv"), rows("sick_trial.tsv"), rows("stsb_dev.tsv"), rows("lint_pairs.tsv"), corpus)
+
+
+def rows_of(path: Path) -> Sequence[Row]:
+    """Return the rows of a tab-separated file."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
 
 
 def pairs(rows: Iterable[Row]) -> list[Pair]:
@@ -168,12 +175,83 @@ def retrieval_rows(sets: Sets, engines: Sequence[Embedder]) -> Iterable[tuple[st
         yield name, float((1 / rank).mean()), *(float((rank <= k).mean()) for k in (1, 5, 10))
 
 
+def decision_rows(sets: Sets, engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
+    """Yield per engine and size what consolidation decides about lint rules told by two programs."""
+    told = [(row["code"], row["a"], sets.corpus[row["code"]]) for row in sets.lint]
+    texts = sorted({text for _, *both in told for text in both} | set(sets.corpus.values()))
+    place = {text: at for at, text in enumerate(texts)}
+    for engine in engines:
+        known = vectors(engine, texts)
+        for sizes, draws in (((60, 60), DRAWS), ((25, 40), DRAWS), ((220, 790), 3)):
+            tally = Tally()
+            for draw in range(draws):
+                left, right = drawn(told, list(sets.corpus.values()), sizes, draw)
+                rows = known[[place[lesson.text] for lesson in (*left, *right)]]
+                tally = tally.plus(decided(left, right, rows, engine.profile))
+            yield engine.name, *tally.row(f"lint {sizes[0]} x {sizes[1]}")
+
+
+def own_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
+    """Yield per engine what becomes of pairs when one program learnt every `a` and another every `b`."""
+    left = [Lesson(row["a"], str(at), row.get("domain", "one")) for at, row in enumerate(rows)]
+    right = [Lesson(row["b"], str(at), row.get("domain", "one")) for at, row in enumerate(rows)]
+    for engine in engines:
+        both = vectors(engine, [lesson.text for lesson in (*left, *right)])
+        for kind in sorted({row["kind"] for row in rows}):
+            alone = [row["kind"] != kind for row in rows]
+            truth = [
+                said._replace(meaning=f"not {said.meaning}") if not_it else said
+                for said, not_it in zip(right, alone, strict=True)
+            ]
+            tally = decided(left, truth, both, engine.profile)
+            yield engine.name, kind, tally.true, tally.right, tally.offered_right
+
+
+def best_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tuple[str, float, float, float]]:
+    """Yield per engine, for a bare cosine on our own pairs: AUC of the same against all others, best F1, P at R .5."""
+    truth = np.array([row["kind"] == "same" for row in rows])
+    for engine in engines:
+        scores = cosines(engine, pairs(rows))
+        right = np.cumsum(truth[np.argsort(-scores, kind="stable")])
+        precision, recall = right / np.arange(1, len(rows) + 1), right / truth.sum()
+        best = (2 * precision * recall / np.maximum(precision + recall, 1e-9)).max()
+        yield engine.name, auc(scores[truth], scores[~truth]), float(best), float(precision[recall >= 0.5].max())
+
+
+def own_tables(rows: Sequence[Row], engines: Sequence[Embedder]) -> None:
+    """Print the tables that need no other set."""
+    header = ("engine", "kind", "pairs", "merged", "offered")
+    table("Our own pairs: what consolidation decides", header, own_rows(rows, engines))
+    header = ("engine", "AUC same, others", "best F1", "precision at recall .5")
+    table("Our own pairs: a bare cosine", header, best_rows(rows, engines))
+    flagged = [
+        (kind, len(found), float(np.mean([objection(*pair) is not None for pair in found])))
+        for kind in ("same", "near", "contra")
+        if (found := pairs(row for row in rows if row["kind"] == kind))
+    ]
+    table("Our own pairs: share that the guard objects to", ("kind", "pairs", "objects"), flagged)
+
+
 def main() -> None:
     """Print every table."""
-    parser = argparse.ArgumentParser(description="Measure the similarity rules on development sets.")
-    parser.add_argument("--eval", type=Path, required=True, metavar="DIR", help="folder that holds the sets")
-    sets = read(parser.parse_args().eval)
+    parser = argparse.ArgumentParser(description="Measure the similarity rules.")
+    parser.add_argument("--eval", type=Path, metavar="DIR", help="folder that holds the other sets")
+    folder = parser.parse_args().eval
     engines: list[Embedder] = [MiniLM(), Lexical()]
+    own_tables(rows_of(Path(__file__).with_name("lessons.tsv")), engines)
+    if folder is not None:
+        other_tables(read(folder), engines)
+
+
+def other_tables(sets: Sets, engines: Sequence[Embedder]) -> None:
+    """Print the tables of the sets that are not in this repository."""
+    header = ("engine", "open world", "precision", "recall", "recall with offered", "offered per true")
+    table("Lint: what consolidation decides, a fifth shared", header, decision_rows(sets, engines))
+    table(
+        "probe60: what consolidation decides",
+        ("engine", "kind", "pairs", "merged", "offered"),
+        own_rows(sets.probe, engines),
+    )
     print(f"guard: {guard_speed(sets):.0f} microseconds a pair")
     table("Guard: share of pairs it objects to", ("pairs", "n", "objects", "wanted"), guard_rows(sets))
     header = ("engine", "probe60: AUC same, near", "lint: AUC same, nearest other", "STS-B dev: Spearman")

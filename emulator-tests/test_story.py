@@ -190,3 +190,31 @@ async def test_a_typo_in_a_program_is_seen(store_address: str) -> None:
         assert (answer["exists"], answer["suggestions"], answer["total"]) == (False, ["basher"], 0)
         health = await found.call("memory_health", programId="bahser")
         assert (health["exists"], health["totalPatterns"], health["domains"]) == (False, 0, [])
+
+
+async def test_what_agents_say_of_an_entry_reaches_all_at_once_and_retires_it_together(store_address: str) -> None:
+    await learn_the_race(store_address)
+    key = (await consolidated(store_address))["promoted"][0]["key"]
+    async with agent(store_address, now="2026-03-09T09:00:00Z") as one:
+
+        async def says(program: str, outcome: str) -> str:
+            said = await one.call(
+                "reinforce_memory", programId=program, patternId=key, outcome=outcome, requestId=program
+            )
+            again = await one.call(
+                "reinforce_memory", programId=program, patternId=key, outcome=outcome, requestId=program
+            )
+            assert said == again
+            return str(said["status"])
+
+        async def seen() -> list[str]:
+            shared = await one.call("recall_memory", programId="newcomer", scope="shared")
+            assert shared["freshness"]["consolidatedAt"].startswith("2026-03-07")
+            return [entry["status"] for entry in shared["knowledge"]]
+
+        assert (await says("quorra", "contradicted"), await seen()) == ("contested", ["contested"])
+        assert (await says("clu", "confirmed"), await seen()) == ("fresh", ["fresh"])
+        assert (await says("rinzler", "contradicted"), await seen()) == ("contested", ["contested"])
+        assert (await says("gem", "contradicted"), await seen()) == ("retired", [])
+        boot = await one.call("gsp_bootstrap", agentId="newcomer", knownVersion=1)
+        assert (boot["knowledge"], boot["changes"]["retired"]) == ([], [key])

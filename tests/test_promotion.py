@@ -32,6 +32,7 @@ def test_an_entry_has_the_shape_of_the_design() -> None:
         "status": "active",
         "provenance": 3,
         "lastConfirmed": "2026-02-17T08:23:00Z",
+        "confirmations": 0,
         "contradictions": [],
         "since": 0,
         "unpublished": True,

@@ -25,6 +25,7 @@ def confirmed(entry: Entry, *, now: datetime, request_id: str | None = None) -> 
     """Return the entry after a program saw it true: earlier contradictions are answered, a retired entry stays so."""
     return _used(entry, request_id).changed(
         last_confirmed=max(entry.last_confirmed, now),
+        confirmations=entry.confirmations + 1,
         contradictions=entry.contradictions if entry.status == "retired" else (),
     )
 

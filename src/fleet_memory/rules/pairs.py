@@ -99,7 +99,8 @@ def ruled(pair: Pair, nodes: Sequence[Learnt], rulings: Rulings) -> str:
 def explained(link: Link, bar: Bar) -> str:
     """Return the figures of a link, and what they decide."""
     if not bar.merges(link):
-        rule = f"< {bar.least:.2f} needs a third lesson or a verdict"
+        alone = f" ({bar.alone:.2f} with no rival near)" if bar.alone < bar.least else ""
+        rule = f"< {bar.least:.2f}{alone}: needs a third lesson or a verdict"
     elif link.contrast >= bar.least:
         rule = f">= {bar.least:.2f} merges"
     else:

@@ -91,6 +91,7 @@ def returned(retired: Entry, fresh: Entry) -> Entry:
     """Return a retired entry that new independent evidence brings back, with the new contributions before the old."""
     return fresh.changed(
         key=retired.key,
+        description=_description(retired.value.evidence_count + fresh.value.evidence_count),
         version=retired.version + 1,
         since=retired.since,
         value=fresh.value.changed(

@@ -62,6 +62,7 @@ class Entry(Value):
     status: EntryStatus = "active"
     provenance: tuple[Contribution, ...] = ()
     last_confirmed: Timestamp
+    confirmations: int = 0
     contradictions: tuple[Contradiction, ...] = ()
     since: int = 0
     unpublished: bool = True

@@ -4,12 +4,15 @@ Its reads and its work grow with what is new: the programs that changed, the sha
 snapshot. Everything it leaves between runs can be rebuilt from the programs.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
 from fleet_memory.rules.attachment import Attachment, Side, attachments
 from fleet_memory.rules.consolidation import Group, Plan, Topic, contested, planned
@@ -20,6 +23,7 @@ from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.waiting import OpenPair, WaitingIndex
 from fleet_memory.stores import Write
 from fleet_memory.stores.knowledge import Knowledge, row_of
+from fleet_memory.stores.leases import release, take
 from fleet_memory.stores.programs import Programs
 from fleet_memory.stores.promotions import Decided, Promotions
 from fleet_memory.stores.scene import Engine, Scene, Scenes, Wanted
@@ -29,8 +33,27 @@ Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 Place: TypeAlias = tuple[str, str]
 """A program id and a pattern id."""
 
+LEASE: Final = "consolidation"
+LEASE_S: Final = 120.0  # seconds; every commit of a run renews it
 SHARED: Final = "knowledge"  # what an entry is called where a pair names programs
 MOST_JUDGED: Final = 500  # verdicts remembered, so that a repeated call is known
+
+
+@asynccontextmanager
+async def leased(
+    programs: Programs, knowledge: Knowledge, now: Callable[[], datetime]
+) -> AsyncIterator[Promotions | None]:
+    """Hold the fleet's consolidation lease while inside; None while another run holds it."""
+    lease = await take(programs.store, knowledge.lease(LEASE), uuid.uuid4().hex, now=now(), ttl_s=LEASE_S)
+    if lease is None:
+        yield None
+        return
+    hands = Promotions(programs, knowledge, lease, lambda: now() + timedelta(seconds=LEASE_S))
+    try:
+        yield hands
+    finally:
+        with CancelScope(shield=True):
+            await release(programs.store, hands.lease or lease)
 
 
 @dataclass
@@ -151,9 +174,9 @@ class Consolidation:
         """Leave everything to the next run: the snapshot, the shards, the index, and the programs considered."""
         report = done.report
         moved = report.promoted or report.updated or report.echoes
-        if moved or scene.programs:
-            await self._hands.publish(now=wanted.now)
-        unchanged = not (moved or scene.programs or scene.look_at or scene.changed or judged)
+        if moved or scene.programs or scene.behind:
+            await self._hands.publish(consolidated_at=wanted.now)
+        unchanged = not (moved or scene.programs or scene.behind or scene.look_at or scene.changed or judged)
         if wanted.partial or unchanged:
             return
         domains = {**scene.index.domains}

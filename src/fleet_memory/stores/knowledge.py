@@ -39,7 +39,8 @@ class Knowledge:
             if head is None:
                 return Snapshot()
             if head.fields["version"] == self._cached.version:
-                return self._cached.changed(consolidated_at=datetime.fromisoformat(str(head.fields["consolidatedAt"])))
+                at = head.fields.get("consolidatedAt")
+                return self._cached.changed(consolidated_at=datetime.fromisoformat(str(at)) if at else None)
             parts = int(cast("int", head.fields["parts"]))
             rest = await self.store.get(*(self._shard(part) for part in range(1, parts))) if parts > 1 else []
             if all(part and part.fields["version"] == head.fields["version"] for part in rest):
@@ -93,8 +94,10 @@ class Knowledge:
             Write(ledger, cast("dict[str, Json]", line.wire()), ABSENT),
         ]
 
-    async def publish(self, guard: Write, *, now: datetime) -> Snapshot:
+    async def publish(self, guard: Write, *, consolidated_at: datetime | None = None) -> Snapshot:
         """Bring the snapshot up to date with the entries, in one commit under the lease that `guard` belongs to.
+
+        `consolidated_at` is when a consolidation ended, None when none did.
 
         Raises ConflictError when the lease was lost or an entry moved meanwhile; nothing was published then.
         """
@@ -110,7 +113,11 @@ class Knowledge:
             since = entry.since or version
             rows[entry.key] = row_of(entry, since, version)
             writes.append(Write(document.ref, {"unpublished": False, "since": since}, document.revision))
-        new = Snapshot(version=version, consolidated_at=now, rows=tuple(rows[key] for key in sorted(rows)))
+        new = Snapshot(
+            version=version,
+            consolidated_at=consolidated_at or old.consolidated_at,
+            rows=tuple(rows[key] for key in sorted(rows)),
+        )
         shards = _shards(new)
         for part, fields in enumerate(shards):
             expect = (head.revision if head else ABSENT) if part == 0 else None
@@ -187,7 +194,7 @@ def _snapshot(parts: Sequence[Document]) -> Snapshot:
     return Snapshot.model_validate(
         {
             "version": parts[0].fields["version"],
-            "consolidatedAt": parts[0].fields["consolidatedAt"],
+            "consolidatedAt": parts[0].fields.get("consolidatedAt"),
             "rows": [json.loads(line) for line in lines],
         }
     )

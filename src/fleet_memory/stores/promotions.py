@@ -142,12 +142,12 @@ class Promotions:
         """Record a verdict about a program's pattern and the lesson whose text hash is `other`."""
         await self._programs.update(program_id, lambda program: judged(program, pattern_id, other, verdict))
 
-    async def publish(self, *, now: datetime) -> None:
+    async def publish(self, *, consolidated_at: datetime | None = None) -> None:
         """Bring the snapshot that boot reads up to date; an entry that moves meanwhile makes it start over."""
         end = time.monotonic() + _RETRY_FOR
         while self.lease is not None:
             try:
-                await self._knowledge.publish(self.lease.guard(self._until()), now=now)
+                await self._knowledge.publish(self.lease.guard(self._until()), consolidated_at=consolidated_at)
             except ConflictError:
                 self.lease = await refreshed(self._knowledge.store, self.lease)
                 await _pause(end)

@@ -14,7 +14,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.waiting import Learnt, OpenPair, WaitingIndex
-from fleet_memory.stores.knowledge import Knowledge, row_of
+from fleet_memory.stores.knowledge import HeldEntry, Knowledge, row_of
 from fleet_memory.stores.programs import Held, Programs
 from fleet_memory.stores.promotions import Seen
 from fleet_memory.stores.waiting import Shards
@@ -52,13 +52,17 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Scene:
-    """`lessons` holds every domain of the topics to `look_at`, and every changed one; `topics` are all there are."""
+    """`lessons` holds every domain of the topics to `look_at`, and every changed one; `topics` are all there are.
+
+    `behind` says that the snapshot does not hold every entry as it is.
+    """
 
     index: WaitingIndex
     pairs: Sequence[OpenPair]
     programs: Sequence[Seen]
     lessons: Mapping[str, Lessons]
     rows: Sequence[KnowledgeRow]
+    behind: bool
     changed: frozenset[str]
     topics: Topics
     look_at: Topics
@@ -82,7 +86,8 @@ class Scenes:
         else:
             held = await self._programs.dirty()
         programs = await self._embedded(held)
-        rows = await self._rows()
+        behind = await self._knowledge.unpublished()
+        rows = await self._rows(behind)
         changed = self._changed(index, [seen.program for seen in programs], rows, wanted)
         lessons = await self._lessons(changed, index, programs, wanted.now)
         known = {domain: one.count for domain, one in index.domains.items()}
@@ -98,7 +103,7 @@ class Scenes:
         look_at = tuple(topic for topic in mapped if changed & set(topic) or topic not in index.topics)
         beside = {domain for topic in look_at for domain in topic} - lessons.keys()
         lessons |= await self._lessons(beside, index, (), wanted.now)
-        return Scene(index, pairs, programs, lessons, rows, frozenset(changed), mapped, look_at)
+        return Scene(index, pairs, programs, lessons, rows, bool(behind), frozenset(changed), mapped, look_at)
 
     def _changed(
         self, index: WaitingIndex, programs: Sequence[Program], rows: Sequence[KnowledgeRow], wanted: Wanted
@@ -136,10 +141,9 @@ class Scenes:
             for domain, found in fresh.items()
         }
 
-    async def _rows(self) -> list[KnowledgeRow]:
+    async def _rows(self, behind: Sequence[HeldEntry]) -> list[KnowledgeRow]:
         """Return the active entries as boot reads them, and those no snapshot holds yet, with comparable vectors."""
         rows = {row.key: row for row in (await self._knowledge.snapshot()).rows}
-        behind = await self._knowledge.unpublished()
         rows |= {held.entry.key: row_of(held.entry, held.entry.since, 0) for held in behind if held.entry}
         active = [row for _, row in sorted(rows.items()) if row.status == "active"]
         missing = [at for at, row in enumerate(active) if row.embedder != self._engine.name]

@@ -1,11 +1,8 @@
 """Turn lessons that several programs learnt independently into shared knowledge."""
 
-import uuid
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Annotated, Final
 
-import anyio
 from pydantic import Field
 
 from fleet_memory.errors import ConflictError, EmbedderError, ForbiddenError, InvalidArgumentError
@@ -17,14 +14,11 @@ from fleet_memory.schemas.fields import EvidenceText, Name
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.value import Input
 from fleet_memory.schemas.waiting import OpenPair
-from fleet_memory.stores.consolidation import SHARED, Consolidation, Report
-from fleet_memory.stores.leases import release, take
+from fleet_memory.stores.consolidation import SHARED, Consolidation, Report, leased
 from fleet_memory.stores.promotions import Promotions
 from fleet_memory.stores.scene import Engine, Wanted
 from fleet_memory.tools import Fleet, Progress
 
-LEASE: Final = "consolidation"
-LEASE_S: Final = 120.0  # seconds; every commit of a run renews it
 MOST_OFFERED: Final = 25  # pairs of each kind in one answer, the likeliest first; `stats` counts them all
 
 
@@ -73,18 +67,13 @@ async def consolidated(fleet: Fleet, wanted: Wanted, progress: Progress, verdict
     Raises ConflictError when another run holds it, InvalidArgumentError for a verdict about a pair that is not waiting;
     nothing was written then.
     """
-    lease = await take(
-        fleet.programs.store, fleet.knowledge.lease(LEASE), uuid.uuid4().hex, now=wanted.now, ttl_s=LEASE_S
-    )
-    if lease is None:
-        raise ConflictError("Another consolidation is running; its result will be yours too. Call again in a moment.")
-    hands = Promotions(fleet.programs, fleet.knowledge, lease, lambda: fleet.now() + timedelta(seconds=LEASE_S))
-    try:
+    async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
+        if hands is None:
+            raise ConflictError(
+                "Another consolidation is running; its result will be yours too. Call again in a moment."
+            )
         judged = await _judged(fleet, hands, wanted, verdicts) if verdicts else {}
         return await (await _consolidation(fleet, hands)).run(wanted, judged, progress)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await release(fleet.programs.store, hands.lease or lease)
 
 
 async def _consolidation(fleet: Fleet, hands: Promotions) -> Consolidation:

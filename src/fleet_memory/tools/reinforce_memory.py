@@ -1,11 +1,12 @@
 """Record how a lesson did."""
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from fleet_memory.errors import PatternNotFoundError
+from fleet_memory.errors import ConflictError, PatternNotFoundError, StoreError
 from fleet_memory.rules import ageing
 from fleet_memory.rules.decay import is_stale, strength
 from fleet_memory.rules.reinforcement import contradicted, reinforced
@@ -15,6 +16,7 @@ from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name
 from fleet_memory.schemas.knowledge import Contradiction, Entry, LedgerEvent, LedgerLine
 from fleet_memory.schemas.patterns import Outcome, Pattern
 from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.stores.consolidation import leased
 from fleet_memory.tools import Fleet
 
 MOST_REQUESTS = 64  # idempotency keys that a program remembers
@@ -101,16 +103,28 @@ def _applied(program: Program, pattern_id: str, report: Report) -> Applied:
 
 async def _entry_answer(fleet: Fleet, program_id: str, key: str, report: Report) -> ReinforceAnswer:
     entry = await fleet.knowledge.update(key, lambda entry: _recorded(entry, program_id, report))
+    await _told_the_fleet(fleet)
     against = tuple(word.program_id for word in entry.contradictions)
     return ReinforceAnswer(
         pattern_id=key,
         confidence=entry.value.confidence,
         strength=entry.value.confidence,
-        reinforcements=entry.version - 1,
+        reinforcements=entry.confirmations,
         last_reinforced=entry.last_confirmed,
         revived=False,
         status="retired" if entry.status == "retired" else ageing.status(entry.last_confirmed, against, report.now),
     )
+
+
+async def _told_the_fleet(fleet: Fleet) -> None:
+    """Publish at once what is now known of an entry; while a consolidation runs, the next one does.
+
+    The outcome is stored already: whatever goes wrong here must not tell the agent otherwise.
+    """
+    with suppress(ConflictError, StoreError):
+        async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
+            if hands is not None:
+                await hands.publish()
 
 
 def _recorded(entry: Entry, program_id: str, report: Report) -> tuple[Entry, LedgerLine]:

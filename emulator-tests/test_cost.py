@@ -1,0 +1,189 @@
+"""What each call is billed in Firestore's reads and writes: the table of DESIGN section 9, and of docs/firestore.md."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import anyio
+import pytest
+from fleets import consolidate, fleet_on, learn, lesson
+
+from fleet_memory.stores import Document, Query, Ref, Store, Write, knowledge
+from fleet_memory.tools import Fleet
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.store_memory import store_memory
+
+pytestmark = pytest.mark.anyio
+
+
+class Bill(NamedTuple):
+    """`reads` of documents, asked for or returned; `sums` are one read per 1,000 programs each; `writes` committed."""
+
+    reads: int = 0
+    writes: int = 0
+    sums: int = 0
+
+
+class Billed:
+    """A store that counts what Firestore bills. Source: cloud.google.com/firestore/pricing"""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.bill = Bill()
+
+    async def get(self, *refs: Ref) -> list[Document | None]:
+        self._add(reads=len(refs))
+        return await self._store.get(*refs)
+
+    async def find(self, query: Query) -> list[Document]:
+        found = await self._store.find(query)
+        self._add(reads=max(1, len(found)))
+        return found
+
+    async def total(self, query: Query, field: str | None = None) -> int:
+        self._add(sums=1)
+        return await self._store.total(query, field)
+
+    async def commit(self, *writes: Write) -> None:
+        self._add(writes=len(writes))
+        await self._store.commit(*writes)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    def _add(self, reads: int = 0, writes: int = 0, sums: int = 0) -> None:
+        self.bill = Bill(self.bill.reads + reads, self.bill.writes + writes, self.bill.sums + sums)
+
+
+@pytest.fixture
+def billed(store: Store) -> Billed:
+    return Billed(store)
+
+
+@pytest.fixture
+def fleet(billed: Billed) -> Fleet:
+    return fleet_on(billed)
+
+
+async def billed_for(billed: Billed, call: Awaitable[object]) -> Bill:
+    billed.bill = Bill()
+    await call
+    return billed.bill
+
+
+async def known(fleet: Fleet, *names: str) -> None:
+    """Make lessons shared knowledge; two programs learnt them."""
+    await learn(fleet, "sark", *names)
+    await learn(fleet, "iso", *names)
+    await consolidate(fleet)
+
+
+Call = Callable[[Fleet], Awaitable[object]]
+CALLS: dict[str, tuple[Call, Bill]] = {
+    "store": (lambda fleet: store_memory(fleet, "basher", lesson("new")), Bill(1, 1)),
+    "store what is known": (lambda fleet: store_memory(fleet, "basher", lesson("a")), Bill(1)),
+    "reinforce": (lambda fleet: reinforce_memory(fleet, "basher", "a"), Bill(1, 1)),
+    "recall own": (lambda fleet: recall_memory(fleet, "basher"), Bill(1)),
+    "recall own with a query": (lambda fleet: recall_memory(fleet, "basher", query="lesson"), Bill(1)),
+    "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher", scope="all"), Bill(2, sums=1)),
+    "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=1)),
+    "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_call_is_billed_as_designed(name: str, billed: Billed, fleet: Fleet) -> None:
+    call, bill = CALLS[name]
+    await known(fleet, "shared")
+    await learn(fleet, "basher", "a", "b", "c")
+    assert await billed_for(billed, call(fleet_on(billed))) == bill
+
+
+async def test_reinforcing_knowledge_is_billed_alike_in_any_fleet(billed: Billed, fleet: Fleet) -> None:
+    bills = []
+    for names in (("one",), map(str, range(20))):
+        await known(fleet, *names)
+        bills.append(await billed_for(billed, reinforce_memory(fleet, "basher", "pattern/domain-one/lesson-one")))
+    assert bills[0] == bills[1]
+    assert bills[0].reads <= 10
+    assert bills[0].writes <= 8
+
+
+async def test_booting_again_writes_nothing(billed: Billed, fleet: Fleet) -> None:
+    await known(fleet, "shared")
+    await gsp_bootstrap(fleet, "basher")
+    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2, 0, 1)
+
+
+async def test_the_bill_does_not_grow_with_the_fleet(billed: Billed, fleet: Fleet) -> None:
+    for program in range(20):
+        await learn(fleet, f"program-{program}", *map(str, range(5)))
+    await learn(fleet, "basher", "a")
+    assert await billed_for(billed, recall_memory(fleet, "basher")) == Bill(1)
+    assert await billed_for(billed, store_memory(fleet, "basher", lesson("b"))) == Bill(1, 1)
+    assert await billed_for(billed, memory_health(fleet, "basher")) == Bill(1, sums=1)
+    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2, 0, 1)
+
+
+async def test_knowledge_in_several_shards_is_read_whole_once_per_version(
+    billed: Billed, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knowledge, "LARGEST_SHARD", 1)  # one entry each
+    await known(fleet, "one", "two", "three")
+    await learn(fleet, "basher", "own")
+    reader = fleet_on(billed)
+    assert await billed_for(billed, gsp_bootstrap(reader, "basher")) == Bill(1 + 3, 1, 1)
+    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(1 + 1, 0, 1)
+    await known(fleet, "four")
+    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(1 + 4, 0, 1)
+
+
+async def test_an_unknown_program_costs_a_look_at_up_to_a_hundred_names(billed: Billed, fleet: Fleet) -> None:
+    for program in ("sark", "iso", "basher"):
+        await learn(fleet, program, "a")
+    assert await billed_for(billed, recall_memory(fleet, "bahser")) == Bill(1 + 3)
+
+
+async def test_each_lesson_over_the_cap_costs_one_write_to_the_archive(billed: Billed, fleet: Fleet) -> None:
+    for n in range(100):
+        await store_memory(fleet, "basher", lesson(str(n)))
+    assert await billed_for(billed, store_memory(fleet, "basher", lesson("one-more"))) == Bill(1, 2)
+
+
+async def test_a_hundred_stores_at_once_share_their_commits(billed: Billed, fleet: Fleet) -> None:
+    async def store_all() -> None:
+        async with anyio.create_task_group() as tasks:
+            for n in range(100):
+                tasks.start_soon(store_memory, fleet, "basher", lesson(str(n)))
+
+    bill = await billed_for(billed, store_all())
+    assert bill.reads == bill.writes <= 4
+
+
+async def test_a_consolidation_with_nothing_new_reads_no_program(billed: Billed, fleet: Fleet) -> None:
+    await known(fleet, *map(str, range(20)))
+    for program in range(20):
+        await learn(fleet, f"program-{program}", f"own-{program}")
+    await consolidate(fleet)
+    assert await billed_for(billed, consolidate(fleet)) == Bill(8, 2)
+
+
+async def test_a_consolidation_is_billed_for_what_is_new_however_many_programs_there_are(
+    billed: Billed, fleet: Fleet
+) -> None:
+    async def learn_in_one_domain(program: str, name: str) -> None:
+        await store_memory(fleet, program, lesson(name).model_copy(update={"domain": "claims"}))
+
+    bills = []
+    for size in (5, 20):
+        for program in range(size):
+            await learn_in_one_domain(f"program-{program}", f"own-{program}-{size}")
+        await consolidate(fleet)
+        for program in ("sark", "iso"):
+            await learn_in_one_domain(program, f"shared-{size}")
+        bills.append(await billed_for(billed, consolidate(fleet)))
+    assert bills[0] == bills[1]
+    assert bills[0].reads <= 30
+    assert bills[0].writes <= 20
