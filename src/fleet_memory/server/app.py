@@ -13,6 +13,7 @@ from mcp.types import ToolAnnotations
 
 from fleet_memory import __version__
 from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.prompts import PROMPTS
 from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.settings import Settings
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -66,7 +67,7 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = 
         finally:
             await fleet.close()
 
-    return MCPServer(
+    server = MCPServer(
         "fleet-memory",
         title="Fleet Memory",
         version=__version__,
@@ -75,6 +76,9 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = 
         log_level=cast("_LogLevel", settings.log_level),
         tools=[registered(spec) for toolset in settings.toolsets for spec in tools[toolset]],
     )
+    for prompt in PROMPTS:
+        server.add_prompt(prompt)
+    return server
 
 
 def clock(start: datetime | None) -> Callable[[], datetime]:
