@@ -15,10 +15,10 @@ from fleet_memory.tools.store_memory import store_memory
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 
 
-def fleet_on(store: Store, now: datetime = NOW) -> Fleet:
+def fleet_on(store: Store, now: datetime = NOW, fleet_id: str = "default") -> Fleet:
     return Fleet(
-        programs=Programs(store, "default"),
-        knowledge=Knowledge(store, "default"),
+        programs=Programs(store, fleet_id),
+        knowledge=Knowledge(store, fleet_id),
         embedder=Lexical(),
         now=lambda: now,
     )

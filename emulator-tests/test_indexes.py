@@ -1,0 +1,107 @@
+"""What production needs and the emulator never asks for: declared indexes, and none on what is large."""
+
+from collections.abc import Callable
+
+import pytest
+from fleets import consolidate, fleet_on, learn, lesson
+from indexes import Declared, Index, Watched, declared, index_needed, problems
+
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.stores import Json, Query, Store
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.store_memory import store_memory
+
+PROGRAMS = "fleets/f1/programs"
+LONGEST_INDEXED = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
+GROUPS = ("programs", "archive", "gsp", "snapshots", "ledger", "leases", "waiting")
+
+
+@pytest.mark.parametrize(
+    ("query", "summed", "needed"),
+    [
+        (Query(PROGRAMS), None, None),
+        (Query(PROGRAMS), "pending", None),
+        (Query(PROGRAMS, {"a": 1, "b": 2}), None, None),
+        (Query(PROGRAMS, order="-a"), None, None),
+        (Query(PROGRAMS, {"a": 1}, order="a"), None, None),
+        (Query(PROGRAMS, {"a": 1}, order="b"), None, Index("programs", ("a", "b"))),
+        (Query(PROGRAMS, {"b": 1, "a": 1}, order="-c"), None, Index("programs", ("a", "b", "-c"))),
+        (Query(PROGRAMS, {"a": 1}), "pending", Index("programs", ("a", "pending"))),
+    ],
+)
+def test_what_needs_a_composite_index(query: Query, summed: str | None, needed: Index | None) -> None:
+    assert index_needed(query, summed) == needed
+    assert (problems(query, summed, Declared(frozenset(), frozenset())) == []) == (needed is None)
+    if needed is not None:
+        assert problems(query, summed, Declared(frozenset({needed}), frozenset())) == []
+
+
+@pytest.mark.parametrize("query", [Query(PROGRAMS, {"large": 1}), Query(PROGRAMS, order="-large")])
+def test_a_question_about_a_field_without_an_index_is_seen(query: Query) -> None:
+    exempt = Declared(frozenset(), frozenset({("programs", "large")}))
+    assert problems(query, None, exempt) == ["programs.large has no index"]
+
+
+@pytest.mark.anyio
+async def test_a_test_that_asks_too_much_fails(store: Store) -> None:
+    for query in (Query(PROGRAMS, {"dirty": True}, order="lastUpdate"), Query(PROGRAMS, {"patterns": "x"})):
+        with pytest.raises(AssertionError):
+            await store.find(query)
+    with pytest.raises(AssertionError):
+        await store.total(Query(PROGRAMS, {"dirty": True}), "pending")
+
+
+@pytest.fixture
+async def used(open_store: Callable[[], Store]) -> Store:
+    """A store on which every tool has done all it does."""
+    store = open_store()
+    fleet = fleet_on(store)
+    for name in map(str, range(101)):
+        await store_memory(fleet, "basher", long_lesson(name))
+    await learn(fleet, "sark", "shared", "apart")
+    await learn(fleet, "iso", "shared")
+    await consolidate(fleet, dry_run=True)
+    await consolidate(fleet)
+    await reinforce_memory(fleet, "sark", "apart", evidence="x" * 2000, request_id="r" * 100)
+    await reinforce_memory(fleet, "sark", "pattern/domain-shared/lesson-shared", outcome="contradicted")
+    await recall_memory(fleet, "iso", query="lesson", scope="all")
+    await recall_memory(fleet, "oso")
+    await memory_health(fleet, "iso")
+    await gsp_bootstrap(fleet, "sark", task="lesson")
+    await consolidate(fleet)
+    return store
+
+
+def long_lesson(name: str) -> NewPattern:
+    return lesson(name).model_copy(update={"evidence": "x" * 2000, "tags": tuple(map(str, range(10)))})
+
+
+@pytest.mark.anyio
+async def test_the_tools_ask_only_what_the_declared_indexes_serve(used: Store) -> None:
+    assert isinstance(used, Watched)  # so that each of their questions was looked at
+    asked = {(group, *where, summed) for group, where, _, summed in Watched.asked}
+    assert asked >= {("programs", "dirty", None), ("programs", "stored", None), ("programs", "pending")}
+    assert asked >= {("gsp", "unpublished", None)}
+
+
+@pytest.mark.anyio
+async def test_whatever_is_large_or_nested_has_no_index(used: Store) -> None:
+    exempt, seen = declared().exempt, set[str]()
+    for group in GROUPS:
+        for document in await used.find(Query(f"fleets/default/{group}")):
+            seen.add(group)
+            indexed = {name for name, value in document.fields.items() if is_large(value)}
+            assert {name for name in indexed if (group, name) not in exempt} == set(), document.ref
+    assert seen == set(GROUPS)
+
+
+def is_large(value: Json) -> bool:
+    return isinstance(value, list | dict) or (isinstance(value, str) and len(value.encode()) > LONGEST_INDEXED)
+
+
+def test_nothing_is_declared_that_is_not_needed() -> None:
+    assert declared().indexes == frozenset()
+    assert {group for group, _ in declared().exempt} <= set(GROUPS)
