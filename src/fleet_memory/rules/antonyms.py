@@ -151,6 +151,7 @@ wrap unwrap
 check uncheck
 succeed fail
 success failure
+successful failed unsuccessful
 pass fail
 win lose
 gain lose

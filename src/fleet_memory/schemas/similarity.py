@@ -18,7 +18,7 @@ class Profile(BaseModel):
     related: float = 0.40
     auto: float = 0.50
     alone: float = 0.45
-    quiet: float = 0.36
+    quiet: float = 0.39
     strict: float = 0.55
     review: float = 0.25
     floor: float = 0.30
