@@ -52,7 +52,7 @@ def test_the_same_lesson_of_two_programs_in_other_words_is_promoted() -> None:
 
 def test_one_program_alone_promotes_nothing_however_often_it_says_it() -> None:
     plan = decided([(learnt("basher", CLAIM), SAME), (learnt("basher", VERIFY), SAME)])
-    assert plan == Plan((), (), ())
+    assert plan == Plan((), (), (), 0)
 
 
 def test_programs_of_one_session_promote_nothing_together() -> None:
@@ -136,7 +136,7 @@ def test_the_text_closest_to_all_others_speaks_for_the_group() -> None:
 
 def test_a_lesson_that_belongs_to_an_entry_is_a_rival_and_never_grouped_again() -> None:
     settled = (learnt("sark", VERIFY, knowledge_key="pattern/a/b"), SAME)
-    assert decided([(learnt("basher", CLAIM), SAME), settled]) == Plan((), (), ())
+    assert decided([(learnt("basher", CLAIM), SAME), settled]) == Plan((), (), (), 0)
     free = (learnt("sark", REBASE), LIKE)
     assert len(decided([(learnt("basher", CLAIM), SAME), free]).promotions) == 1
     assert decided([(learnt("basher", CLAIM), SAME), settled, free]).promotions == ()

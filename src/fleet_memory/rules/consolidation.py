@@ -55,11 +55,12 @@ class Group(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything that was decided about one topic."""
+    """Everything that was decided about one topic; `dependent` counts the groups with too few independent origins."""
 
     attachments: tuple[Attachment, ...]
     promotions: tuple[Group, ...]
     open_pairs: tuple[Candidate, ...]
+    dependent: int
 
 
 class _View(NamedTuple):
@@ -123,7 +124,11 @@ def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     ]
     inside = [link for link in view.found if set(link.pair) <= set(members)]
     rulings = sorted({why for pair in pairs(members, members) if (why := ruled(pair, nodes, view.rulings))})
-    why = "; ".join([*rulings, *(explained(link, view.bar) for link in inside[:MOST_EXPLAINED])])
+    linked = [
+        f"{nodes[link.i].program_id} and {nodes[link.j].program_id}: {explained(link, view.bar, grouped=True)}"
+        for link in inside[:MOST_EXPLAINED]
+    ]
+    why = "; ".join([*rulings, *linked])
     positions = tuple(view.positions[member] for member in members)
     return Group(positions, positions[text], tuple(similarities), why)
 
@@ -167,6 +172,7 @@ def _plan(
         tuple(attached),
         tuple(group for group in formed if set(group.members) <= set(done)),
         tuple(ordered),
+        sum(not set(group.members) <= set(done) for group in formed),
     )
 
 

@@ -9,6 +9,7 @@ from fleet_memory.rules.texts import normalised
 LONGEST_SLUG: Final = 60  # characters; with "pattern/", a domain of 100 and a suffix a key stays under 220
 _MOST_WORDS: Final = 6
 _WORD: Final = re.compile(r"[a-z0-9]+")
+_POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
 # Words that carry no topic; without them the key of the article's own entry comes out as printed there.
 _PLAIN_WORDS: Final = frozenset(
     {"a", "an", "the", "always", "never", "do", "does", "not", "be", "is", "are", "was", "to", "of", "in", "on", "at"}
@@ -18,7 +19,9 @@ _PLAIN_WORDS: Final = frozenset(
 
 def slug(text: str) -> str:
     """Return up to six topic words of `text`, lower case, joined by "-"; "lesson" when it has none."""
-    words = [word for word in _WORD.findall(text.lower()) if word not in _PLAIN_WORDS][:_MOST_WORDS]
+    words = [word for word in _WORD.findall(_POSSESSIVE.sub("", text.lower())) if word not in _PLAIN_WORDS][
+        :_MOST_WORDS
+    ]
     return "-".join(words)[:LONGEST_SLUG].strip("-") or "lesson"
 
 

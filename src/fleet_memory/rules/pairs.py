@@ -96,9 +96,11 @@ def ruled(pair: Pair, nodes: Sequence[Learnt], rulings: Rulings) -> str:
     return f"judged the same by {verdict.judge}" + (", who contributed" if verdict.contributed else "")
 
 
-def explained(link: Link, bar: Bar) -> str:
-    """Return the figures of a link, and what they decide."""
-    if not bar.merges(link):
+def explained(link: Link, bar: Bar, *, grouped: bool = False) -> str:
+    """Return the figures of a link, and what they decide; within a group, what made them enough."""
+    if grouped and not bar.merges(link):
+        rule = f"< {bar.least:.2f}: held by a third lesson that both are linked to"
+    elif not bar.merges(link):
         alone = f" ({bar.alone:.2f} with no rival near)" if bar.alone < bar.least else ""
         rule = f"< {bar.least:.2f}{alone}: needs a third lesson or a verdict"
     elif link.contrast >= bar.least:

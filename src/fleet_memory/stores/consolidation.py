@@ -68,6 +68,7 @@ class Report:
     programs: int = 0
     lessons: int = 0
     entries: int = 0
+    dependent: int = 0
 
 
 @dataclass
@@ -106,6 +107,7 @@ class Consolidation:
         looks = await to_thread.run_sync(self._planned, scene, wanted.threshold)  # other calls go on meanwhile
         await progress(2, 4, f"promoting {sum(len(look.plan.promotions) for look in looks)} groups")
         report = Report(programs=len(scene.programs), lessons=count, entries=len(scene.rows))
+        report.dependent = sum(look.plan.dependent for look in looks)
         done = _Done(report, [pair for look in looks for pair in look.plan.open_pairs])
         await self._carried_out(scene, looks, wanted, done)
         report.pairs = self._open_pairs(scene, done)

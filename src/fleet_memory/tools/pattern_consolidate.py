@@ -150,5 +150,6 @@ def _answer(fleet: Fleet, report: Report, wanted: Wanted, *, dry_run: bool) -> C
             "entries": report.entries,
             "reviewPairs": len(review),
             "contestedPairs": len(contested),
+            "groupsOfTooFewOrigins": report.dependent,
         },
     )
