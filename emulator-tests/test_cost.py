@@ -1,6 +1,7 @@
 """What each call is billed in Firestore's reads and writes: the table of DESIGN section 9, and of docs/firestore.md."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import anyio
@@ -80,6 +81,8 @@ async def known(fleet: Fleet, *names: str) -> None:
     await consolidate(fleet)
 
 
+DOCUMENTED = Path(__file__).parent.parent / "docs" / "firestore.md"
+
 Call = Callable[[Fleet], Awaitable[object]]
 CALLS: dict[str, tuple[Call, Bill]] = {
     "store": (lambda fleet: store_memory(fleet, "basher", lesson("new")), Bill(1, 1)),
@@ -99,6 +102,11 @@ async def test_a_call_is_billed_as_designed(name: str, billed: Billed, fleet: Fl
     await known(fleet, "shared")
     await learn(fleet, "basher", "a", "b", "c")
     assert await billed_for(billed, call(fleet_on(billed))) == bill
+
+
+def test_the_documented_table_is_the_counted_one() -> None:
+    rows = [f"| {name} | {bill.reads} | {bill.sums} | {bill.writes} |" for name, (_, bill) in CALLS.items()]
+    assert "\n" + "\n".join(rows) + "\n\n" in DOCUMENTED.read_text(encoding="utf-8")
 
 
 async def test_reinforcing_knowledge_is_billed_alike_in_any_fleet(billed: Billed, fleet: Fleet) -> None:
