@@ -72,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", parents=[shared], help="say whether the memory can be read and is intact")
     check.add_argument("--json", action="store_true", help="print one JSON object")
     check.set_defaults(run=_check)
+    reembed = commands.add_parser("reembed", parents=[shared], help="move the memory to the configured embedder")
+    reembed.set_defaults(run=_reembed)
     demo = commands.add_parser("demo", parents=[shared], help="watch three agents learn and share")
     demo.set_defaults(run=_demo)
     return parser
@@ -128,6 +130,24 @@ def _check(given: argparse.Namespace, settings: Settings) -> int:
     else:
         _print("\n".join(f"{name}: {value}" for name, value in report.rows.items()))
     return 0 if report.healthy else EXIT_NO
+
+
+def _reembed(_: argparse.Namespace, settings: Settings) -> int:
+    import anyio  # noqa: PLC0415 not needed for --help
+    from rich.console import Console  # noqa: PLC0415 only for people
+    from rich.progress import Progress  # noqa: PLC0415 the same
+
+    from fleet_memory.server.reembedding import reembedded  # noqa: PLC0415 half a second
+
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("programs and entries", total=None)
+
+        def step(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        moved = anyio.run(reembedded, settings, step)
+    _print_json(moved._asdict())
+    return 0
 
 
 def _demo(_: argparse.Namespace, settings: Settings) -> int:

@@ -54,7 +54,7 @@ class Knowledge:
 
     async def unpublished(self) -> list[HeldEntry]:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
-        return [held_entry(document) for document in await self.store.find(Query(self._entries, {"unpublished": True}))]
+        return [held_entry(document) for document in await self.store.find(Query(self.entries, {"unpublished": True}))]
 
     async def update(self, key: str, change: Callable[[Entry], tuple[Entry, LedgerLine]]) -> Entry:
         """Apply `change` to an entry and its ledger in one commit; an unchanged entry writes nothing.
@@ -62,14 +62,32 @@ class Knowledge:
         `change` is pure and may run several times. Raises KnowledgeNotFoundError, and ConflictError when every race
         was lost.
         """
+
+        def written(held: HeldEntry, entry: Entry) -> tuple[Entry, list[Write]]:
+            after, line = change(entry)
+            return after, self.writes(held, after, line)
+
+        return await self._raced(key, written)
+
+    async def renew(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
+        """Do what `update` does for what is no news to anyone: no ledger line, the same version."""
+
+        def written(held: HeldEntry, entry: Entry) -> tuple[Entry, list[Write]]:
+            after = change(entry)
+            revision = held.document.revision if held.document else ABSENT
+            return after, [Write(self.ref(key), _entry_fields(after), revision)]
+
+        return await self._raced(key, written)
+
+    async def _raced(self, key: str, written: Callable[[HeldEntry, Entry], tuple[Entry, list[Write]]]) -> Entry:
         for attempt in range(_MOST_RACES):
             held = (await self.hold(key))[0]
             if held.entry is None:
                 raise KnowledgeNotFoundError(key)
-            entry, line = change(held.entry)
+            entry, writes = written(held, held.entry)
             try:
                 if entry is not held.entry:
-                    await self.store.commit(*self.writes(held, entry, line))
+                    await self.store.commit(*writes)
             except ConflictError:
                 if attempt == _MOST_RACES - 1:
                     raise
@@ -79,7 +97,7 @@ class Knowledge:
 
     def ref(self, key: str) -> Ref:
         """Return where an entry's document is."""
-        return Ref(self._entries, document_id(key))
+        return Ref(self.entries, document_id(key))
 
     def lease(self, name: str) -> Ref:
         """Return where the lease of this name is."""
@@ -126,7 +144,8 @@ class Knowledge:
         return new
 
     @property
-    def _entries(self) -> str:
+    def entries(self) -> str:
+        """The collection of the entries."""
         return f"{self._fleet}/gsp"
 
     def _shard(self, part: int) -> Ref:

@@ -139,7 +139,8 @@ class Programs:
         if after is before.program and not archived:
             return []
         fields = _changed_fields(before, after)
-        return [Write(self.ref(after.program_id), fields, before.revision), *map(self._archive, archived)]
+        changed = [Write(self.ref(after.program_id), fields, before.revision)] if fields else []
+        return [*changed, *map(self._archive, archived)]
 
     @property
     def _collection(self) -> str:

@@ -1,0 +1,53 @@
+"""A memory moves to another embedder, in as many attempts as it takes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from agents import agent, opened
+
+from fleet_memory.stores import Query
+from fleet_memory.stores.programs import Programs
+
+pytestmark = pytest.mark.anyio
+
+NOW = "2026-03-01T09:00:00Z"
+CHECK = "Always check that a task is still free before you claim it"
+VERIFY = "Always verify that the task is still free before claiming it"
+
+
+def reembed(address: str) -> dict[str, object]:
+    command = [sys.executable, "-m", "fleet_memory", "reembed", "--store", address, "--embedder", "minilm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)  # noqa: S603 - ours
+    answer: dict[str, object] = json.loads(done.stdout)
+    return answer
+
+
+async def test_a_memory_moves_to_another_embedder_and_then_finds_what_is_the_same(store_address: str) -> None:
+    lesson = {"domain": "claims", "confidence": 0.9, "evidence": ""}
+    async with agent(store_address, now=NOW, embedder="lexical") as one:
+        for program, text in (
+            ("basher", CHECK),
+            ("sark", VERIFY),
+            ("iso", "Rotate the context"),
+            ("clu", "Rotate the context"),
+        ):
+            await one.call("store_memory", programId=program, pattern={"pattern": text} | lesson)
+        assert len((await one.call("pattern_consolidate"))["promoted"]) == 1  # equal words alone
+    async with agent(store_address, now=NOW) as one:
+        found = await one.call("recall_memory", programId="basher", query="claim a task")
+        assert [pattern["pattern"] for pattern in found["patterns"]] == [CHECK]  # by its words, without a vector
+    assert reembed(store_address) == {"embedder": "minilm-l6-v2/int8/1", "patterns": 4, "entries": 1}
+    assert reembed(store_address) == {"embedder": "minilm-l6-v2/int8/1", "patterns": 0, "entries": 0}
+    async with opened(store_address) as store:
+        programs = await Programs(store, "default").all()
+        kept = {p.embedder for held in programs for p in held.program.patterns.values()}
+        entries = await store.find(Query("fleets/default/gsp"))
+        assert (kept, {entry.fields["embedder"] for entry in entries}) == (
+            {"minilm-l6-v2/int8/1"},
+            {"minilm-l6-v2/int8/1"},
+        )
+    async with agent(store_address, now=NOW) as one:
+        promoted = (await one.call("pattern_consolidate"))["promoted"]
+        assert [entry["contributors"] for entry in promoted] == [["basher", "sark"]]
