@@ -9,7 +9,10 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from fleet_memory import __version__
@@ -72,11 +75,25 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", parents=[shared], help="say whether the memory can be read and is intact")
     check.add_argument("--json", action="store_true", help="print one JSON object")
     check.set_defaults(run=_check)
-    reembed = commands.add_parser("reembed", parents=[shared], help="move the memory to the configured embedder")
-    reembed.set_defaults(run=_reembed)
+    _moving_commands(commands, shared)
     demo = commands.add_parser("demo", parents=[shared], help="watch three agents learn and share")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _moving_commands(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", shared: argparse.ArgumentParser
+) -> None:
+    export = commands.add_parser("export", parents=[shared], help="write the fleet's memory to a file")
+    export.add_argument("file", metavar="FILE.jsonl")
+    export.add_argument("--force", action="store_true", help="replace the file if it exists")
+    export.set_defaults(run=_export)
+    import_ = commands.add_parser("import", parents=[shared], help="put a file of `export` into the store")
+    import_.add_argument("file", metavar="FILE.jsonl")
+    import_.add_argument("--overwrite", action="store_true", help="replace what the store holds in another version")
+    import_.set_defaults(run=_import)
+    reembed = commands.add_parser("reembed", parents=[shared], help="move the memory to the configured embedder")
+    reembed.set_defaults(run=_reembed)
 
 
 def _settings_flags() -> argparse.ArgumentParser:
@@ -134,20 +151,48 @@ def _check(given: argparse.Namespace, settings: Settings) -> int:
 
 def _reembed(_: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
-    from rich.console import Console  # noqa: PLC0415 only for people
-    from rich.progress import Progress  # noqa: PLC0415 the same
 
     from fleet_memory.server.reembedding import reembedded  # noqa: PLC0415 half a second
 
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("programs and entries", total=None)
-
-        def step(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
+    with _progress("programs and entries") as step:
         moved = anyio.run(reembedded, settings, step)
     _print_json(moved._asdict())
     return 0
+
+
+def _export(given: argparse.Namespace, settings: Settings) -> int:
+    import anyio  # noqa: PLC0415 not needed for --help
+
+    from fleet_memory.server.app import clock  # noqa: PLC0415 half a second
+    from fleet_memory.server.moving import exported  # noqa: PLC0415 the same
+
+    file, now = Path(given.file), clock(settings.now)()
+    with _progress("collections") as step:
+        count = anyio.run(partial(exported, settings, file, now, force=given.force, step=step))
+    _print_json({"fleet": settings.fleet, "documents": count})
+    return 0
+
+
+def _import(given: argparse.Namespace, settings: Settings) -> int:
+    import anyio  # noqa: PLC0415 not needed for --help
+
+    from fleet_memory.server.moving import imported  # noqa: PLC0415 half a second
+
+    with _progress("documents") as step:
+        done = anyio.run(partial(imported, settings, Path(given.file), overwrite=given.overwrite, step=step))
+    _print_json(done._asdict())
+    return EXIT_NO if done.skipped else 0
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on stderr to a person, nothing to a pipe."""
+    from rich.console import Console  # noqa: PLC0415 only for people
+    from rich.progress import Progress  # noqa: PLC0415 the same
+
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _demo(_: argparse.Namespace, settings: Settings) -> int:

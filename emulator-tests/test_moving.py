@@ -1,0 +1,93 @@
+"""A memory moves between stores through a file, and comes back equal."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import agent
+
+pytestmark = pytest.mark.anyio
+
+NOW = "2026-03-01T09:00:00Z"
+
+
+def run(command: str, address: str, file: Path, *more: str) -> tuple[int, dict[str, Any], str]:
+    line = [sys.executable, "-m", "fleet_memory", command, str(file), "--store", address, *more]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - ours
+    return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+
+def documents(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").split("\n")[1:]
+
+
+async def learn(address: str) -> None:
+    lesson = {"domain": "claims", "confidence": 0.9, "evidence": "line one\u2028line two"}
+    async with agent(address, now=NOW, embedder="lexical") as one:
+        for program in ("basher", "sark"):
+            await one.call("store_memory", programId=program, pattern=lesson | {"pattern": "Check before claiming"})
+        await one.call("store_memory", programId="iso", pattern=lesson | {"pattern": "Rotate the context"})
+        await one.call("pattern_consolidate")
+        await one.call("gsp_bootstrap", agentId="iso")
+
+
+async def test_a_memory_moves_out_and_in_and_out_again_equal(store_address: str, tmp_path: Path) -> None:
+    await learn(store_address)
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    code, told, _ = run("export", store_address, first)
+    assert (code, told["fleet"]) == (0, "default")
+    laptop = str(tmp_path / "laptop.db")
+    code, told, _ = run("import", laptop, first)
+    assert (code, told["skipped"]) == (0, [])
+    assert run("import", laptop, first)[1] == {
+        "fleet": "default",
+        "written": 0,
+        "unchanged": told["written"],
+        "skipped": [],
+    }
+    run("export", laptop, second)
+    assert documents(first) == documents(second)
+    async with agent(laptop, now="2026-03-02T09:00:00Z", embedder="lexical") as one:
+        assert (await one.call("pattern_consolidate"))["promoted"] == []
+        boot = await one.call("gsp_bootstrap", agentId="newcomer")
+        assert [entry["contributorCount"] for entry in boot["knowledge"]] == [2]
+        late = {"domain": "claims", "confidence": 0.9, "evidence": "", "pattern": "check before claiming"}
+        await one.call("store_memory", programId="iso", pattern=late)
+        assert (await one.call("pattern_consolidate"))["echoes"] == 1  # what iso had read moved along
+    assert run("import", store_address, first)[1]["written"] == 0
+
+
+async def test_what_the_store_learnt_since_is_not_overwritten_unasked(store_address: str, tmp_path: Path) -> None:
+    await learn(store_address)
+    file = tmp_path / "old.jsonl"
+    run("export", store_address, file)
+    async with agent(store_address, now="2026-03-05T09:00:00Z", embedder="lexical") as one:
+        later = {"domain": "claims", "confidence": 0.9, "evidence": "", "pattern": "Learnt later"}
+        await one.call("store_memory", programId="basher", pattern=later)
+    code, told, _ = run("import", store_address, file)
+    assert (code, told["written"], told["skipped"]) == (1, 0, ["programs/basher"])
+    code, told, _ = run("import", store_address, file, "--overwrite")
+    assert (code, told["written"], told["skipped"]) == (0, 1, [])
+    async with agent(store_address, now="2026-03-06T09:00:00Z", embedder="lexical") as one:
+        assert (await one.call("memory_health", programId="basher"))["totalPatterns"] == 1
+
+
+async def test_a_file_that_is_cut_off_or_changed_writes_nothing(store_address: str, tmp_path: Path) -> None:
+    await learn(store_address)
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    run("export", store_address, good)
+    assert run("export", store_address, good)[0] == 2  # it exists
+    lines = good.read_text(encoding="utf-8").split("\n")[:-1]
+    for broken, said in (
+        (lines[:-1], "the last line does not match"),
+        ([*lines[:2], *lines[3:]], "the last line does not match"),
+        (lines[1:], "line 1: not a file of"),
+        (["{", *lines[1:]], "line 1: not JSON"),
+    ):
+        bad.write_text("\n".join(broken) + "\n", encoding="utf-8")
+        code, _, stderr = run("import", str(tmp_path / "new.db"), bad)
+        assert (code, said in stderr) == (2, True), stderr
+    assert not (tmp_path / "new.db").exists()
