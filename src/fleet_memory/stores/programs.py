@@ -127,8 +127,7 @@ class Programs:
     async def suggestions(self, program_id: str) -> tuple[str, ...]:
         """Return up to three names close to one that does not exist, so that a typo is seen."""
         known = await self.store.find(Query(self._collection, {"stored": True}, limit=MOST_SUGGESTED_FROM))
-        names = [str(document.fields["programId"]) for document in known]
-        return tuple(get_close_matches(program_id, [name for name in names if name != program_id], 3, 0.6))
+        return tuple(get_close_matches(program_id, [str(document.fields["programId"]) for document in known], 3, 0.6))
 
     def ref(self, program_id: str) -> Ref:
         """Return where a program's document is."""
@@ -139,8 +138,8 @@ class Programs:
         if after is before.program and not archived:
             return []
         fields = _changed_fields(before, after)
-        changed = [Write(self.ref(after.program_id), fields, before.revision)] if fields else []
-        return [*changed, *map(self._archive, archived)]
+        change = Write(self.ref(after.program_id), fields, before.revision)
+        return [*([change] if fields else ()), *map(self._archive, archived)]
 
     @property
     def _collection(self) -> str:

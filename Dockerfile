@@ -1,0 +1,22 @@
+# syntax=docker/dockerfile:1
+# Two stages: one builds the wheel and a virtual environment, the other holds that environment and nothing to build with.
+FROM python:3.12-slim AS build
+WORKDIR /build
+RUN python -m venv /opt/fleet-memory
+COPY pyproject.toml README.md LICENSE ./
+COPY src ./src
+RUN /opt/fleet-memory/bin/pip install --no-cache-dir . \
+    && /opt/fleet-memory/bin/pip uninstall --yes pip
+
+FROM python:3.12-slim
+RUN useradd --create-home --uid 10001 fleet
+COPY --from=build /opt/fleet-memory /opt/fleet-memory
+ENV PATH="/opt/fleet-memory/bin:$PATH" \
+    PYTHONUNBUFFERED=1 \
+    FLEET_MEMORY_STORE=/data/memory.db
+RUN mkdir /data && chown fleet:fleet /data
+USER 10001
+VOLUME /data
+# MCP over stdio: run it with `docker run --interactive --rm --volume fleet-memory:/data fleet-memory`.
+ENTRYPOINT ["fleet-memory"]
+CMD ["serve"]
