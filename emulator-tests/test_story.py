@@ -1,7 +1,9 @@
 """The product's promise, as a client sees it: learnt apart, in different words, known to all."""
 
+import sys
 from typing import Any
 
+import anyio
 import pytest
 from agents import Agent, agent
 
@@ -218,3 +220,12 @@ async def test_what_agents_say_of_an_entry_reaches_all_at_once_and_retires_it_to
         assert (await says("gem", "contradicted"), await seen()) == ("retired", [])
         boot = await one.call("gsp_bootstrap", agentId="newcomer", knownVersion=1)
         assert (boot["knowledge"], boot["changes"]["retired"]) == ([], [key])
+
+
+async def test_a_person_can_judge_the_pairs_from_a_terminal(store_address: str) -> None:
+    await learn(store_address, "basher", FEB_14, lesson(TIMEOUT, "http"))
+    await learn(store_address, "sark", FEB_20, lesson(DEADLINE, "http"))
+    command = [sys.executable, "-m", "fleet_memory", "review", "--store", store_address, "--now", MAR_7]
+    done = await anyio.run_process(command, input=b"d\nu\ns\n\n")
+    assert TIMEOUT in done.stdout.decode()
+    assert "promoted: pattern/http/" in done.stdout.decode()

@@ -76,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--json", action="store_true", help="print one JSON object")
     check.set_defaults(run=_check)
     _moving_commands(commands, shared)
+    review = commands.add_parser("review", parents=[shared], help="judge the pairs that consolidation could not decide")
+    review.set_defaults(run=_review)
     demo = commands.add_parser("demo", parents=[shared], help="watch three agents learn and share")
     demo.set_defaults(run=_demo)
     return parser
@@ -128,8 +130,7 @@ def _call(given: argparse.Namespace, settings: Settings) -> int:
     arguments = _object(sys.stdin.read() if given.arguments == "-" else given.arguments)
     answer = anyio.run(called, settings, given.tool, arguments)
     if answer.refusal:
-        _complain(answer.refusal)
-        return _exit_codes().get(answer.refusal.partition(":")[0], EXIT_INTERNAL)
+        return _refused(answer.refusal)
     _print_json(answer.content)
     return EXIT_NO if any(answer.content.get(name) in values for name, values in _NO.items()) else 0
 
@@ -193,6 +194,34 @@ def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _review(_: argparse.Namespace, settings: Settings) -> int:
+    import anyio  # noqa: PLC0415 not needed for --help
+
+    from fleet_memory.server import reviewing  # noqa: PLC0415 half a second
+
+    answer = anyio.run(reviewing.offered, settings)
+    if answer.refusal:
+        return _refused(answer.refusal)
+    pairs = reviewing.waiting(answer)
+    made = reviewing.judged(pairs, sys.stdin, _print) if pairs else []
+    if any(one.same is not None for one in made):
+        answer = anyio.run(reviewing.sent, settings, made)
+        if answer.refusal:
+            return _refused(answer.refusal)
+    promoted = [*_keys(answer.content["promoted"]), *_keys(answer.content["updated"])]
+    _print(f"{len(reviewing.waiting(answer))} pairs left" + "".join(f"\npromoted: {key}" for key in promoted))
+    return 0
+
+
+def _refused(refusal: str) -> int:
+    _complain(refusal)
+    return _exit_codes().get(refusal.partition(":")[0], EXIT_INTERNAL)
+
+
+def _keys(entries: object) -> list[str]:
+    return [str(entry["key"]) for entry in entries] if isinstance(entries, list) else []
 
 
 def _demo(_: argparse.Namespace, settings: Settings) -> int:

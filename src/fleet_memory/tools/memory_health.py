@@ -1,9 +1,11 @@
 """A program's memory as numbers."""
 
+from contextlib import suppress
 from typing import Annotated
 
 from pydantic import Field
 
+from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.decay import is_stale
 from fleet_memory.rules.freshness import freshness
 from fleet_memory.rules.health import advice, fading_soon, stale_ratio, verdict
@@ -20,6 +22,8 @@ async def memory_health(
     Call it at the end of a session, or when recall brings little.
     """
     fleet.caller.require_read(program_id)
+    with suppress(EmbedderError):  # one that is down for a moment is no news; one that cannot load is told below
+        await fleet.embedder.vectors([])
     now = fleet.now()
     program = await fleet.programs.read(program_id)
     patterns = program.patterns.values()
