@@ -86,6 +86,9 @@ async def test_a_repeated_request_reinforces_once(client: Client) -> None:
     for _ in range(3):
         answer = await call(client, "reinforce_memory", **ARTICLE_REINFORCE, requestId="r1")
     assert answer["reinforcements"] == 1
+    await call(client, "store_memory", programId="basher", pattern=lesson("Another one", id="other"))
+    other = await call(client, "reinforce_memory", programId="basher", patternId="other", requestId="r1")
+    assert other["reinforcements"] == 1
 
 
 async def test_recall_with_a_query_puts_the_relevant_first_and_explains_the_score(client: Client) -> None:

@@ -83,7 +83,7 @@ def _applied(program: Program, pattern_id: str, report: Report) -> Applied:
     )
     if old is None:
         raise PatternNotFoundError(program.program_id, pattern_id)
-    request = f"{report.request_id}" if report.request_id else None
+    request = f"{old.id} {report.request_id}" if report.request_id else None  # another pattern is another request
     if request in program.request_ids:
         return Applied(program, old, revived=False)
     change = reinforced if report.outcome == "confirmed" else contradicted
