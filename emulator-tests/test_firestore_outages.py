@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 from agents import Agent, agent
-from emulator import VARIABLE, Emulator, NoEmulator, free_port, started
+from emulator import VARIABLE, Emulator, NoEmulator, started
 
 from fleet_memory.errors import StoreUnavailableError
 from fleet_memory.schemas.programs import Program
