@@ -96,16 +96,7 @@ async def recall_memory(
     pool = [Found(p, strength(p, now)) for p in own if filters.admit(p, program, now)]
     pool += [Found(row, row.confidence) for row in snapshot.rows if filters.admit_row(row)]
     ranked = await _ranked(fleet, pool, query)
-    frame = RecallAnswer(
-        exists=None if program.exists else False,
-        suggestions=None if program.exists else await fleet.programs.suggestions(program_id) or None,
-        similarity_engine=fleet.degraded_engine,
-        total=len(ranked),
-        truncated=False,
-        freshness=own_freshness(len(program.pending))
-        if scope == "own"
-        else freshness(await fleet.programs.count_pending(), snapshot.consolidated_at),
-    )
+    frame = await _frame(fleet, program, snapshot if scope != "own" else None, len(ranked))
     shown = [
         _shown(pool[one.position], one, program, now, terms=(query is not None, explain)) for one in ranked[:limit]
     ]
@@ -114,6 +105,20 @@ async def recall_memory(
         patterns=tuple(item for item in kept if isinstance(item, PatternAnswer)),
         knowledge=tuple(item for item in kept if isinstance(item, KnowledgeAnswer)),
         truncated=len(kept) < len(ranked),
+    )
+
+
+async def _frame(fleet: Fleet, program: Program, snapshot: Snapshot | None, total: int) -> RecallAnswer:
+    """Return the answer without its lessons; without a snapshot its freshness is that of the program's own lessons."""
+    return RecallAnswer(
+        exists=None if program.exists else False,
+        suggestions=None if program.exists else await fleet.programs.suggestions(program.program_id) or None,
+        similarity_engine=fleet.degraded_engine,
+        total=total,
+        truncated=False,
+        freshness=own_freshness(len(program.pending))
+        if snapshot is None
+        else freshness(await fleet.programs.count_pending(), snapshot.consolidated_at),
     )
 
 
