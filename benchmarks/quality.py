@@ -182,7 +182,7 @@ def decision_rows(sets: Sets, engines: Sequence[Embedder]) -> Iterable[tuple[str
     place = {text: at for at, text in enumerate(texts)}
     for engine in engines:
         known = vectors(engine, texts)
-        for sizes, draws in (((60, 60), DRAWS), ((25, 40), DRAWS), ((220, 790), 3)):
+        for sizes, draws in (((60, 60), DRAWS), ((25, 40), DRAWS), ((220, 790), 10)):
             tally = Tally()
             for draw in range(draws):
                 left, right = drawn(told, list(sets.corpus.values()), sizes, draw)
