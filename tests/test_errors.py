@@ -17,6 +17,7 @@ EXITS = {
     "store_unavailable": 3,
     "capacity_exceeded": 1,
     "internal": 5,
+    "embedder_unavailable": 3,
 }
 
 

@@ -40,8 +40,10 @@ def layer(own: str = "", others: str = "", never: set[str] | frozenset[str] = fr
 
 ENGINES = {
     "fleet_memory.similarity.choice",
+    "fleet_memory.similarity.fastembed",
     "fleet_memory.similarity.lexical",
     "fleet_memory.similarity.onnx",
+    "fleet_memory.similarity.openai",
     "fleet_memory.stores.firestore",
     "fleet_memory.stores.sqlite",
 }
@@ -54,7 +56,9 @@ LAYERS = {
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", EFFECTS),
     "similarity": layer("schemas similarity errors", "anyio numpy"),
+    "similarity.fastembed": layer("schemas similarity errors", "anyio fastembed numpy"),
     "similarity.onnx": layer("schemas similarity errors", "anyio numpy onnxruntime tokenizers"),
+    "similarity.openai": layer("schemas similarity errors", "anyio httpx2 numpy"),
     "stores": layer("schemas rules stores errors", "anyio", ENGINES),
     "stores.sqlite": layer("schemas rules stores errors", "anyio", {"fleet_memory.stores.firestore"}),
     "stores.firestore": layer("schemas rules stores errors", "anyio google grpc", {"fleet_memory.stores.sqlite"}),
@@ -74,7 +78,9 @@ VIOLATIONS = {
     "schemas": "from fleet_memory.rules import decay",
     "rules": "import time",
     "similarity": "def vectors():\n    import onnxruntime",
+    "similarity.fastembed": "import onnxruntime",
     "similarity.onnx": "from fleet_memory.stores import Store",
+    "similarity.openai": "import openai",
     "stores": "from fleet_memory.stores.sqlite import SqliteStore",
     "stores.sqlite": "from google.cloud import firestore",
     "stores.firestore": "from mcp import Client",

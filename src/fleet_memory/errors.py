@@ -13,6 +13,7 @@
     │   │   └── OutcomeUnknownError   store_unavailable exit 3   retryable
     │   └── StoreRejectedError    store_unavailable     exit 3
     └── EmbedderError             internal              exit 5
+        └── EmbedderUnavailableError  embedder_unavailable  exit 3   retryable
 
 A message is for the agent or the operator: what is wrong, where, and what to do next. It never holds
 a traceback, a path or a secret; `FleetMemoryError.operator_detail` may, and is only logged.
@@ -112,3 +113,11 @@ class StoreRejectedError(StoreError):
 
 class EmbedderError(FleetMemoryError):
     """The embedding engine cannot load or answer."""
+
+
+class EmbedderUnavailableError(EmbedderError):
+    """The embedding endpoint did not answer. Lessons are stored all the same; their vectors come later."""
+
+    code = "embedder_unavailable"
+    retryable = True
+    exit_code = 3

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
 import platformdirs
 
@@ -14,7 +15,8 @@ from fleet_memory.errors import SettingsError
 T = TypeVar("T")
 
 TOOLSETS: Final = ("core",)
-EMBEDDERS: Final = ("minilm", "lexical")
+EMBEDDERS: Final = ("minilm", "lexical", "fastembed:MODEL", "openai:MODEL")
+OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 _NAME = re.compile(
@@ -22,6 +24,7 @@ _NAME = re.compile(
 )  # what schemas.fields.Name takes; pydantic loads too slowly
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]{2,62}")
 _DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,62}")
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 _LONGEST_ECHO = 80  # characters of a bad value that an error repeats
 
 
@@ -50,8 +53,10 @@ class Settings:
     program: str | None
     toolsets: tuple[str, ...]
     embedder: str
+    embedder_url: str
     now: datetime | None
     log_level: str
+    embedder_key: str = field(default="", repr=False)
 
 
 class Setting(NamedTuple):
@@ -99,8 +104,15 @@ SETTINGS: Final = (
         "embedder",
         "minilm",
         f"one of: {', '.join(EMBEDDERS)}",
-        "What decides how alike two lessons are. minilm works offline; "
-        "lexical needs no model and merges equal texts only.",
+        "What decides how alike two lessons are. minilm works offline; lexical needs no model and merges equal texts "
+        "only; fastembed:MODEL needs the extra fleet-memory[fastembed] and downloads its model; openai:MODEL sends "
+        "every lesson to an endpoint.",
+    ),
+    Setting(
+        "embedder_url",
+        OPENAI_URL,
+        "an http or https address without a user, a query or a fragment",
+        "Where openai:MODEL asks: any endpoint that speaks OpenAI's embeddings interface below this address.",
     ),
     Setting(
         "now",
@@ -125,12 +137,15 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
     An empty variable counts as unset. An empty flag does not: `--program "$PROGRAM"` must not unbind in silence.
     """
     given = _Given(flags, environment)
+    embedder, url = given.read("embedder", _embedder), given.read("embedder_url", _address)
     return Settings(
         store=given.optional("store", _location) or SqliteFile(default_path()),
         fleet=given.read("fleet", _name),
         program=given.optional("program", _name),
         toolsets=given.read("toolsets", _toolsets),
-        embedder=given.read("embedder", _one_of(EMBEDDERS)),
+        embedder=embedder,
+        embedder_url=url,
+        embedder_key=_key(embedder, url, environment),
         now=given.optional("now", _instant),
         log_level=given.read("log_level", _level),
     )
@@ -177,6 +192,34 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
         return text
 
     return check
+
+
+def _embedder(text: str) -> str:
+    kind, _, model = text.partition(":")
+    if text not in ("minilm", "lexical") and not (kind in ("fastembed", "openai") and _MODEL.fullmatch(model)):
+        raise ValueError(f"{_shown(text)} is unknown")
+    return text
+
+
+def _address(text: str) -> str:
+    parts = urlsplit(text)
+    if "@" in parts.netloc:
+        raise ValueError("holds a user or a password; put the key in FLEET_MEMORY_EMBEDDER_KEY")  # not repeated here
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"{_shown(text)} is no address")
+    return text
+
+
+def _key(embedder: str, url: str, environment: Mapping[str, str]) -> str:
+    """Return the key of an endpoint, from the environment alone: other users see command lines."""
+    if not embedder.startswith("openai:"):
+        return ""
+    key = environment.get("FLEET_MEMORY_EMBEDDER_KEY", "")
+    if url != OPENAI_URL:  # OpenAI's own key is not for everyone who speaks its interface
+        return key
+    if not (key or environment.get("OPENAI_API_KEY")):
+        raise SettingsError(f"FLEET_MEMORY_EMBEDDER_KEY: needed by {embedder}, and OPENAI_API_KEY is not set either.")
+    return key or environment["OPENAI_API_KEY"]
 
 
 def _level(text: str) -> str:

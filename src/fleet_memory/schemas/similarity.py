@@ -1,6 +1,11 @@
 """What an embedder's numbers mean: the thresholds that belong to one embedder and to no other."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict
+
+OFF: Final = 2.0  # above every cosine and contrast
 
 
 class Profile(BaseModel):
@@ -22,3 +27,22 @@ class Profile(BaseModel):
     strict: float = 0.55
     review: float = 0.25
     floor: float = 0.30
+
+
+# For a model that nobody measured here. `same` is off: only equal words merge within a program. Where unrelated lessons
+# have cosine u, a pair needs c - u/2 >= .60: a cosine of .75 at MiniLM's u of .30, of .98 where a model puts everything
+# above .75. So it is never looser than MiniLM's own strict threshold, and what it does not merge is offered for review.
+CAUTIOUS: Final = Profile(same=OFF, related=0.50, auto=0.60, alone=0.60, strict=0.65, review=0.30)
+
+
+class Embedding(BaseModel):
+    """One vector of an answer; `index` is the position of its text in the question."""
+
+    index: int
+    embedding: Sequence[float]
+
+
+class Embeddings(BaseModel):
+    """What an endpoint answers. Source: OpenAI's API reference, "Create embeddings"."""
+
+    data: Sequence[Embedding]

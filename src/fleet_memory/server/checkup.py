@@ -1,7 +1,9 @@
 """Whether a memory can be used: what `fleet-memory check` shows."""
 
+from contextlib import suppress
 from typing import NamedTuple
 
+from fleet_memory.errors import EmbedderError
 from fleet_memory.server.opening import open_embedder, open_store
 from fleet_memory.settings import Settings, SqliteFile
 
@@ -15,8 +17,9 @@ class Report(NamedTuple):
 
 async def checkup(settings: Settings) -> Report:
     """Read the whole store and try the embedder; nothing is created. Raises the store's errors."""
-    embedder = open_embedder(settings.embedder)
-    await embedder.vectors(["Does it load?"])
+    embedder = open_embedder(settings)
+    with suppress(EmbedderError):  # told below
+        await embedder.vectors(["Does it load?"])
     memory, intact = await _memory(settings)
     similarity = {"embedder": embedder.name} | ({"degraded": embedder.degraded} if embedder.degraded else {})
     return Report(memory | similarity, intact and not embedder.degraded)

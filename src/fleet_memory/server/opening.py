@@ -54,7 +54,7 @@ class LazyFleet:
         fleet = Fleet(
             programs=Programs(store, settings.fleet),
             knowledge=Knowledge(store, settings.fleet),
-            embedder=await to_thread.run_sync(open_embedder, settings.embedder),
+            embedder=await to_thread.run_sync(open_embedder, settings),
             now=self._now,
             caller=Caller(settings.program),
         )
@@ -81,13 +81,26 @@ def open_store(location: StoreLocation) -> CheckedStore:
             return FirestoreStore(project, database)
 
 
-def open_embedder(name: str) -> Embedder:
-    """Return the configured engine; a model loads at its first text."""
-    if name == "lexical":
+def open_embedder(settings: Settings) -> Embedder:
+    """Return the configured engine; a model loads at its first text.
+
+    Letters stand in for an engine of this machine that does not load. An endpoint that fails is asked again instead.
+    """
+    kind, _, model = settings.embedder.partition(":")
+    if kind == "lexical":
         from fleet_memory.similarity.lexical import Lexical  # noqa: PLC0415 not needed before the first answer
 
         return Lexical()
-    from fleet_memory.similarity.choice import Fallback  # noqa: PLC0415 not needed before the first answer
+    if kind == "openai":
+        from fleet_memory.similarity.openai import OpenAI  # noqa: PLC0415 the same
+
+        return OpenAI(model, settings.embedder_url, settings.embedder_key)
+    from fleet_memory.similarity.choice import Fallback  # noqa: PLC0415 the same
+
+    if kind == "fastembed":
+        from fleet_memory.similarity.fastembed import FastEmbed  # noqa: PLC0415 the same
+
+        return Fallback(FastEmbed(model))
     from fleet_memory.similarity.onnx import MiniLM  # noqa: PLC0415 the same
 
     return Fallback(MiniLM())

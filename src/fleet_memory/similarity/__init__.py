@@ -15,7 +15,8 @@ class Embedder(Protocol):
     """Turns lessons into vectors whose cosine says how alike they are.
 
     `name` is stored beside every vector: vectors of different names are never compared.
-    `degraded` is a sentence for the operator when this engine stands in for another that could not load, else "".
+    `degraded` is a sentence for the operator when this engine stands in for another that could not load, or fails for
+    the time being; else "".
     """
 
     @property
@@ -28,7 +29,7 @@ class Embedder(Protocol):
 
     @property
     def degraded(self) -> str:
-        """Why this engine stands in for the configured one; empty when it does not."""
+        """Why the configured engine does not answer, or did not when last asked; empty when it does."""
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """Return n texts as n×d float32 rows of length 1; never blocks the event loop.

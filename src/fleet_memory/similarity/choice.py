@@ -54,6 +54,6 @@ class Fallback:
             logger.warning("%s did not load; comparing letters instead: %s", self._engine.name, failure.operator_detail)
             self._engine = Lexical(
                 f"The embedder {self._engine.name} could not be loaded, so lessons are compared by their letters "
-                "and only those of equal text merge."
+                f"and only those of equal text merge. {failure}"
             )
         self._settled = True

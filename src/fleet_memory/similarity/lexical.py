@@ -14,12 +14,11 @@ import numpy as np
 from anyio.lowlevel import checkpoint
 from numpy.typing import NDArray
 
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.similarity import OFF, Profile
 from fleet_memory.similarity import Vectors
 
 SIZE = 384  # numbers in a vector
 SLICE = 32  # texts between two turns of the event loop, about 3 ms
-OFF = 2.0  # above every cosine
 
 # Words so frequent that sharing them says little weigh a fifth. Measured on the lint set: MRR .56 -> .59.
 LIGHT = frozenset(re.findall(r"\w+", "a an and as at be by for from in is it its of on or that the this to with"))

@@ -60,4 +60,7 @@ class Fleet:
     @property
     def degraded_engine(self) -> str | None:
         """The engine that stands in for the configured one, for answers to name; None when nothing is wrong."""
-        return self.embedder.name.split("/")[0] if self.embedder.degraded else None
+        if not self.embedder.degraded:
+            return None
+        engine = self.embedder.name.split("/")[0]
+        return engine if engine == "lexical" else "words"  # an endpoint that fails has no engine to stand in for it
