@@ -95,6 +95,9 @@ def configuration_page() -> str:
         "Each setting is a flag and an environment variable. The flag wins over the variable, the variable over the "
         "default; an empty variable counts as unset. A bad value is one line on stderr and exit code 2.",
         _table(("flag", "variable", "default", "meaning", "allowed"), rows),
+        "The key of an `openai:` embedder is no setting with a flag, because other users of a machine see command "
+        "lines: it comes from `FLEET_MEMORY_EMBEDDER_KEY`, or, when `FLEET_MEMORY_EMBEDDER_URL` is OpenAI's own, from "
+        "`OPENAI_API_KEY`. It is in no message and no log. See [embedders](embedders.md).",
     ]
     return "\n\n".join(lines) + "\n"
 

@@ -22,6 +22,7 @@ def test_nothing_given_means_the_defaults() -> None:
         program=None,
         toolsets=("core",),
         embedder="minilm",
+        embedder_url="https://api.openai.com/v1",
         now=None,
         log_level="WARNING",
     )
@@ -150,3 +151,59 @@ def _is_name(text: str) -> bool:
         return TypeAdapter[str](Name).validate_python(text) == text
     except ValidationError:
         return False
+
+
+@pytest.mark.parametrize("name", ["fastembed:BAAI/bge-small-en-v1.5", "openai:text-embedding-3-small", "openai:e:v1"])
+def test_an_embedder_may_be_a_model_of_a_kind(name: str) -> None:
+    assert load({"embedder": name}, {"OPENAI_API_KEY": "k"}).embedder == name
+
+
+@pytest.mark.parametrize("name", ["openai", "openai:", "openai: m", "fastembed", "minilm:m", "other:m", "openai:/m"])
+def test_an_embedder_of_no_kind_or_without_its_model_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match=r"--embedder: .* is unknown. Allowed: one of: minilm, lexical, fastembed"):
+        load({"embedder": name}, {"OPENAI_API_KEY": "k"})
+
+
+ELSEWHERE = {"embedder": "openai:m", "embedder_url": "http://127.0.0.1:1/v1"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "key"),
+    [
+        ({"embedder": "openai:m"}, {"OPENAI_API_KEY": "theirs"}, "theirs"),
+        ({"embedder": "openai:m"}, {"OPENAI_API_KEY": "theirs", "FLEET_MEMORY_EMBEDDER_KEY": " ours\n"}, "ours"),
+        (ELSEWHERE, {"OPENAI_API_KEY": "theirs"}, ""),
+        (ELSEWHERE, {"FLEET_MEMORY_EMBEDDER_KEY": "ours"}, "ours"),
+        ({"embedder": "lexical"}, {"OPENAI_API_KEY": "theirs", "FLEET_MEMORY_EMBEDDER_KEY": "ours"}, ""),
+    ],
+)
+def test_openais_own_key_goes_to_openai_alone_and_no_key_is_shown(
+    flags: dict[str, str | None], environment: dict[str, str], key: str
+) -> None:
+    settings = load(flags, environment)
+    assert settings.embedder_key == key
+    assert "ours" not in repr(settings)
+    assert "theirs" not in repr(settings)
+
+
+def test_openai_without_a_key_is_refused_at_the_start() -> None:
+    with pytest.raises(SettingsError, match="FLEET_MEMORY_EMBEDDER_KEY: needed by openai:m"):
+        load({"embedder": "openai:m"}, {})
+
+
+def test_a_key_that_no_header_can_hold_is_refused_unseen() -> None:
+    with pytest.raises(SettingsError, match="FLEET_MEMORY_EMBEDDER_KEY") as refusal:
+        load(ELSEWHERE, {"FLEET_MEMORY_EMBEDDER_KEY": "geheim\nß"})
+    assert "geheim" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("url", ["localhost:1/v1", "ftp://a/v1", "https://", "http://a/v1?key=k", "http://a/#b"])
+def test_an_embedder_url_is_a_plain_address(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"--embedder-url: .* is no address"):
+        load({"embedder_url": url}, {})
+
+
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    with pytest.raises(SettingsError, match="--embedder-url: holds a user or a password") as refusal:
+        load({"embedder_url": "https://me:geheim@a/v1"}, {})
+    assert "geheim" not in str(refusal.value)

@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 TOOLSETS: Final = ("core",)
 EMBEDDERS: Final = ("minilm", "lexical", "fastembed:MODEL", "openai:MODEL")
+KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -204,7 +205,7 @@ def _embedder(text: str) -> str:
 def _address(text: str) -> str:
     parts = urlsplit(text)
     if "@" in parts.netloc:
-        raise ValueError("holds a user or a password; put the key in FLEET_MEMORY_EMBEDDER_KEY")  # not repeated here
+        raise ValueError(f"holds a user or a password; put the key in {KEY_VARIABLE}")  # not repeated here
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"{_shown(text)} is no address")
     return text
@@ -214,12 +215,14 @@ def _key(embedder: str, url: str, environment: Mapping[str, str]) -> str:
     """Return the key of an endpoint, from the environment alone: other users see command lines."""
     if not embedder.startswith("openai:"):
         return ""
-    key = environment.get("FLEET_MEMORY_EMBEDDER_KEY", "")
-    if url != OPENAI_URL:  # OpenAI's own key is not for everyone who speaks its interface
-        return key
-    if not (key or environment.get("OPENAI_API_KEY")):
-        raise SettingsError(f"FLEET_MEMORY_EMBEDDER_KEY: needed by {embedder}, and OPENAI_API_KEY is not set either.")
-    return key or environment["OPENAI_API_KEY"]
+    key = environment.get(KEY_VARIABLE, "").strip()
+    if url == OPENAI_URL:  # only there: OpenAI's own key is not for everyone who speaks its interface
+        key = key or environment.get("OPENAI_API_KEY", "").strip()
+        if not key:
+            raise SettingsError(f"{KEY_VARIABLE}: needed by {embedder}; OPENAI_API_KEY is unset too.")
+    if not (key.isascii() and key.isprintable()):
+        raise SettingsError(f"{KEY_VARIABLE}: holds characters that no key has.")
+    return key
 
 
 def _level(text: str) -> str:

@@ -1,0 +1,115 @@
+"""Vectors from an endpoint that speaks OpenAI's embeddings interface: OpenAI, or a server of your own.
+
+Lessons leave the machine. What an endpoint says when it refuses is never repeated: it may hold the key.
+"""
+
+import random
+import ssl
+import time
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import anyio
+import httpx2
+import numpy as np
+
+from fleet_memory.errors import EmbedderError, EmbedderUnavailableError
+from fleet_memory.schemas.similarity import CAUTIOUS, Embeddings
+from fleet_memory.similarity import Vectors
+
+TOGETHER: Final = 64  # texts in one request; 1,000 characters each stay far below any endpoint's limit
+
+_ADVICE: Final = {
+    401: "Set FLEET_MEMORY_EMBEDDER_KEY to a valid key.",
+    403: "Set FLEET_MEMORY_EMBEDDER_KEY to a key that may use the model.",
+    404: "Check the model's name and FLEET_MEMORY_EMBEDDER_URL.",
+}
+
+
+class Patience(NamedTuple):
+    """How long to wait for an endpoint, in seconds; 16 at most with these figures, so that an agent is not held up."""
+
+    timeout_s: float = 5.0  # for each attempt, from the first byte sent to the last received
+    attempts: int = 3
+    pause_s: float = 0.25  # the longest before the second attempt; twice as long before each further one
+    rest_s: float = 30.0  # after a failure calls fail at once for so long: an outage slows down one call, not all
+
+
+class OpenAI:
+    """See `Embedder`. While an endpoint fails, `degraded` says so and calls raise; it never hands over to another."""
+
+    profile = CAUTIOUS
+
+    def __init__(self, model: str, url: str, key: str = "", patience: Patience = Patience()) -> None:  # noqa: B008 frozen
+        self.name = f"openai/{model}"
+        self.degraded = ""
+        self._model = model
+        self._url = f"{url.rstrip('/')}/embeddings"
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._patience = patience
+        self._rests_until = 0.0
+        self._size: int | None = None
+        self._trusted: ssl.SSLContext | None = None
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.vectors`. Raises EmbedderUnavailableError when the endpoint may answer later."""
+        if not texts:
+            return np.empty((0, self._size or 0), np.float32)
+        if self.degraded and time.monotonic() < self._rests_until:
+            raise EmbedderUnavailableError(self.degraded)
+        batches = [texts[start : start + TOGETHER] for start in range(0, len(texts), TOGETHER)]
+        try:
+            async with self._client() as client:
+                rows = np.concatenate([await self._rows(client, batch) for batch in batches])
+        except EmbedderError as failure:
+            self.degraded = str(failure)
+            self._rests_until = time.monotonic() + self._patience.rest_s
+            raise
+        self.degraded = ""
+        return rows
+
+    def _client(self) -> httpx2.AsyncClient:
+        # One per call: nobody would close a longer one, and only its certificates take long to load.
+        if self._trusted is None:
+            self._trusted = httpx2.create_ssl_context()
+        return httpx2.AsyncClient(headers=self._headers, timeout=None, verify=self._trusted)
+
+    async def _rows(self, client: httpx2.AsyncClient, texts: Sequence[str]) -> Vectors:
+        question = {"model": self._model, "input": list(texts)}
+        problem = ""
+        for attempt in range(self._patience.attempts):
+            if attempt:
+                await anyio.sleep(random.uniform(0, self._patience.pause_s * 2 ** (attempt - 1)))  # noqa: S311 jitter
+            try:
+                with anyio.fail_after(self._patience.timeout_s):
+                    answer = await client.post(self._url, json=question)
+            except (httpx2.RequestError, TimeoutError) as failure:
+                problem = type(failure).__name__
+                continue
+            if answer.is_success:
+                return self._checked(answer.content, len(texts))
+            problem = f"status {answer.status_code}"
+            if not answer.is_server_error and answer.status_code != httpx2.codes.TOO_MANY_REQUESTS:
+                advice = _ADVICE.get(answer.status_code, "Check FLEET_MEMORY_EMBEDDER and FLEET_MEMORY_EMBEDDER_URL.")
+                raise EmbedderError(f"The embedding endpoint refused ({problem}). {advice}")
+        raise EmbedderUnavailableError(f"The embedding endpoint does not answer ({problem}); try again later.")
+
+    def _checked(self, content: bytes, count: int) -> Vectors:
+        """Return the rows of an answer, of length 1, in the order of the texts. Raises EmbedderError."""
+        try:
+            data = sorted(Embeddings.model_validate_json(content).data, key=lambda one: one.index)
+        except ValueError:
+            raise EmbedderError("The embedding endpoint answered something other than embeddings.") from None
+        sizes = {len(one.embedding) for one in data}
+        if [one.index for one in data] != list(range(count)) or len(sizes) != 1:
+            raise EmbedderError("The embedding endpoint did not answer with one vector for each text.")
+        size = self._size or sizes.pop()
+        if sizes - {size}:
+            raise EmbedderError(f"The embedding endpoint's vectors no longer have {size} numbers: is it another model?")
+        rows = np.array([one.embedding for one in data], np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        if not np.isfinite(lengths).all() or not lengths.all():
+            raise EmbedderError("The embedding endpoint answered a vector without a direction.")
+        self._size = size
+        unit: Vectors = rows / lengths
+        return unit
