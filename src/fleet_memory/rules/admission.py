@@ -101,7 +101,11 @@ def _merged(known: Pattern, lesson: Lesson) -> Near | None:
 
 def _near(program: Program, lesson: Lesson) -> list[Near]:
     """Return the program's comparable patterns, the most alike first."""
-    comparable = [p for p in program.patterns.values() if p.vector and p.embedder == lesson.embedder]
+    comparable = [
+        pattern
+        for pattern in program.patterns.values()
+        if pattern.embedder == lesson.embedder and len(pattern.vector) == len(lesson.vector)
+    ]
     if not comparable or not lesson.vector:
         return []
     cosines = unpacked([p.vector for p in comparable]) @ unpacked([lesson.vector])[0]

@@ -36,13 +36,16 @@ NO_LESSONS: Final = Lessons([], np.empty((0, 1), np.int8))
 
 
 def numbers_of(vectors: Iterable[tuple[str, str]], embedder: str) -> Numbers:
-    """Return (base64 vector, its embedder) pairs as n×d int8, zeros for vectors of another embedder."""
+    """Return (base64 vector, its embedder) pairs as n×d int8, zeros for vectors of another embedder or length."""
     rows = [
         np.frombuffer(b64decode(vector), np.int8) if vector and name == embedder else None for vector, name in vectors
     ]
     width = next((len(row) for row in rows if row is not None), 1)
-    blank = np.zeros(width, np.int8)
-    return np.stack([blank if row is None else row for row in rows]) if rows else np.empty((0, width), np.int8)
+    found = np.zeros((len(rows), width), np.int8)
+    for at, row in enumerate(rows):
+        if row is not None and len(row) == width:
+            found[at] = row
+    return found
 
 
 def stacked(parts: Sequence[Numbers]) -> Numbers:

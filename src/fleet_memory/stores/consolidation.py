@@ -179,7 +179,7 @@ class Consolidation:
         if moved or scene.programs or scene.behind:
             await self._hands.publish(consolidated_at=wanted.now)
         unchanged = not (moved or scene.programs or scene.behind or scene.look_at or scene.changed or judged)
-        if wanted.partial or unchanged:
+        if wanted.partial or scene.blind or unchanged:  # the next run that sees everything looks again
             return
         domains = {**scene.index.domains}
         writes: list[Write] = []

@@ -54,7 +54,8 @@ class Wanted:
 class Scene:
     """`lessons` holds every domain of the topics to `look_at`, and every changed one; `topics` are all there are.
 
-    `behind` says that the snapshot does not hold every entry as it is.
+    `behind` says that the snapshot does not hold every entry as it is, `blind` that the engine could not make vectors
+    which some lessons or entries need: what such a run decides is true, and there may be more to decide.
     """
 
     index: WaitingIndex
@@ -63,6 +64,7 @@ class Scene:
     lessons: Mapping[str, Lessons]
     rows: Sequence[KnowledgeRow]
     behind: bool
+    blind: bool
     changed: frozenset[str]
     topics: Topics
     look_at: Topics
@@ -88,6 +90,10 @@ class Scenes:
         programs = await self._embedded(held)
         behind = await self._knowledge.unpublished()
         rows = await self._rows(behind)
+        made_by = {row.embedder for row in rows} | {
+            pattern.embedder for seen in programs for pattern in seen.program.patterns.values()
+        }
+        blind = bool(made_by - {self._engine.name})
         changed = self._changed(index, [seen.program for seen in programs], rows, wanted)
         lessons = await self._lessons(changed, index, programs, wanted.now)
         known = {domain: one.count for domain, one in index.domains.items()}
@@ -103,7 +109,7 @@ class Scenes:
         look_at = tuple(topic for topic in mapped if changed & set(topic) or topic not in index.topics)
         beside = {domain for topic in look_at for domain in topic} - lessons.keys()
         lessons |= await self._lessons(beside, index, (), wanted.now)
-        return Scene(index, pairs, programs, lessons, rows, bool(behind), frozenset(changed), mapped, look_at)
+        return Scene(index, pairs, programs, lessons, rows, bool(behind), blind, frozenset(changed), mapped, look_at)
 
     def _changed(
         self, index: WaitingIndex, programs: Sequence[Program], rows: Sequence[KnowledgeRow], wanted: Wanted

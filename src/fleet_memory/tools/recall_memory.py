@@ -13,7 +13,7 @@ from fleet_memory.rules.decay import is_stale, strength
 from fleet_memory.rules.freshness import freshness, own_freshness
 from fleet_memory.rules.presentation import shown_knowledge, shown_pattern
 from fleet_memory.rules.ranking import Ranked, by_relevance, by_strength
-from fleet_memory.rules.vectors import unpacked
+from fleet_memory.rules.vectors import packed, unpacked
 from fleet_memory.schemas.answers import KnowledgeAnswer, PatternAnswer, RecallAnswer
 from fleet_memory.schemas.fields import Confidence, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
@@ -138,7 +138,8 @@ async def cosines_to(fleet: Fleet, text: str, pool: Sequence[Found]) -> list[flo
     except EmbedderError:
         return cosines  # words still rank; `similarityEngine` and the server's log say that the engine is down
     name = fleet.embedder.name
-    known = [i for i, found in enumerate(pool) if found.source.vector and found.source.embedder == name]
+    length = len(packed(row))  # an endpoint may have changed its model behind one name
+    known = [i for i, one in enumerate(pool) if one.source.embedder == name and len(one.source.vector) == length]
     if known:
         for i, cosine in zip(known, unpacked([pool[i].source.vector for i in known]) @ row, strict=True):
             cosines[i] = float(cosine)
