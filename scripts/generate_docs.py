@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from fleet_memory.errors import FleetMemoryError
-from fleet_memory.server.app import TOOLS
 from fleet_memory.server.registration import FleetTool, registered
+from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import SETTINGS
 
 Schema: TypeAlias = Mapping[str, object]

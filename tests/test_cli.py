@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.errors import ConflictError
-from fleet_memory.server.app import WRITES
 from fleet_memory.server.calling import called
 from fleet_memory.server.registration import ToolSpec
+from fleet_memory.server.toolsets import WRITES
 
 PATTERN = {"pattern": "Look before you leap – 日本", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
 STORE = {"programId": "basher", "pattern": PATTERN}

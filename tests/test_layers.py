@@ -66,7 +66,7 @@ LAYERS = {
     "server": layer("schemas rules similarity stores errors tools settings server", "anyio mcp pydantic pydantic_core"),
     "server.wire": layer(),  # it runs before anything that might print
     "demo": layer("errors settings schemas server demo", "anyio mcp rich"),
-    "cli": layer("server settings errors demo", "anyio rich"),
+    "cli": layer("server settings errors demo cli", "anyio rich"),
     "__main__": layer("cli"),
 }
 

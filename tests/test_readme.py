@@ -8,7 +8,7 @@ import pytest
 
 from fleet_memory import __version__
 from fleet_memory.cli import main
-from fleet_memory.server.app import TOOLS
+from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import KEY_VARIABLE, SETTINGS
 
 ROOT = Path(__file__).parent.parent

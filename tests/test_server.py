@@ -11,8 +11,9 @@ from mcp import Client
 
 from fleet_memory import __version__
 from fleet_memory.errors import StoreError
-from fleet_memory.server.app import INSTRUCTIONS, TOOLS, clock
+from fleet_memory.server.app import INSTRUCTIONS, clock
 from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools import Caller, Fleet
 

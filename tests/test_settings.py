@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.schemas.fields import Name
-from fleet_memory.server.app import TOOLS
+from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import SETTINGS, TOOLSETS, FirestoreDatabase, Settings, SqliteFile, default_path, load
 
 

@@ -11,6 +11,7 @@ from fleet_memory import cli
 from fleet_memory.server import app
 from fleet_memory.server.opening import LazyFleet
 from fleet_memory.server.registration import ToolSpec
+from fleet_memory.server.toolsets import WRITES
 from fleet_memory.server.wire import Wire, claimed
 
 
@@ -55,9 +56,9 @@ def claimed_before_an_import_that_prints() -> Wire:
 
 
 if __name__ == "__main__":
-    cli.claimed = claimed_before_an_import_that_prints
+    cli.serve.claimed = claimed_before_an_import_that_prints
     app.create_server.__defaults__ = (
-        {"core": [ToolSpec(each, "Toy", app.WRITES) for each in (chatter, write_slowly, hang)]},
+        {"core": [ToolSpec(each, "Toy", WRITES) for each in (chatter, write_slowly, hang)]},
     )
     if "crash" in sys.argv:
         LazyFleet.close = crash_on_exit  # type: ignore[method-assign]

@@ -7,9 +7,10 @@ from mcp import Client
 from mcp.types import TextContent
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.server.app import TOOLS, create_server
+from fleet_memory.server.app import create_server
 from fleet_memory.server.refusals import closest
 from fleet_memory.server.registration import ToolSpec
+from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings
 
 

@@ -1,0 +1,74 @@
+"""The command line. Exit codes: 0 done, 1 the answer is no, 2 usage, 3 backend unavailable, 4 conflict, 5 internal.
+
+One module per command; whatever takes long to import is imported by the command that needs it: --help answers at once.
+"""
+
+import argparse
+import logging
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from fleet_memory import __version__
+from fleet_memory.cli import call, check, demo, moving, reembed, review, serve
+from fleet_memory.cli.printing import complain
+from fleet_memory.errors import FleetMemoryError
+from fleet_memory.settings import SETTINGS, load
+
+EXIT_INTERNAL: Final = 5
+EXIT_CRASHED: Final = 1  # of `serve`, like any server that dies
+EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
+
+COMMANDS: Final = (serve, call, check, moving, reembed, review, demo)  # in the order of --help
+
+log = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if not given.command:
+        parser.print_help()
+        return 0
+    code = _exit_code(given)
+    if given.command == "serve":
+        logging.shutdown()
+        os._exit(code)  # a thread may be parked in a read of stdin; waiting for it would hang
+    return code
+
+
+def _exit_code(given: argparse.Namespace) -> int:
+    # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        settings = load({setting.name: getattr(given, setting.name) for setting in SETTINGS}, os.environ)
+        return int(given.run(given, settings))
+    except FleetMemoryError as error:
+        complain(" ".join(filter(None, (str(error), error.operator_detail))))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except Exception:
+        log.exception("%s failed", given.command)
+        return EXIT_CRASHED if given.command == "serve" else EXIT_INTERNAL
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("fleet-memory", description="Shared memory for fleets of AI agents.")
+    parser.add_argument("--version", action="version", version=f"fleet-memory {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    shared = _settings_flags()
+    for command in COMMANDS:
+        command.add(commands, shared)
+    return parser
+
+
+def _settings_flags() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False)
+    group = parser.add_argument_group("settings", "Each is also an environment variable; the flag wins.")
+    for setting in SETTINGS:
+        default = f", default {setting.default}" if setting.default else ""
+        metavar = setting.name.rpartition("_")[2].upper()
+        group.add_argument(setting.flag, metavar=metavar, help=f"{setting.help} ({setting.variable}{default})")
+    return parser

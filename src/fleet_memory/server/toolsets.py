@@ -1,0 +1,29 @@
+"""Which tools there are, by toolset, and what each does to the memory."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mcp.types import ToolAnnotations
+
+from fleet_memory.server.registration import ToolSpec
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.store_memory import store_memory
+
+READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+WRITES: Final = READS.model_copy(update={"read_only_hint": False})
+COUNTS: Final = WRITES.model_copy(update={"idempotent_hint": False})  # a repetition adds up
+
+TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
+    "core": (
+        ToolSpec(gsp_bootstrap, "Boot an agent", WRITES),  # it notes which knowledge the agent has read
+        ToolSpec(recall_memory, "Recall lessons", READS),
+        ToolSpec(store_memory, "Store a lesson", WRITES),
+        ToolSpec(reinforce_memory, "Reinforce a lesson", COUNTS),
+        ToolSpec(memory_health, "Show memory health", READS),
+        ToolSpec(pattern_consolidate, "Consolidate lessons", WRITES),
+    ),
+}
