@@ -22,7 +22,7 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.server.opening import open_store
 from fleet_memory.settings import Settings
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
-from fleet_memory.stores.programs import held
+from fleet_memory.stores.program_documents import held
 from fleet_memory.stores.waiting import batches
 
 Fields: TypeAlias = dict[str, Json]

@@ -17,7 +17,7 @@ from fleet_memory.server.opening import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Query
-from fleet_memory.stores.programs import Held
+from fleet_memory.stores.program_documents import Held
 from fleet_memory.tools import Fleet
 
 Step: TypeAlias = Callable[[int, int], None]

@@ -6,15 +6,15 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Final, Generic, Protocol, TypeVar, cast
 
 import anyio
 
 from fleet_memory.errors import CapacityExceededError, ConflictError, FleetMemoryError
 from fleet_memory.rules.keys import digest
-from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, DecayConfig, Program
-from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
+from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.stores import Json, Query, Ref, Store, Write, document_id
+from fleet_memory.stores.program_documents import Held, all_held, changed_fields, held
 
 LARGEST_PROGRAM: Final = 900_000  # bytes of patterns; Firestore's documents end at 1 MiB
 MOST_TOGETHER: Final = 64  # changes committed at once, the number of request ids a program remembers
@@ -35,13 +35,6 @@ class Outcome(Protocol):
 
 
 C = TypeVar("C", bound=Outcome)
-
-
-class Held(NamedTuple):
-    """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document)."""
-
-    program: Program
-    revision: str
 
 
 class _Call(Generic[C]):
@@ -114,11 +107,11 @@ class Programs:
 
     async def dirty(self) -> list[Held]:
         """Return the programs that changed since consolidation last looked. Billed 1 read each."""
-        return _held(await self.store.find(Query(self._collection, {"dirty": True})))
+        return all_held(await self.store.find(Query(self._collection, {"dirty": True})))
 
     async def all(self) -> list[Held]:
         """Return every program. Billed 1 read each."""
-        return _held(await self.store.find(Query(self._collection)))
+        return all_held(await self.store.find(Query(self._collection)))
 
     async def count_pending(self) -> int:
         """Return how many patterns consolidation has not considered, fleet-wide. Billed as one sum."""
@@ -137,7 +130,7 @@ class Programs:
         """Return the writes that turn one program into the other, valid only while nobody else writes it."""
         if after is before.program and not archived:
             return []
-        fields = _changed_fields(before, after)
+        fields = changed_fields(before, after)
         change = Write(self.ref(after.program_id), fields, before.revision)
         return [*([change] if fields else ()), *map(self._archive, archived)]
 
@@ -189,43 +182,6 @@ class Programs:
             return
 
 
-def held(program_id: str, document: Document | None, known: Program | None = None) -> Held:
-    """Return the program that a document holds; an empty one for None; `known` if no agent changed that since."""
-    if document is None:
-        return Held(Program(program_id=program_id), ABSENT)
-    fields = document.fields
-    if known is not None and fields["changes"] == known.changes:
-        return Held(known, document.revision)
-    patterns = [Pattern.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
-    return Held(
-        Program.model_validate(
-            {name: value for name, value in fields.items() if name in _PLAIN_FIELDS and value is not None}
-            | {
-                "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
-                "pending": fields.get("pendingIds", ()),
-                "touched": fields.get("touched", ()),
-                "decay": DecayConfig.model_validate(fields.get("decayConfig", {})),
-            }
-        ),
-        document.revision,
-    )
-
-
-_PLAIN_FIELDS: Final = frozenset(
-    {"programId", "knowledgeSeen", "changes", "contextSummary", "config", "baselines", "lastUpdate", "requestIds"}
-)
-
-
-def _held(documents: list[Document]) -> list[Held]:
-    """Return the programs of these documents, which are let go one by one: all at once would be held twice."""
-    documents.reverse()
-    found = []
-    while documents:
-        document = documents.pop()
-        found.append(held(str(document.fields["programId"]), document))
-    return found
-
-
 def _applied(
     program: Program, batch: Sequence[_Call[Outcome]]
 ) -> tuple[Program, list[Archived], list[tuple[_Call[Outcome], Outcome]]]:
@@ -254,47 +210,3 @@ def _require_room(before: Program, after: Program) -> None:
                 f"{after.program_id}'s memory is full ({size} of {LARGEST_PROGRAM} bytes). "
                 "Forget patterns it no longer needs, or store under another programId."
             )
-
-
-def _pattern_key(pattern_id: str) -> str:
-    return "k" + digest(pattern_id)  # safe in a field path, whatever the id
-
-
-def _changed_fields(before: Held, after: Program) -> dict[str, Json]:
-    """Return the top-level fields, and the entries of `patterns`, that differ."""
-    if before.revision == ABSENT:
-        whole = {_pattern_key(id_): pattern.compact() for id_, pattern in after.patterns.items()}
-        return {**_state(after), "patterns": cast("Json", whole)}
-    old, new = _state(before.program), _state(after)
-    fields = {name: value for name, value in new.items() if old[name] != value}
-    for id_, pattern in after.patterns.items():
-        if before.program.patterns.get(id_) is not pattern:
-            fields[f"patterns.{_pattern_key(id_)}"] = pattern.compact()
-    for id_ in before.program.patterns.keys() - after.patterns.keys():
-        fields[f"patterns.{_pattern_key(id_)}"] = None
-    return fields
-
-
-def _state(program: Program) -> dict[str, Json]:
-    """Return every field of the document but the patterns; `dirty` and `stored` are there to be asked for."""
-    wire = cast("dict[str, Json]", program.model_dump(mode="json", by_alias=True, include=_STATE))
-    return wire | {
-        "pending": len(program.pending),
-        "pendingIds": list(program.pending),
-        "touched": list(program.touched),
-        "dirty": bool(program.pending or program.touched),
-        "stored": program.exists,
-        "decayConfig": cast("Json", program.decay.model_dump(by_alias=True)),
-    }
-
-
-_STATE: Final = {
-    "program_id",
-    "knowledge_seen",
-    "changes",
-    "context_summary",
-    "config",
-    "baselines",
-    "last_update",
-    "request_ids",
-}

@@ -20,7 +20,8 @@ from fleet_memory.schemas.waiting import Learnt
 from fleet_memory.stores import Write
 from fleet_memory.stores.knowledge import HeldEntry, Knowledge
 from fleet_memory.stores.leases import Lease, refreshed
-from fleet_memory.stores.programs import Held, Programs
+from fleet_memory.stores.program_documents import Held
+from fleet_memory.stores.programs import Programs
 
 BY: Final = "consolidation"
 TOGETHER: Final = 20  # promotions in one commit; each of them is whole or absent all the same

@@ -15,7 +15,8 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.waiting import Learnt, OpenPair, WaitingIndex
 from fleet_memory.stores.knowledge import HeldEntry, Knowledge, row_of
-from fleet_memory.stores.programs import Held, Programs
+from fleet_memory.stores.program_documents import Held
+from fleet_memory.stores.programs import Programs
 from fleet_memory.stores.promotions import Seen
 from fleet_memory.stores.waiting import Shards
 

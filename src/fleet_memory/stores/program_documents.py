@@ -1,0 +1,96 @@
+"""A program's document: how the fields of a document become a program, and which fields a change of one writes."""
+
+from typing import Final, NamedTuple, cast
+
+from fleet_memory.rules.keys import digest
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import DecayConfig, Program
+from fleet_memory.stores import ABSENT, Document, Json
+
+
+class Held(NamedTuple):
+    """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document)."""
+
+    program: Program
+    revision: str
+
+
+def held(program_id: str, document: Document | None, known: Program | None = None) -> Held:
+    """Return the program that a document holds; an empty one for None; `known` if no agent changed that since."""
+    if document is None:
+        return Held(Program(program_id=program_id), ABSENT)
+    fields = document.fields
+    if known is not None and fields["changes"] == known.changes:
+        return Held(known, document.revision)
+    patterns = [Pattern.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
+    return Held(
+        Program.model_validate(
+            {name: value for name, value in fields.items() if name in _PLAIN_FIELDS and value is not None}
+            | {
+                "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
+                "pending": fields.get("pendingIds", ()),
+                "touched": fields.get("touched", ()),
+                "decay": DecayConfig.model_validate(fields.get("decayConfig", {})),
+            }
+        ),
+        document.revision,
+    )
+
+
+_PLAIN_FIELDS: Final = frozenset(
+    {"programId", "knowledgeSeen", "changes", "contextSummary", "config", "baselines", "lastUpdate", "requestIds"}
+)
+
+
+def all_held(documents: list[Document]) -> list[Held]:
+    """Return the programs of these documents, which are let go one by one: all at once would be held twice."""
+    documents.reverse()
+    found = []
+    while documents:
+        document = documents.pop()
+        found.append(held(str(document.fields["programId"]), document))
+    return found
+
+
+def _pattern_key(pattern_id: str) -> str:
+    return "k" + digest(pattern_id)  # safe in a field path, whatever the id
+
+
+def changed_fields(before: Held, after: Program) -> dict[str, Json]:
+    """Return the top-level fields, and the entries of `patterns`, that differ."""
+    if before.revision == ABSENT:
+        whole = {_pattern_key(id_): pattern.compact() for id_, pattern in after.patterns.items()}
+        return {**_state(after), "patterns": cast("Json", whole)}
+    old, new = _state(before.program), _state(after)
+    fields = {name: value for name, value in new.items() if old[name] != value}
+    for id_, pattern in after.patterns.items():
+        if before.program.patterns.get(id_) is not pattern:
+            fields[f"patterns.{_pattern_key(id_)}"] = pattern.compact()
+    for id_ in before.program.patterns.keys() - after.patterns.keys():
+        fields[f"patterns.{_pattern_key(id_)}"] = None
+    return fields
+
+
+def _state(program: Program) -> dict[str, Json]:
+    """Return every field of the document but the patterns; `dirty` and `stored` are there to be asked for."""
+    wire = cast("dict[str, Json]", program.model_dump(mode="json", by_alias=True, include=_STATE))
+    return wire | {
+        "pending": len(program.pending),
+        "pendingIds": list(program.pending),
+        "touched": list(program.touched),
+        "dirty": bool(program.pending or program.touched),
+        "stored": program.exists,
+        "decayConfig": cast("Json", program.decay.model_dump(by_alias=True)),
+    }
+
+
+_STATE: Final = {
+    "program_id",
+    "knowledge_seen",
+    "changes",
+    "context_summary",
+    "config",
+    "baselines",
+    "last_update",
+    "request_ids",
+}
