@@ -35,9 +35,10 @@ class Agent:
 
 @asynccontextmanager
 async def agent(store: str, *, now: str, program: str | None = None, embedder: str = "minilm") -> AsyncIterator[Agent]:
-    """Serve `store` from a process of its own whose clock starts at `now`; bound to `program` when one is given."""
+    """Serve `store` with every tool from a process of its own, its clock starting at `now`; `program` binds it."""
     bound = {"FLEET_MEMORY_PROGRAM": program} if program else {}
-    settings = {"FLEET_MEMORY_STORE": store, "FLEET_MEMORY_NOW": now, "FLEET_MEMORY_EMBEDDER": embedder} | bound
+    settings = {"FLEET_MEMORY_STORE": store, "FLEET_MEMORY_NOW": now, "FLEET_MEMORY_EMBEDDER": embedder}
+    settings |= {"FLEET_MEMORY_TOOLSETS": "all"} | bound
     with anyio.fail_after(PATIENCE_S):
         async with Client(served(["-m", "fleet_memory", "serve"], settings)) as client:
             yield Agent(client)

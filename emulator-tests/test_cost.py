@@ -8,13 +8,16 @@ import anyio
 import pytest
 from fleets import consolidate, fleet_on, learn, lesson
 
+from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Document, Query, Ref, Store, Write, knowledge
 from fleet_memory.tools import Fleet
+from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.update_program_state import update_program_state
 
 pytestmark = pytest.mark.anyio
 
@@ -81,6 +84,7 @@ async def known(fleet: Fleet, *names: str) -> None:
     await consolidate(fleet)
 
 
+HANDOFF = ContextSummary.model_validate({"handoffNotes": "go on"})
 DOCUMENTED = Path(__file__).parent.parent / "docs" / "firestore.md"
 
 Call = Callable[[Fleet], Awaitable[object]]
@@ -93,6 +97,9 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher", scope="all"), Bill(2, sums=1)),
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=1)),
     "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2, 1, 1)),
+    "read state": (lambda fleet: get_program_state(fleet, "basher"), Bill(1)),
+    "update state": (lambda fleet: update_program_state(fleet, "basher", config={"a": 1}), Bill(1, 1)),
+    "hand over": (lambda fleet: update_program_state(fleet, "basher", HANDOFF), Bill(1, 2)),
 }
 
 

@@ -7,16 +7,20 @@ from fleets import consolidate, fleet_on, learn, lesson
 from indexes import Declared, Index, Watched, declared, index_needed, problems
 
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Json, Query, Store
+from fleet_memory.tools.get_context_history import get_context_history
+from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.update_program_state import update_program_state
 
 PROGRAMS = "fleets/f1/programs"
 LONGEST_INDEXED = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
-GROUPS = ("programs", "archive", "gsp", "snapshots", "ledger", "leases", "waiting")
+GROUPS = ("programs", "archive", "history", "gsp", "snapshots", "ledger", "leases", "waiting")
 
 
 @pytest.mark.parametrize(
@@ -70,9 +74,18 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await recall_memory(fleet, "iso", query="lesson", scope="all")
     await recall_memory(fleet, "oso")
     await memory_health(fleet, "iso")
+    await update_program_state(
+        fleet, "sark", long_summary(), {"k": "x" * 9000}, {"k": "x" * 9000}, request_id="r" * 100
+    )
+    await get_program_state(fleet, "sark")
+    await get_context_history(fleet, "sark")
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
     return store
+
+
+def long_summary() -> ContextSummary:
+    return ContextSummary.model_validate({"handoffNotes": "x" * 4000, "openQuestions": ["x" * 300] * 20})
 
 
 def long_lesson(name: str) -> NewPattern:

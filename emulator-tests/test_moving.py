@@ -32,6 +32,8 @@ async def learn(address: str) -> None:
         await one.call("store_memory", programId="iso", pattern=lesson | {"pattern": "Rotate the context"})
         await one.call("pattern_consolidate")
         await one.call("gsp_bootstrap", agentId="iso")
+        for note in ("first", "second"):
+            await one.call("update_program_state", programId="iso", contextSummary={"handoffNotes": note})
 
 
 async def test_a_memory_moves_out_and_in_and_out_again_equal(store_address: str, tmp_path: Path) -> None:

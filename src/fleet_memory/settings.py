@@ -14,7 +14,8 @@ from fleet_memory.errors import SettingsError
 
 T = TypeVar("T")
 
-TOOLSETS: Final = ("core",)
+TOOLSETS: Final = ("core", "state")
+EVERY_TOOLSET: Final = "all"
 EMBEDDERS: Final = ("minilm", "lexical", "fastembed:MODEL", "openai:MODEL")
 KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
 OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -100,7 +101,12 @@ SETTINGS: Final = (
         "Binds the server to one program: it writes that program's memory and no other. "
         "Without it the server trusts the programId of each call.",
     ),
-    Setting("toolsets", "core", f"a comma list of: {', '.join(TOOLSETS)}", "Which groups of tools to offer."),
+    Setting(
+        "toolsets",
+        "core",
+        f"a comma list of: {', '.join(TOOLSETS)}; or {EVERY_TOOLSET}",
+        "Which groups of tools to offer.",
+    ),
     Setting(
         "embedder",
         "minilm",
@@ -230,6 +236,8 @@ def _level(text: str) -> str:
 
 
 def _toolsets(text: str) -> tuple[str, ...]:
+    if text.strip() == EVERY_TOOLSET:
+        return TOOLSETS
     named = dict.fromkeys(part.strip() for part in text.split(","))
     return tuple(_one_of(TOOLSETS)(part) for part in named)
 

@@ -143,7 +143,7 @@ def _created(program: Program, lesson: Lesson, twin: Near | None, related: Seque
         embedder=lesson.embedder,
         calls={lesson.id: lesson.call},
     )
-    kept, archived = _capped(_with(program, pattern, now), pattern.id, now)
+    kept, archived = capped(_with(program, pattern, now), now, newest=pattern.id)
     gone = {line.pattern.id for line in archived}
     others = tuple(close for close in _without(related, pattern) if close.pattern.id not in gone)
     return Admission(kept, "created", pattern, twin, others, archived)
@@ -168,7 +168,7 @@ def _updated(program: Program, lesson: Lesson, old: Pattern, related: Sequence[N
         new = new.changed(
             stored_at=now, knowledge_seen=program.knowledge_seen, knowledge_key=None, echo=False, verdicts={}
         )
-        kept, archived = _capped(_with(program, new, now), new.id, now)
+        kept, archived = capped(_with(program, new, now), now, newest=new.id)
         return Admission(kept, "updated", new, None, _without(related, new), archived)
     return Admission(_with(program, new, now, pending=False), "updated", new, None, _without(related, new))
 
@@ -206,8 +206,8 @@ def _with(program: Program, pattern: Pattern, now: datetime, *, pending: bool = 
     )
 
 
-def _capped(program: Program, newest: str, now: datetime) -> tuple[Program, tuple[Archived, ...]]:
-    """Archive the weakest unpromoted patterns over the cap, never the one being stored."""
+def capped(program: Program, now: datetime, *, newest: str = "") -> tuple[Program, tuple[Archived, ...]]:
+    """Archive the weakest unpromoted patterns over the cap, never the one being stored, `newest`."""
     unpromoted = [pattern for pattern in program.patterns.values() if not pattern.promoted]
     over = len(unpromoted) - program.decay.max_unpromoted_patterns
     if over <= 0:

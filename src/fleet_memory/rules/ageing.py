@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fleet_memory.rules.promotion import independent_origins
+from fleet_memory.rules.requests import remembered
 from fleet_memory.schemas.answers import KnowledgeStatus
 from fleet_memory.schemas.knowledge import Contradiction, Entry
 from fleet_memory.schemas.patterns import Pattern
 
 VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: DESIGN section 5
 RETIRE_FROM: Final = 2  # independent programs that contradict an entry; Source: DESIGN section 5, the least threshold
-MOST_REQUESTS: Final = 64  # remembered idempotency keys
 
 
 def status(last_confirmed: datetime, contradicted_by: Iterable[str], now: datetime) -> KnowledgeStatus:
@@ -46,5 +46,5 @@ def contradicted(entry: Entry, word: Contradiction, *, request_id: str | None = 
 
 
 def _used(entry: Entry, request_id: str | None) -> Entry:
-    requests = (*entry.request_ids, request_id)[-MOST_REQUESTS:] if request_id else entry.request_ids
+    requests = remembered(entry.request_ids, request_id)
     return entry.changed(version=entry.version + 1, unpublished=True, request_ids=requests)

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from pydantic import JsonValue
 
 from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Value
 
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
@@ -243,6 +244,42 @@ class ProgramAnswer(Value):
     context_summary: Mapping[str, JsonValue] = {}
     config: Mapping[str, JsonValue] = {}
     baselines: Mapping[str, JsonValue] = {}
+
+
+class StateAnswer(Absence):
+    """A program's state; `version` counts its changes."""
+
+    program_id: str
+    version: int
+    context_summary: ContextSummary
+    config: Mapping[str, JsonValue]
+    baselines: Mapping[str, JsonValue]
+    decay_config: DecayAnswer
+    last_update: Timestamp | None = None
+
+
+class UpdateStateAnswer(Value):
+    """What became of an update; `archived` are patterns that a lower cap moved to the archive."""
+
+    status: Literal["updated", "unchanged"]
+    program_id: str
+    version: int
+    archived: tuple[EvictedPattern, ...] = ()
+
+
+class SummaryAnswer(Value):
+    """A context summary, and from when it was the program's."""
+
+    at: Timestamp
+    version: int
+    context_summary: ContextSummary
+
+
+class HistoryAnswer(Value):
+    """A program's latest context summaries, newest first."""
+
+    program_id: str
+    summaries: tuple[SummaryAnswer, ...]
 
 
 class KnowledgeChanges(Value):

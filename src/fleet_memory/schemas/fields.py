@@ -6,13 +6,15 @@ Limits: DESIGN section 6. Too long is refused, never cut.
 import re
 import unicodedata
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 LONGEST_NAME: Final = 100  # characters
 LONGEST_KEY: Final = 220  # characters: "pattern/" + a domain + "/" + a slug, see rules/keys.py
+DEEPEST_OBJECT: Final = 10  # levels; no state that an agent reads at boot needs more
 _NAME = re.compile(r"[A-Za-z0-9_:/-][A-Za-z0-9._:/-]*")
 _PRINTABLE_CONTROLS = "\n\t"
 
@@ -61,6 +63,19 @@ def _text_length(least: int, longest: int) -> BeforeValidator:
         return text
 
     return BeforeValidator(check)
+
+
+def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    waiting: list[tuple[JsonValue, int]] = [(value, 1)]
+    while waiting:
+        one, depth = waiting.pop()
+        if depth > DEEPEST_OBJECT:
+            raise PydanticCustomError("too_deep", "must be nested at most {deepest} deep", {"deepest": DEEPEST_OBJECT})
+        if isinstance(one, float) and not isfinite(one):
+            raise PydanticCustomError("not_finite", "must hold finite numbers only")
+        if isinstance(one, dict | list):
+            waiting += [(each, depth + 1) for each in (one.values() if isinstance(one, dict) else one)]
+    return value
 
 
 def _instant(value: object) -> object:
@@ -124,7 +139,19 @@ EvidenceText: TypeAlias = Annotated[
 QueryText: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"maxLength": 1000}), AfterValidator(_readable), _text_length(1, 1000)
 ]
+LineText: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"maxLength": 300}), AfterValidator(_readable), _text_length(1, 300)
+]
+HandoffText: TypeAlias = Annotated[
+    str,
+    Field(strict=True, json_schema_extra={"maxLength": 4000}),
+    AfterValidator(_without_controls),
+    _text_length(0, 4000),
+]
 Tag: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"maxLength": 50}), AfterValidator(_readable), _text_length(1, 50)
 ]
+LooseObject: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_plain)]
+"""An object of the agent's own making, JSON of bounded depth."""
+
 Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=10)]

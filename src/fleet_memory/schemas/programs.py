@@ -12,6 +12,8 @@ from fleet_memory.schemas.value import Value
 STALE_AFTER_DAYS = 90  # Source: Bourlier, "What Agents Learn When You Let Them Remember", Memory Decay
 PRUNE_AFTER_DAYS = 90  # after turning stale; Source: DESIGN section 3
 MOST_UNPROMOTED = 100  # patterns; Source: Bourlier, the same, Memory Health
+MOST_PATTERNS = 500  # the largest cap a program may set: more would outgrow its document
+MOST_DAYS = 3_650  # the longest age a program may set
 
 ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten"]
 
@@ -32,10 +34,10 @@ class Program(Value):
     """One program's memory. `patterns` maps pattern id -> pattern.
 
     `pending` lists the ids that consolidation has not considered, `touched` the domains in which a considered lesson
-    changed or left since. `knowledge_seen` is the knowledge version at the last
-    boot. `changes` counts the commits of agents, not those of consolidation. `request_ids` are the latest idempotency
-    keys. `last_update` is None until something was stored: such a
-    program does not exist for a reader.
+    changed or left since. `knowledge_seen` is the knowledge version at the last boot. `changes` counts the commits of
+    agents, not those of consolidation. `state_version` counts the changes of summary, config, baselines and decay,
+    `summaries` those of the summary alone. `request_ids` are the latest idempotency keys. `last_update` is None until
+    something was stored: such a program does not exist for a reader.
     """
 
     program_id: str
@@ -48,6 +50,8 @@ class Program(Value):
     context_summary: Mapping[str, JsonValue] = {}
     config: Mapping[str, JsonValue] = {}
     baselines: Mapping[str, JsonValue] = {}
+    state_version: int = 0
+    summaries: int = 0
     last_update: Timestamp | None = None
     request_ids: tuple[str, ...] = ()
 
@@ -65,3 +69,17 @@ class Archived(Value):
     reason: ArchiveReason
     at: Timestamp
     note: str = ""
+
+
+class PastSummary(Value):
+    """A program's context summary as it was from some moment on; `number` counts its summaries from 0."""
+
+    program_id: str
+    number: int
+    version: int
+    at: Timestamp
+    context_summary: Mapping[str, JsonValue]
+
+
+Kept: TypeAlias = Archived | PastSummary
+"""What a change of a program leaves beside the program's own document."""

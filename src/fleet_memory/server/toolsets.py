@@ -6,12 +6,15 @@ from typing import Final
 from mcp.types import ToolAnnotations
 
 from fleet_memory.server.registration import ToolSpec
+from fleet_memory.tools.get_context_history import get_context_history
+from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.update_program_state import update_program_state
 
 READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 WRITES: Final = READS.model_copy(update={"read_only_hint": False})
@@ -25,5 +28,10 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(reinforce_memory, "Reinforce a lesson", COUNTS),
         ToolSpec(memory_health, "Show memory health", READS),
         ToolSpec(pattern_consolidate, "Consolidate lessons", WRITES),
+    ),
+    "state": (
+        ToolSpec(get_program_state, "Read program state", READS),
+        ToolSpec(update_program_state, "Update program state", WRITES),
+        ToolSpec(get_context_history, "Read context history", READS),
     ),
 }

@@ -1,7 +1,10 @@
 """A program's document: how the fields of a document become a program, and which fields a change of one writes."""
 
+import json
+from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
+from fleet_memory.rules.budget import size
 from fleet_memory.rules.keys import digest
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
@@ -22,10 +25,12 @@ def held(program_id: str, document: Document | None, known: Program | None = Non
     fields = document.fields
     if known is not None and fields["changes"] == known.changes:
         return Held(known, document.revision)
+    state = {name: _object(fields.get(name)) for name in ("contextSummary", "config", "baselines")}
     patterns = [Pattern.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
     return Held(
         Program.model_validate(
             {name: value for name, value in fields.items() if name in _PLAIN_FIELDS and value is not None}
+            | state
             | {
                 "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
                 "pending": fields.get("pendingIds", ()),
@@ -37,8 +42,12 @@ def held(program_id: str, document: Document | None, known: Program | None = Non
     )
 
 
+def _object(text: Json) -> Json:
+    return cast("Json", json.loads(text)) if isinstance(text, str) else {}  # a map there was empty, see `_state`
+
+
 _PLAIN_FIELDS: Final = frozenset(
-    {"programId", "knowledgeSeen", "changes", "contextSummary", "config", "baselines", "lastUpdate", "requestIds"}
+    {"programId", "knowledgeSeen", "changes", "lastUpdate", "requestIds", "stateVersion", "summaries"}
 )
 
 
@@ -71,8 +80,16 @@ def changed_fields(before: Held, after: Program) -> dict[str, Json]:
     return fields
 
 
+def document_size(program: Program) -> int:
+    """Return the bytes that a program takes as a document, names of fields aside."""
+    return size(_state(program)) + sum(len(pattern.compact().encode()) for pattern in program.patterns.values())
+
+
 def _state(program: Program) -> dict[str, Json]:
-    """Return every field of the document but the patterns; `dirty` and `stored` are there to be asked for."""
+    """Return every field of the document but the patterns; `dirty` and `stored` are there to be asked for.
+
+    What agents shape themselves is kept as text: engines refuse a list in a list and have words of their own.
+    """
     wire = cast("dict[str, Json]", program.model_dump(mode="json", by_alias=True, include=_STATE))
     return wire | {
         "pending": len(program.pending),
@@ -80,17 +97,23 @@ def _state(program: Program) -> dict[str, Json]:
         "touched": list(program.touched),
         "dirty": bool(program.pending or program.touched),
         "stored": program.exists,
+        "contextSummary": _text(program.context_summary),
+        "config": _text(program.config),
+        "baselines": _text(program.baselines),
         "decayConfig": cast("Json", program.decay.model_dump(by_alias=True)),
     }
+
+
+def _text(value: Mapping[str, object]) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 _STATE: Final = {
     "program_id",
     "knowledge_seen",
     "changes",
-    "context_summary",
-    "config",
-    "baselines",
     "last_update",
     "request_ids",
+    "state_version",
+    "summaries",
 }

@@ -11,12 +11,12 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 import anyio
 
 from fleet_memory.errors import CapacityExceededError, ConflictError, FleetMemoryError
-from fleet_memory.rules.keys import digest
-from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.stores import Json, Query, Ref, Store, Write, document_id
-from fleet_memory.stores.program_documents import Held, all_held, changed_fields, held
+from fleet_memory.schemas.programs import Kept, PastSummary, Program
+from fleet_memory.stores import Query, Ref, Store, Write, document_id
+from fleet_memory.stores.keeping import kept, latest_summaries, past_summary
+from fleet_memory.stores.program_documents import Held, all_held, changed_fields, document_size, held
 
-LARGEST_PROGRAM: Final = 900_000  # bytes of patterns; Firestore's documents end at 1 MiB
+LARGEST_PROGRAM: Final = 900_000  # bytes; Firestore's documents end at 1 MiB
 MOST_TOGETHER: Final = 64  # changes committed at once, the number of request ids a program remembers
 RETRY_FOR: Final = 20.0  # seconds of losing every race until the caller is told
 MOST_SUGGESTED_FROM: Final = 100  # programs looked at for close names, one billed read each, only for an unknown name
@@ -30,8 +30,8 @@ class Outcome(Protocol):
         """The program after the change; the same object when nothing changed."""
 
     @property
-    def archived(self) -> Sequence[Archived]:
-        """Patterns that left the program, kept in the archive by the same commit."""
+    def archived(self) -> Sequence[Kept]:
+        """What left the program, kept in the archive or the history by the same commit."""
 
 
 C = TypeVar("C", bound=Outcome)
@@ -122,33 +122,28 @@ class Programs:
         known = await self.store.find(Query(self._collection, {"stored": True}, limit=MOST_SUGGESTED_FROM))
         return tuple(get_close_matches(program_id, [str(document.fields["programId"]) for document in known], 3, 0.6))
 
+    async def history(self, program_id: str, limit: int) -> list[PastSummary]:
+        """Return a program's latest context summaries, newest first, at most 50. Billed 1 read, and 1 per summary."""
+        refs = latest_summaries(self._fleet, await self.read(program_id), limit)
+        found = [past_summary(document) for document in (await self.store.get(*refs) if refs else []) if document]
+        return sorted(found, key=lambda past: -past.number)
+
     def ref(self, program_id: str) -> Ref:
         """Return where a program's document is."""
         return Ref(self._collection, document_id(program_id))
 
-    def writes(self, before: Held, after: Program, archived: Sequence[Archived] = ()) -> list[Write]:
+    def writes(self, before: Held, after: Program, archived: Sequence[Kept] = ()) -> list[Write]:
         """Return the writes that turn one program into the other, valid only while nobody else writes it."""
         if after is before.program and not archived:
             return []
         fields = changed_fields(before, after)
         change = Write(self.ref(after.program_id), fields, before.revision)
-        return [*([change] if fields else ()), *map(self._archive, archived)]
+        beside = {write.ref: write for write in (kept(self._fleet, line) for line in archived)}
+        return [*([change] if fields else ()), *beside.values()]
 
     @property
     def _collection(self) -> str:
         return f"{self._fleet}/programs"
-
-    def _archive(self, line: Archived) -> Write:
-        name = digest(line.program_id, line.pattern.compact(), line.at.isoformat())
-        fields: dict[str, Json] = {
-            "programId": line.program_id,
-            "patternId": line.pattern.id,
-            "reason": line.reason,
-            "at": line.at.isoformat(),
-            "note": line.note,
-            "pattern": line.pattern.compact(),
-        }
-        return Write(Ref(f"{self._fleet}/archive", name), fields)
 
     async def _settle(self, program_id: str, turn: _Turn) -> None:
         batch = [turn.waiting.popleft() for _ in range(min(MOST_TOGETHER, len(turn.waiting)))]
@@ -184,9 +179,9 @@ class Programs:
 
 def _applied(
     program: Program, batch: Sequence[_Call[Outcome]]
-) -> tuple[Program, list[Archived], list[tuple[_Call[Outcome], Outcome]]]:
+) -> tuple[Program, list[Kept], list[tuple[_Call[Outcome], Outcome]]]:
     """Run the changes in order, each on the result of the one before; one that raises keeps its error and no effect."""
-    archived: list[Archived] = []
+    archived: list[Kept] = []
     outcomes: list[tuple[_Call[Outcome], Outcome]] = []
     for call in batch:
         call.error = None
@@ -204,7 +199,7 @@ def _applied(
 
 def _require_room(before: Program, after: Program) -> None:
     if after is not before:
-        size = sum(len(pattern.compact().encode()) for pattern in after.patterns.values())
+        size = document_size(after)
         if size > LARGEST_PROGRAM:
             raise CapacityExceededError(
                 f"{after.program_id}'s memory is full ({size} of {LARGEST_PROGRAM} bytes). "

@@ -10,6 +10,7 @@ from fleet_memory.errors import ConflictError, PatternNotFoundError, StoreError
 from fleet_memory.rules import ageing
 from fleet_memory.rules.decay import is_stale, strength
 from fleet_memory.rules.reinforcement import contradicted, reinforced
+from fleet_memory.rules.requests import remembered
 from fleet_memory.rules.waiting import touched
 from fleet_memory.schemas.answers import ReinforceAnswer
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name
@@ -19,7 +20,6 @@ from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores.consolidation import leased
 from fleet_memory.tools import Fleet
 
-MOST_REQUESTS = 64  # idempotency keys that a program remembers
 KEY_PREFIXES = ("pattern/", "constitution/")
 
 
@@ -88,7 +88,6 @@ def _applied(program: Program, pattern_id: str, report: Report) -> Applied:
         return Applied(program, old, revived=False)
     change = reinforced if report.outcome == "confirmed" else contradicted
     new = change(old, now=report.now, confidence=report.confidence, evidence=report.evidence)
-    requests = (*program.request_ids, request)[-MOST_REQUESTS:] if request else program.request_ids
     revived = is_stale(old, report.now, program.decay) and not is_stale(new, report.now, program.decay)
     again = revived and new.knowledge_key is None and new.id not in program.pending  # consolidation passed it over
     after = program.changed(
@@ -96,7 +95,7 @@ def _applied(program: Program, pattern_id: str, report: Report) -> Applied:
         pending=(*program.pending, new.id) if again else program.pending,
         touched=touched(program, new.domain),
         last_update=report.now,
-        request_ids=requests,
+        request_ids=remembered(program.request_ids, request),
     )
     return Applied(after, new, revived)
 

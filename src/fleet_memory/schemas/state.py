@@ -1,0 +1,47 @@
+"""A program's state: what agents send to change it. Limits: docs/state.md; too long is refused, never cut."""
+
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import Field
+
+from fleet_memory.schemas.fields import EvidenceText, HandoffText, LineText
+from fleet_memory.schemas.programs import MOST_DAYS, MOST_PATTERNS
+from fleet_memory.schemas.value import Input
+
+MOST_WORK_ITEMS: Final = 30
+MOST_QUESTIONS: Final = 20
+Days: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MOST_DAYS)]
+
+
+class LastTask(Input):
+    """What a program worked on last."""
+
+    task_id: Annotated[LineText | None, Field(description="Its id where you got it")] = None
+    title: Annotated[LineText | None, Field(description="What it was")] = None
+    outcome: Annotated[EvidenceText | None, Field(description="How it ended")] = None
+    notes: Annotated[EvidenceText | None, Field(description="What whoever continues must know")] = None
+
+
+class ContextSummary(Input):
+    """What a program hands over to its next session."""
+
+    last_task: Annotated[LastTask | None, Field(description="Merged field by field")] = None
+    active_work_items: Annotated[
+        tuple[LineText, ...] | None,
+        Field(max_length=MOST_WORK_ITEMS, description="What is not finished; replaced whole"),
+    ] = None
+    handoff_notes: Annotated[HandoffText | None, Field(description="For the next session")] = None
+    open_questions: Annotated[
+        tuple[LineText, ...] | None, Field(max_length=MOST_QUESTIONS, description="Replaced whole")
+    ] = None
+
+
+class DecayPatch(Input):
+    """A change of how a program forgets; an absent field stays, null sets the default."""
+
+    max_age: Annotated[Days | None, Field(description="Days without reinforcement until stale, default 90")] = None
+    max_unpromoted_patterns: Annotated[
+        Annotated[int, Field(strict=True, ge=1, le=MOST_PATTERNS)] | None,
+        Field(description="Patterns kept before the weakest is archived, default 100"),
+    ] = None
+    prune_after: Annotated[Days | None, Field(description="Days stale until archived, default 90")] = None

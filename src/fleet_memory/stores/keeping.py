@@ -1,0 +1,48 @@
+"""What changes of a program leave beside its document: the archive, and the history of its context summaries."""
+
+from typing import Final
+
+from fleet_memory.rules.keys import digest
+from fleet_memory.schemas.programs import Archived, Kept, PastSummary, Program
+from fleet_memory.stores import Document, Json, Ref, Write, document_id
+
+MOST_SUMMARIES: Final = 50  # of one program; Source: DESIGN section 2
+
+
+def kept(fleet: str, line: Kept) -> Write:
+    """Return the write that keeps a line, in the fleet whose documents are below `fleet`."""
+    if isinstance(line, PastSummary):
+        return Write(
+            _summary_ref(fleet, line.program_id, line.number),
+            {"programId": line.program_id, "number": line.number, "text": line.compact()},
+        )
+    return _archive(fleet, line)
+
+
+def latest_summaries(fleet: str, program: Program, count: int) -> list[Ref]:
+    """Return where the newest of a program's summaries are, at most 50, the newest first."""
+    first = max(0, program.summaries - min(count, MOST_SUMMARIES))
+    return [_summary_ref(fleet, program.program_id, number) for number in reversed(range(first, program.summaries))]
+
+
+def past_summary(document: Document) -> PastSummary:
+    """Return the summary that a document of the history holds."""
+    return PastSummary.model_validate_json(str(document.fields["text"]))
+
+
+def _summary_ref(fleet: str, program_id: str, number: int) -> Ref:
+    # In the place of the one that is 50 older: the history is bounded, and to read it takes no query and no index.
+    return Ref(f"{fleet}/history", document_id(f"{program_id}#{number % MOST_SUMMARIES}"))
+
+
+def _archive(fleet: str, line: Archived) -> Write:
+    name = digest(line.program_id, line.pattern.compact(), line.at.isoformat())
+    fields: dict[str, Json] = {
+        "programId": line.program_id,
+        "patternId": line.pattern.id,
+        "reason": line.reason,
+        "at": line.at.isoformat(),
+        "note": line.note,
+        "pattern": line.pattern.compact(),
+    }
+    return Write(Ref(f"{fleet}/archive", name), fields)

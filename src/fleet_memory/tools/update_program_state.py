@@ -1,0 +1,83 @@
+"""Change what a program keeps between sessions."""
+
+from datetime import datetime
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from fleet_memory.errors import ConflictError, InvalidArgumentError
+from fleet_memory.rules.requests import remembered
+from fleet_memory.rules.state import Stated, StatePatch, stated, too_large
+from fleet_memory.schemas.answers import EvictedPattern, UpdateStateAnswer
+from fleet_memory.schemas.fields import LooseObject, Name
+from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.state import ContextSummary, DecayPatch
+from fleet_memory.schemas.value import Input
+from fleet_memory.tools import Fleet
+
+
+class Update(NamedTuple):
+    """One update as it was sent; without a version it applies to any."""
+
+    patch: StatePatch
+    expected_version: int | None
+    request_id: str | None
+    now: datetime
+
+
+async def update_program_state(
+    fleet: Fleet,
+    program_id: Annotated[Name, Field(description="Your program")],
+    context_summary: Annotated[ContextSummary | None, Field(description="What you hand over")] = None,
+    config: Annotated[LooseObject | None, Field(description="Your own settings, any object")] = None,
+    baselines: Annotated[LooseObject | None, Field(description="Figures to compare with, any object")] = None,
+    decay_config: Annotated[DecayPatch | None, Field(description="How you forget")] = None,
+    expected_version: Annotated[
+        int | None, Field(strict=True, ge=0, description="From get_program_state; refused if it has moved")
+    ] = None,
+    request_id: Annotated[Name | None, Field(description="Makes a repeated call harmless")] = None,
+) -> UpdateStateAnswer:
+    """Change your state: what the next session needs, settings, baselines, how you forget.
+
+    Each part is merged into what is there (JSON Merge Patch): what you leave out stays, a null inside removes, lists
+    are replaced. Earlier context summaries stay in the history. A lower cap archives lessons and names them.
+    """
+    fleet.caller.require_write(program_id)
+    patch = StatePatch(_sent(context_summary), config or {}, baselines or {}, _sent(decay_config))
+    update = Update(patch, expected_version, request_id, fleet.now())
+    done = await fleet.programs.update(program_id, lambda program: updated(program, update))
+    return UpdateStateAnswer(
+        status="updated" if done.updated else "unchanged",
+        program_id=program_id,
+        version=done.program.state_version,
+        archived=tuple(
+            EvictedPattern(id=gone.pattern.id, domain=gone.pattern.domain, pattern=gone.pattern.pattern)
+            for gone in done.archived
+            if isinstance(gone, Archived)
+        ),
+    )
+
+
+def updated(program: Program, update: Update) -> Stated:
+    """Return the program after an update. Raises ConflictError (its version), InvalidArgumentError (its size)."""
+    request = f"(state) {update.request_id}" if update.request_id else None  # no name has a space or brackets
+    if request in program.request_ids:
+        return Stated(program)
+    if update.expected_version not in (None, program.state_version):
+        now = program.state_version
+        raise ConflictError(
+            f"{program.program_id}'s state is at version {now}, not {update.expected_version}: another session changed "
+            f"it. Call get_program_state, decide again, and call with expectedVersion {now}."
+        )
+    done = stated(program, update.patch, update.now)
+    if problem := too_large(done.program):
+        raise InvalidArgumentError(problem)
+    if request is None:
+        return done
+    requests = remembered(program.request_ids, request)
+    return done._replace(program=done.program.changed(request_ids=requests))
+
+
+def _sent(patch: Input | None) -> dict[str, object]:
+    """Return the members that the client sent, nulls included."""
+    return patch.model_dump(mode="json", by_alias=True, exclude_unset=True) if patch else {}

@@ -1,0 +1,234 @@
+"""A program's state: merged part by part, versioned, bounded, with a history."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+
+from fleet_memory.rules.state import LARGEST_CONFIG, LARGEST_SUMMARY, Stated, StatePatch, merged, stated, too_large
+from fleet_memory.schemas.programs import Archived, DecayConfig, PastSummary, Program
+from fleet_memory.settings import TOOLSETS, Settings, load
+from tests.lessons import START, days, pattern, program
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load({"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all"}, {})
+
+
+async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
+    result = await client.call_tool(tool, {"programId": "basher", **arguments})
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+async def refusal(client: Client, tool: str, **arguments: object) -> str:
+    result = await client.call_tool(tool, {"programId": "basher", **arguments})
+    assert result.is_error, result.structured_content
+    return "".join(block.text for block in result.content if block.type == "text")
+
+
+async def state(client: Client) -> dict[str, Any]:
+    return await call(client, "get_program_state")
+
+
+# Source: RFC 7396, appendix A; a patch that is no object replaces, which no argument of ours can be
+RFC_7396 = [
+    ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+    ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+    ({"a": "b"}, {"a": None}, {}),
+    ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+    ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+    ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+    ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+    ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+    (["a", "b"], ["c", "d"], ["c", "d"]),
+    ({"a": "b"}, ["c"], ["c"]),
+    ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+    ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+    ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+]
+
+
+@pytest.mark.parametrize(("target", "patch", "result"), RFC_7396)
+def test_a_patch_is_merged_as_the_rfc_says(target: object, patch: object, result: object) -> None:
+    assert merged(target, patch) == result
+
+
+JSON = st.recursive(st.integers() | st.text(max_size=3), lambda inner: st.dictionaries(st.text(max_size=2), inner))
+
+
+@given(JSON, JSON)
+def test_a_patch_applied_twice_is_applied_once(target: object, patch: object) -> None:
+    assert merged(merged(target, patch), patch) == merged(target, patch)
+
+
+def test_a_new_summary_counts_and_leaves_a_copy() -> None:
+    done = stated(program(), StatePatch(context_summary={"handoffNotes": "x"}), START)
+    assert (done.program.state_version, done.program.summaries) == (1, 1)
+    past = PastSummary(program_id="basher", number=0, version=1, at=START, context_summary={"handoffNotes": "x"})
+    assert done.archived == (past,)
+    again = stated(done.program, StatePatch(context_summary={"handoffNotes": "x"}), START + days(1))
+    assert again == Stated(done.program)
+
+
+def test_a_lower_cap_archives_the_weakest_and_has_every_domain_looked_at_again() -> None:
+    patterns = [pattern(f"Lesson {n}", id=f"p{n}", domain=f"d{n}", confidence=0.5 + n / 10) for n in range(4)]
+    before = program(*patterns)
+    done = stated(before, StatePatch(decay={"maxUnpromotedPatterns": 2}), START)
+    assert [gone.pattern.id for gone in done.archived if isinstance(gone, Archived)] == ["p0", "p1"]
+    assert {gone.reason for gone in done.archived if isinstance(gone, Archived)} == {"cap"}
+    assert (list(done.program.patterns), done.program.touched) == (["p2", "p3"], ("d0", "d1", "d2", "d3"))
+    assert done.program.decay == DecayConfig(max_unpromoted_patterns=2)
+
+
+def test_a_longer_age_revives_what_was_stale_for_consolidation() -> None:
+    known = pattern(id="known", knowledge_key="pattern/a/b")
+    before = program(pattern(id="old"), known)
+    now = START + days(100)
+    done = stated(before, StatePatch(decay={"maxAge": 120}), now)
+    assert (done.program.pending, done.program.touched) == (("old",), ("task-claiming",))
+    default = stated(done.program, StatePatch(decay={"maxAge": None}), now)
+    assert default.program.decay == DecayConfig()
+
+
+@pytest.mark.parametrize("part", ["context_summary", "config", "baselines"])
+def test_each_part_has_a_size(part: str) -> None:
+    limit = LARGEST_SUMMARY if part == "context_summary" else LARGEST_CONFIG
+    fits = Program(program_id="basher").changed(**{part: {"k": "é" * ((limit - 8) // 2)}})
+    assert too_large(fits) is None
+    over = Program(program_id="basher").changed(**{part: {"k": "é" * ((limit - 6) // 2)}})
+    said = too_large(over)
+    assert said
+    assert said.endswith(f"at most {limit}; shorten it, or remove members with null")
+
+
+async def test_a_program_without_state_has_an_empty_one(client: Client) -> None:
+    assert await state(client) == {
+        "exists": False,
+        "programId": "basher",
+        "version": 0,
+        "contextSummary": {},
+        "config": {},
+        "baselines": {},
+        "decayConfig": {"maxAge": 90, "maxUnpromotedPatterns": 100, "pruneAfter": 90},
+    }
+
+
+async def test_updates_add_up_and_null_removes(client: Client) -> None:
+    task = {"taskId": "t1", "title": "Claiming", "outcome": "done", "notes": "see PR"}
+    summary = {"lastTask": task, "activeWorkItems": ["a", "b"], "handoffNotes": "go on", "openQuestions": ["why?"]}
+    config = {"model": {"name": "small", "depth": [[1, 2], [3]]}, "__odd.key__": 2**70}
+    first = await call(client, "update_program_state", contextSummary=summary, config=config, baselines={"p95": 1.5})
+    assert first == {"status": "updated", "programId": "basher", "version": 1, "archived": []}
+    change = {"lastTask": {"notes": None, "outcome": "merged"}, "activeWorkItems": ["b"], "openQuestions": None}
+    await call(client, "update_program_state", contextSummary=change, config={"model": {"name": None}})
+    now = await state(client)
+    assert now["contextSummary"] == {
+        "lastTask": {"taskId": "t1", "title": "Claiming", "outcome": "merged"},
+        "activeWorkItems": ["b"],
+        "handoffNotes": "go on",
+    }
+    assert now["config"] == {"model": {"depth": [[1, 2], [3]]}, "__odd.key__": 2**70}
+    assert (now["baselines"], now["version"]) == ({"p95": 1.5}, 2)
+    unchanged = await call(client, "update_program_state", contextSummary={"handoffNotes": "go on"})
+    assert (unchanged["status"], unchanged["version"]) == ("unchanged", 2)
+    boot = await client.call_tool("gsp_bootstrap", {"agentId": "basher"})
+    assert boot.structured_content
+    assert boot.structured_content["program"]["contextSummary"] == now["contextSummary"]
+
+
+async def test_a_version_that_has_moved_is_a_conflict_that_says_what_to_do(client: Client) -> None:
+    await call(client, "update_program_state", config={"a": 1}, expectedVersion=0)
+    said = await refusal(client, "update_program_state", config={"a": 2}, expectedVersion=0)
+    assert said == (
+        "conflict: basher's state is at version 1, not 0: another session changed it. "
+        "Call get_program_state, decide again, and call with expectedVersion 1. (retryable)"
+    )
+    assert (await state(client))["config"] == {"a": 1}
+
+
+async def test_a_repeated_request_is_applied_once(client: Client) -> None:
+    for _ in range(2):
+        await call(client, "update_program_state", config={"a": 1}, expectedVersion=0, requestId="r1")
+    await call(client, "update_program_state", config={"a": 2})
+    late = await call(client, "update_program_state", config={"a": 1}, requestId="r1")
+    assert (late["status"], late["version"]) == ("unchanged", 2)
+    nothing = {"config": {"a": 2}, "requestId": "r2"}
+    assert (await call(client, "update_program_state", **nothing))["status"] == "unchanged"
+    await call(client, "update_program_state", config={"a": 3})
+    await call(client, "update_program_state", **nothing)
+    assert (await state(client))["config"] == {"a": 3}
+
+
+async def test_a_lower_cap_names_what_it_archived(client: Client) -> None:
+    for name in ("one", "two"):
+        lesson = {"id": name, "pattern": f"Lesson {name}", "domain": "claims", "confidence": 0.8, "evidence": ""}
+        await call(client, "store_memory", pattern=lesson)
+    done = await call(client, "update_program_state", decayConfig={"maxUnpromotedPatterns": 1})
+    assert done["archived"] == [{"id": "one", "domain": "claims", "pattern": "Lesson one"}]
+    assert (await call(client, "memory_health"))["decayConfig"]["maxUnpromotedPatterns"] == 1
+
+
+BAD: Sequence[tuple[dict[str, object], str]] = [
+    ({"contextSummary": {"handoff": "x"}}, "contextSummary.handoff: unknown, did you mean handoffNotes?"),
+    ({"contextSummary": {"handoffNotes": "x" * 4001}}, "contextSummary.handoffNotes: must be at most 4000 characters"),
+    ({"contextSummary": {"lastTask": {"title": ""}}}, "contextSummary.lastTask.title: must not be empty"),
+    ({"contextSummary": {"lastTask": {"notes": "x" * 2001}}}, "contextSummary.lastTask.notes: must be at most 2000"),
+    ({"contextSummary": {"activeWorkItems": ["x"] * 31}}, "contextSummary.activeWorkItems: "),
+    ({"contextSummary": {"activeWorkItems": ["x" * 301]}}, "contextSummary.activeWorkItems.0: must be at most 300"),
+    ({"contextSummary": {"openQuestions": ["x"] * 21}}, "contextSummary.openQuestions: "),
+    ({"contextSummary": {"openQuestions": ["bell\x07"]}}, "contextSummary.openQuestions.0: must not hold control"),
+    ({"config": {"k": "x" * 20_000}}, "config: would be 20008 bytes of JSON, at most 20000; shorten it"),
+    ({"baselines": {"k": "é" * 10_000}}, "baselines: would be 20008 bytes of JSON, at most 20000; shorten it"),
+    ({"config": {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": {"j": {}}}}}}}}}}}}, "config: must be nested"),
+    ({"config": [1]}, "config: "),
+    ({"decayConfig": {"maxAge": 0}}, "decayConfig.maxAge: "),
+    ({"decayConfig": {"maxAge": 3651}}, "decayConfig.maxAge: "),
+    ({"decayConfig": {"pruneAfter": 1.5}}, "decayConfig.pruneAfter: "),
+    ({"decayConfig": {"maxUnpromotedPatterns": 501}}, "decayConfig.maxUnpromotedPatterns: "),
+    ({"expectedVersion": -1}, "expectedVersion: "),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD)
+async def test_a_bad_update_is_refused_by_name_and_changes_nothing(
+    client: Client, arguments: dict[str, object], said: str
+) -> None:
+    assert said in await refusal(client, "update_program_state", **arguments)
+    assert (await state(client))["version"] == 0
+
+
+async def test_the_history_holds_the_newest_fifty_summaries_newest_first(client: Client) -> None:
+    for number in range(53):
+        await call(client, "update_program_state", contextSummary={"handoffNotes": f"note {number}"})
+    await call(client, "update_program_state", config={"no": "summary"})
+    history = (await call(client, "get_context_history"))["summaries"]
+    assert [one["contextSummary"]["handoffNotes"] for one in history] == [f"note {n}" for n in range(52, 2, -1)]
+    assert [one["version"] for one in history] == list(range(53, 3, -1))
+    assert (await call(client, "get_context_history", limit=2))["summaries"] == history[:2]
+    assert (await call(client, "get_context_history", programId="sark"))["summaries"] == []
+
+
+async def test_a_bound_server_changes_and_shows_its_own_state_only(tmp_path: Path) -> None:
+    from fleet_memory.server.app import create_server
+
+    flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all", "program": "basher"}
+    async with Client(create_server(load(flags, {}))) as client:
+        for tool, arguments in (
+            ("update_program_state", {"config": {"a": 1}}),
+            ("get_program_state", {}),
+            ("get_context_history", {}),
+        ):
+            assert (await refusal(client, tool, programId="sark", **arguments)).startswith("forbidden: ")
+
+
+def test_all_means_every_toolset() -> None:
+    assert load({"toolsets": "all"}, {}).toolsets == TOOLSETS
