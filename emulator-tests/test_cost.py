@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import anyio
 import pytest
+from billing import Bill, Billed
 from fleets import consolidate, fleet_on, learn, lesson
 
 from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.stores import Document, Query, Ref, Store, Write, knowledge
+from fleet_memory.stores import Store, knowledge
 from fleet_memory.tools import Fleet
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -20,45 +20,6 @@ from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 
 pytestmark = pytest.mark.anyio
-
-
-class Bill(NamedTuple):
-    """`reads` of documents, asked for or returned; `sums` are one read per 1,000 programs each; `writes` committed."""
-
-    reads: int = 0
-    writes: int = 0
-    sums: int = 0
-
-
-class Billed:
-    """A store that counts what Firestore bills. Source: cloud.google.com/firestore/pricing"""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.bill = Bill()
-
-    async def get(self, *refs: Ref) -> list[Document | None]:
-        self._add(reads=len(refs))
-        return await self._store.get(*refs)
-
-    async def find(self, query: Query) -> list[Document]:
-        found = await self._store.find(query)
-        self._add(reads=max(1, len(found)))
-        return found
-
-    async def total(self, query: Query, field: str | None = None) -> int:
-        self._add(sums=1)
-        return await self._store.total(query, field)
-
-    async def commit(self, *writes: Write) -> None:
-        self._add(writes=len(writes))
-        await self._store.commit(*writes)
-
-    async def close(self) -> None:
-        await self._store.close()
-
-    def _add(self, reads: int = 0, writes: int = 0, sums: int = 0) -> None:
-        self.bill = Bill(self.bill.reads + reads, self.bill.writes + writes, self.bill.sums + sums)
 
 
 @pytest.fixture

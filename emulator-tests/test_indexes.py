@@ -8,6 +8,7 @@ from indexes import Declared, Index, Watched, declared, index_needed, problems
 
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.server.maintenance import maintained
 from fleet_memory.stores import Json, Query, Store
 from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
@@ -20,7 +21,7 @@ from fleet_memory.tools.update_program_state import update_program_state
 
 PROGRAMS = "fleets/f1/programs"
 LONGEST_INDEXED = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
-GROUPS = ("programs", "archive", "history", "gsp", "snapshots", "ledger", "leases", "waiting")
+GROUPS = ("programs", "archive", "history", "gsp", "snapshots", "ledger", "leases", "waiting", "maintenance")
 
 
 @pytest.mark.parametrize(
@@ -81,11 +82,16 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await get_context_history(fleet, "sark")
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
+    await maintained(fleet, _silently)
     return store
 
 
 def long_summary() -> ContextSummary:
     return ContextSummary.model_validate({"handoffNotes": "x" * 4000, "openQuestions": ["x" * 300] * 20})
+
+
+async def _silently(_done: float, _total: float, _message: str) -> None:
+    """Report no progress."""
 
 
 def long_lesson(name: str) -> NewPattern:

@@ -3,9 +3,9 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from fleet_memory.errors import FleetMemoryError
 
@@ -29,15 +29,22 @@ def _exit_codes() -> dict[str, int]:
     return {kind.code: kind.exit_code for kind in kinds}
 
 
+class Step(Protocol):
+    """What a long command calls as it goes."""
+
+    def __call__(self, done: int, total: int, message: str | None = None) -> None:
+        """Move the bar; a message becomes its name."""
+
+
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+def progress(what: str) -> Iterator[Step]:
     """Show a bar on stderr to a person, nothing to a pipe."""
     from rich.console import Console  # noqa: PLC0415 only for people
     from rich.progress import Progress  # noqa: PLC0415 the same
 
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda done, total, message=None: bar.update(task, completed=done, total=total, description=message)
 
 
 def print_json(content: Mapping[str, object]) -> None:

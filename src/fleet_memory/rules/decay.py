@@ -26,6 +26,11 @@ def is_prunable(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
     return now - pattern.last_reinforced > (decay.max_age + decay.prune_after) * _DAY
 
 
+def prunable_after(pattern: Pattern, decay: DecayConfig) -> float:
+    """Return the instant after which the pattern is prunable, in seconds since 1970."""
+    return pattern.last_reinforced.timestamp() + (decay.max_age + decay.prune_after) * _DAY.total_seconds()
+
+
 def stale_in_days(pattern: Pattern, now: datetime, decay: DecayConfig) -> float:
     """Return the days left until the pattern turns stale, negative once it is."""
     return (pattern.last_reinforced + decay.max_age * _DAY - now) / _DAY

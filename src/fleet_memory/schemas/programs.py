@@ -34,8 +34,9 @@ class Program(Value):
     """One program's memory. `patterns` maps pattern id -> pattern.
 
     `pending` lists the ids that consolidation has not considered, `touched` the domains in which a considered lesson
-    changed or left since. `knowledge_seen` is the knowledge version at the last boot. `changes` counts the commits of
-    agents, not those of consolidation. `state_version` counts the changes of summary, config, baselines and decay,
+    changed or left since. `retired` names the retired entries that its patterns contributed to, as the decay sweep last
+    saw. `knowledge_seen` is the knowledge version at the last boot. `changes` counts the commits of agents and of the
+    sweep, not those of consolidation. `state_version` counts the changes of summary, config, baselines and decay,
     `summaries` those of the summary alone. `request_ids` are the latest idempotency keys. `last_update` is None until
     something was stored: such a program does not exist for a reader.
     """
@@ -44,6 +45,7 @@ class Program(Value):
     patterns: Mapping[str, Pattern] = {}
     pending: tuple[str, ...] = ()
     touched: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
     knowledge_seen: int = 0
     changes: int = 0
     decay: DecayConfig = DecayConfig()

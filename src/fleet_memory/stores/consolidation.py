@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
-from anyio import CancelScope, to_thread
+from anyio import move_on_after, to_thread
 
 from fleet_memory.rules.attachment import Attachment, Side, attachments
 from fleet_memory.rules.consolidation import Group, Plan, Topic, contested, planned
@@ -35,16 +35,17 @@ Place: TypeAlias = tuple[str, str]
 
 LEASE: Final = "consolidation"
 LEASE_S: Final = 120.0  # seconds; every commit of a run renews it
+RELEASE_WITHIN_S: Final = 1.0  # seconds; a server that is told to leave does not wait longer, the lease expires anyway
 SHARED: Final = "knowledge"  # what an entry is called where a pair names programs
 MOST_JUDGED: Final = 500  # verdicts remembered, so that a repeated call is known
 
 
 @asynccontextmanager
 async def leased(
-    programs: Programs, knowledge: Knowledge, now: Callable[[], datetime]
+    programs: Programs, knowledge: Knowledge, now: Callable[[], datetime], name: str = LEASE
 ) -> AsyncIterator[Promotions | None]:
-    """Hold the fleet's consolidation lease while inside; None while another run holds it."""
-    lease = await take(programs.store, knowledge.lease(LEASE), uuid.uuid4().hex, now=now(), ttl_s=LEASE_S)
+    """Hold the fleet's lease of this name while inside; None while another run holds it."""
+    lease = await take(programs.store, knowledge.lease(name), uuid.uuid4().hex, now=now(), ttl_s=LEASE_S)
     if lease is None:
         yield None
         return
@@ -52,7 +53,7 @@ async def leased(
     try:
         yield hands
     finally:
-        with CancelScope(shield=True):
+        with move_on_after(RELEASE_WITHIN_S, shield=True):
             await release(programs.store, hands.lease or lease)
 
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, cast
 
 from fleet_memory.rules.budget import size
 from fleet_memory.rules.keys import digest
+from fleet_memory.rules.sweeping import sweep_after
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.stores import ABSENT, Document, Json
@@ -35,6 +36,7 @@ def held(program_id: str, document: Document | None, known: Program | None = Non
                 "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
                 "pending": fields.get("pendingIds", ()),
                 "touched": fields.get("touched", ()),
+                "retired": fields.get("retired", ()),
                 "decay": DecayConfig.model_validate(fields.get("decayConfig", {})),
             }
         ),
@@ -86,15 +88,18 @@ def document_size(program: Program) -> int:
 
 
 def _state(program: Program) -> dict[str, Json]:
-    """Return every field of the document but the patterns; `dirty` and `stored` are there to be asked for.
+    """Return every field of the document but the patterns.
 
-    What agents shape themselves is kept as text: engines refuse a list in a list and have words of their own.
+    `dirty`, `stored` and `sweepAfter` (seconds since 1970) are there to be asked for. What agents shape themselves is
+    kept as text: engines refuse a list in a list and have words of their own.
     """
     wire = cast("dict[str, Json]", program.model_dump(mode="json", by_alias=True, include=_STATE))
     return wire | {
         "pending": len(program.pending),
         "pendingIds": list(program.pending),
         "touched": list(program.touched),
+        "retired": list(program.retired),
+        "sweepAfter": sweep_after(program),
         "dirty": bool(program.pending or program.touched),
         "stored": program.exists,
         "contextSummary": _text(program.context_summary),

@@ -109,6 +109,14 @@ class Programs:
         """Return the programs that changed since consolidation last looked. Billed 1 read each."""
         return all_held(await self.store.find(Query(self._collection, {"dirty": True})))
 
+    async def any_dirty(self) -> bool:
+        """Whether `dirty` would return any. Billed 1 read."""
+        return bool(await self.store.find(Query(self._collection, {"dirty": True}, limit=1)))
+
+    async def sweep_first(self, most: int) -> list[Held]:
+        """Return the programs that the decay sweep must look at first, `most` of them. Billed 1 read each."""
+        return all_held(await self.store.find(Query(self._collection, order="sweepAfter", limit=most)))
+
     async def all(self) -> list[Held]:
         """Return every program. Billed 1 read each."""
         return all_held(await self.store.find(Query(self._collection)))

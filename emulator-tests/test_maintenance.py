@@ -1,0 +1,192 @@
+"""Maintenance on both engines: the sweep archives, protects, is fenced, and costs what is due."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+from billing import Bill, Billed
+from fleets import NOW, consolidate, fleet_on, learn, lesson
+
+from fleet_memory.errors import ConflictError
+from fleet_memory.server.maintenance import Maintained, maintained, rehearsed
+from fleet_memory.stores import Query, Ref, Store, Write
+from fleet_memory.stores.consolidation import leased
+from fleet_memory.stores.leases import take
+from fleet_memory.stores.maintenance import LEASE, Maintenance
+from fleet_memory.tools import Fleet
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.store_memory import store_memory
+
+pytestmark = pytest.mark.anyio
+
+FADED = NOW + timedelta(days=181)  # what was learnt at NOW is prunable
+KEY = "pattern/domain-shared/lesson-shared"
+
+
+async def silently(_done: float, _total: float, _message: str) -> None:
+    """Report no progress."""
+
+
+async def maintain(fleet: Fleet) -> Maintained:
+    return await maintained(fleet, silently)
+
+
+async def archive(store: Store) -> list[tuple[str, str, str]]:
+    found = await store.find(Query("fleets/default/archive"))
+    return sorted((str(d.fields["programId"]), str(d.fields["patternId"]), str(d.fields["reason"])) for d in found)
+
+
+async def names(fleet: Fleet, program: str) -> list[str]:
+    return sorted((await fleet.programs.read(program)).patterns)
+
+
+async def test_what_faded_is_archived_and_what_is_knowledge_stays(store: Store) -> None:
+    fleet = fleet_on(store)
+    await learn(fleet, "basher", "shared", "own")
+    await learn(fleet, "sark", "shared")
+    await consolidate(fleet)
+    later = fleet_on(store, FADED)
+    await store_memory(later, "basher", lesson("young"))
+    done = await maintain(later)
+    assert [(one.program_id, one.pattern_id) for one in done.archived] == [("basher", "own")]
+    assert await archive(store) == [("basher", "own", "decay")]
+    assert (await names(later, "basher"), await names(later, "sark")) == (["shared", "young"], ["shared"])
+    assert (await maintain(later)).archived == ()
+
+
+async def test_a_run_consolidates_and_publishes_what_waits(store: Store) -> None:
+    fleet = fleet_on(store)
+    await learn(fleet, "basher", "shared")
+    await learn(fleet, "sark", "shared")
+    assert (await maintain(fleet)).promoted == (KEY,)
+    assert [entry.key for entry in (await gsp_bootstrap(fleet, "iso")).knowledge] == [KEY]
+
+
+async def test_a_dry_run_says_the_same_and_writes_nothing(store: Store) -> None:
+    await learn(fleet_on(store), "basher", "old")
+    later = fleet_on(store, FADED)
+    await learn(later, "sark", "shared")
+    await learn(later, "iso", "shared")
+    before = [await store.find(Query(f"fleets/default/{group}")) for group in ("programs", "gsp", "archive", "leases")]
+    rehearsal = await rehearsed(later, silently)
+    after = [await store.find(Query(f"fleets/default/{group}")) for group in ("programs", "gsp", "archive", "leases")]
+    assert before == after
+    assert rehearsal.dry_run
+    assert rehearsal.changed(dry_run=False) == await maintain(later)
+    assert len(await archive(store)) == 1
+
+
+async def test_an_entry_that_retires_makes_its_contributions_prunable(store: Store) -> None:
+    fleet = fleet_on(store)
+    for program in ("basher", "sark"):
+        await learn(fleet, program, "shared")
+    await maintain(fleet)
+    later = fleet_on(store, FADED)
+    assert (await maintain(later)).archived == ()
+    for critic in ("iso", "clu"):
+        await reinforce_memory(later, critic, KEY, outcome="contradicted", evidence="It failed")
+    done = await maintain(later)
+    assert sorted((one.program_id, one.pattern_id) for one in done.archived) == [
+        ("basher", "shared"),
+        ("sark", "shared"),
+    ]
+
+
+async def test_a_contribution_to_a_retired_entry_that_is_young_is_archived_when_its_time_comes(store: Store) -> None:
+    fleet = fleet_on(store)
+    for program in ("basher", "sark"):
+        await learn(fleet, program, "shared")
+    await maintain(fleet)
+    for critic in ("iso", "clu"):
+        await reinforce_memory(fleet, critic, KEY, outcome="contradicted", evidence="It failed")
+    assert (await maintain(fleet)).archived == ()
+    assert len((await maintain(fleet_on(store, FADED))).archived) == 2
+
+
+async def test_only_one_run_at_a_time(store: Store) -> None:
+    fleet = fleet_on(store)
+    assert await take(store, fleet.knowledge.lease(LEASE), "another", now=NOW, ttl_s=60)
+    with pytest.raises(ConflictError, match="Another maintenance"):
+        await maintain(fleet)
+
+
+class Interrupted:
+    """A store on which somebody else acts just before a commit that archives."""
+
+    def __init__(self, store: Store, meanwhile: Callable[[], Awaitable[object]]) -> None:
+        self._store = store
+        self._meanwhile: list[Callable[[], Awaitable[object]]] = [meanwhile]
+        self.get, self.find, self.total, self.close = store.get, store.find, store.total, store.close
+
+    async def commit(self, *writes: Write) -> None:
+        if self._meanwhile and any(write.ref.collection.endswith("/archive") for write in writes):
+            await self._meanwhile.pop()()
+        await self._store.commit(*writes)
+
+
+async def test_a_program_that_is_written_at_that_moment_is_swept_next_time(store: Store) -> None:
+    later = fleet_on(store, FADED)
+    for program in ("basher", "sark"):
+        await learn(fleet_on(store), program, "old")
+
+    async def agent_writes() -> None:
+        await store_memory(later, "basher", lesson("new"))
+
+    done = await maintain(fleet_on(Interrupted(store, agent_writes), FADED))
+    assert [one.program_id for one in done.archived] == ["sark"]
+    assert await names(later, "basher") == ["new", "old"]
+    assert [one.program_id for one in (await maintain(later)).archived] == ["basher"]
+    assert await names(later, "basher") == ["new"]
+
+
+async def test_a_run_that_was_overtaken_archives_nothing(store: Store) -> None:
+    await learn(fleet_on(store), "basher", "old")
+    fleet = fleet_on(store, FADED)
+
+    async def overtaken() -> None:
+        later = FADED + timedelta(hours=1)
+        assert await take(store, fleet.knowledge.lease(LEASE), "another", now=later, ttl_s=60)
+
+    with pytest.raises(ConflictError, match="taken over"):
+        await maintain(fleet_on(Interrupted(store, overtaken), FADED))
+    assert (await archive(store), await names(fleet, "basher")) == ([], ["old"])
+
+
+async def swept_for(billed: Billed, fleet: Fleet) -> Bill:
+    billed.bill = Bill()
+    async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
+        assert hands is not None
+        await Maintenance(fleet.programs, fleet.knowledge, hands, fleet.now()).sweep()
+    return billed.bill
+
+
+async def test_a_sweep_is_billed_for_what_is_due_however_many_programs_there_are(store: Store) -> None:
+    billed = Billed(store)
+    bills = []
+    for size in (3, 30):
+        later = fleet_on(billed, FADED + timedelta(days=size))
+        for program in range(size):
+            await learn(later, f"young-{size}-{program}", "young")
+        bills.append(await swept_for(billed, later))
+        await learn(fleet_on(billed), f"old-{size}", "old")
+        bills.append(await swept_for(billed, later))
+    idle, due = Bill(reads=6, writes=2), Bill(reads=9, writes=5)
+    assert bills == [idle, due, idle, due]
+
+
+async def test_a_sweep_of_many_reads_each_once_and_little_more(store: Store) -> None:
+    billed = Billed(store)
+    for program in range(40):
+        await learn(fleet_on(store), f"old-{program}", "old")
+    bill = await swept_for(billed, fleet_on(billed, FADED))
+    assert bill.writes == 2 + 40 * 3  # the program, the archive, the fence
+    assert bill.reads <= 6 + 40 * 2 + 1  # the program, and the fence again
+
+
+async def test_the_documents_field_is_what_the_rule_says(store: Store) -> None:
+    fleet = fleet_on(store)
+    await learn(fleet, "basher", "a")
+    (document,) = await store.get(Ref("fleets/default/programs", "basher"))
+    assert document is not None
+    assert document.fields["sweepAfter"] == (NOW + timedelta(days=180)).timestamp()

@@ -1,0 +1,105 @@
+"""The decay sweep on top of the four verbs, and the note of the last maintenance, so that many servers do it once.
+
+It reads the programs that are due and the contributors of entries that retired since, not the fleet.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, NamedTuple, cast
+
+from fleet_memory.rules.sweeping import sweep_after, swept
+from fleet_memory.schemas.programs import Archived
+from fleet_memory.stores import Json, Ref, Write, document_id
+from fleet_memory.stores.knowledge import Knowledge
+from fleet_memory.stores.program_documents import Held
+from fleet_memory.stores.programs import Programs
+from fleet_memory.stores.promotions import Promotions
+
+LEASE: Final = "maintenance"
+TOGETHER: Final = 50  # programs read at once
+
+
+class Last(NamedTuple):
+    """The last maintenance: when it ended, None for never, and the knowledge whose retirements it had followed up."""
+
+    at: datetime | None = None
+    knowledge_version: int = 0
+
+
+class Maintenance:
+    """The maintenance of one fleet, carried out by `hands`: under a lease for good, without one as a dry run."""
+
+    def __init__(self, programs: Programs, knowledge: Knowledge, hands: Promotions, now: datetime) -> None:
+        self._programs = programs
+        self._knowledge = knowledge
+        self._hands = hands
+        self._now = now
+        self._retired: frozenset[str] = frozenset()
+        self._left: set[str] = set()  # programs that are as they were, so the store names them again
+        self._missed = False  # one was written by an agent at that moment
+        self._version = 0
+        self._archived: list[Archived] = []
+
+    async def sweep(self) -> list[Archived]:
+        """Archive what is prunable and return it. Raises ConflictError when the lease was lost.
+
+        A program that is written at that moment is left to the next sweep.
+        """
+        last = await last_maintenance(self._knowledge)
+        snapshot = await self._knowledge.snapshot()
+        self._retired = frozenset(row.key for row in snapshot.rows if row.status == "retired")
+        fresh = (row for row in snapshot.rows if row.key in self._retired and row.changed_in > last.knowledge_version)
+        await self._sweep_contributors({name for row in fresh for name in row.contributors})
+        self._version = last.knowledge_version if self._missed else snapshot.version
+        await self._sweep_due()
+        return self._archived
+
+    async def note(self, at: datetime) -> None:
+        """Note that maintenance ended at `at`. Raises ConflictError when the lease was lost."""
+        fields: dict[str, Json] = {"at": at.isoformat(), "knowledgeVersion": self._version}
+        await self._hands.commit(Write(_ref(self._knowledge), fields))
+
+    async def _sweep_contributors(self, names: Iterable[str]) -> None:
+        ordered = sorted(names)
+        for start in range(0, len(ordered), TOGETHER):
+            for held in await self._programs.hold(*ordered[start : start + TOGETHER]):
+                await self._sweep(held)
+
+    async def _sweep_due(self) -> None:
+        """Look at one program, then twice as many each time: a fleet with none due costs one read."""
+        most = 1
+        while True:
+            found = await self._programs.sweep_first(most + len(self._left))
+            due = [held for held in found if self._is_due(held)]
+            for held in due:
+                await self._sweep(held)
+            if len(due) < most:
+                return
+            most = min(2 * most, TOGETHER)
+
+    def _is_due(self, held: Held) -> bool:
+        after = sweep_after(held.program)
+        return after is not None and after < self._now.timestamp() and held.program.program_id not in self._left
+
+    async def _sweep(self, held: Held) -> None:
+        after, archived = swept(held.program, self._now, self._retired)
+        writes = self._programs.writes(held, after, archived)
+        done = not writes or await self._hands.commit(*writes)
+        if done:
+            self._archived += archived
+        if not done or not writes or self._hands.lease is None:
+            self._left.add(held.program.program_id)
+        self._missed |= not done
+
+
+async def last_maintenance(knowledge: Knowledge) -> Last:
+    """Return the note of the last maintenance. Billed 1 read."""
+    (document,) = await knowledge.store.get(_ref(knowledge))
+    if document is None:
+        return Last()
+    fields = document.fields
+    return Last(datetime.fromisoformat(str(fields["at"])), cast("int", fields["knowledgeVersion"]))
+
+
+def _ref(knowledge: Knowledge) -> Ref:
+    return Ref(f"fleets/{document_id(knowledge.fleet_id)}/maintenance", "last")

@@ -1,0 +1,90 @@
+"""The decay sweep: what leaves for the archive, what stays, and when a program is looked at again."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet_memory.rules.decay import is_prunable
+from fleet_memory.rules.sweeping import sweep_after, swept
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Archived, DecayConfig, Program
+
+NOW = datetime(2026, 9, 1, 12, tzinfo=UTC)
+PRUNABLE_AFTER = timedelta(days=180)
+MOMENT = timedelta(milliseconds=1)
+
+
+def learnt(id_: str, age: timedelta, **fields: object) -> Pattern:
+    at = NOW - age
+    return Pattern(
+        id=id_, pattern=id_, domain="d", confidence=0.5, discovered_at=at, last_reinforced=at, stored_at=at, **fields
+    )
+
+
+def program(*patterns: Pattern, **fields: object) -> Program:
+    return Program(program_id="basher", patterns={p.id: p for p in patterns}, last_update=NOW, **fields)
+
+
+def test_what_was_stale_for_another_ninety_days_is_archived_and_exactly_that_stays() -> None:
+    old, edge = learnt("old", PRUNABLE_AFTER + MOMENT), learnt("edge", PRUNABLE_AFTER)
+    before = program(old, edge, pending=("old", "edge"))
+    after, archived = swept(before, NOW, ())
+    assert archived == (Archived(program_id="basher", pattern=old, reason="decay", at=NOW),)
+    assert after == before.changed(patterns={"edge": edge}, pending=("edge",), touched=("d",), changes=1)
+
+
+def test_a_program_with_nothing_prunable_is_left_untouched() -> None:
+    before = program(learnt("young", timedelta(days=100)))
+    assert swept(before, NOW, ()).program is before
+
+
+def test_a_promoted_pattern_stays_while_its_entry_is_active() -> None:
+    before = program(learnt("old", 2 * PRUNABLE_AFTER, knowledge_key="pattern/d/old"))
+    assert sweep_after(before) is None
+    assert swept(before, NOW, {"pattern/d/other"}).program is before
+
+
+def test_a_promoted_pattern_of_a_retired_entry_is_archived() -> None:
+    before = program(learnt("old", 2 * PRUNABLE_AFTER, knowledge_key="pattern/d/old"))
+    after, archived = swept(before, NOW, {"pattern/d/old"})
+    assert [line.pattern.id for line in archived] == ["old"]
+    assert after.patterns == {}
+
+
+def test_a_retirement_makes_a_young_contribution_mortal_and_a_return_protects_it_again() -> None:
+    young = program(learnt("young", timedelta(days=100), knowledge_key="pattern/d/young"))
+    mortal = swept(young, NOW, {"pattern/d/young"}).program
+    assert (mortal.retired, mortal.changes) == (("pattern/d/young",), 1)
+    assert sweep_after(mortal) == (NOW + timedelta(days=80)).timestamp()
+    protected, archived = swept(mortal, NOW + timedelta(days=200), ())
+    assert (protected.retired, archived, sweep_after(protected)) == ((), (), None)
+
+
+def test_an_echo_is_no_contribution_and_fades_like_any_other() -> None:
+    before = program(learnt("echo", PRUNABLE_AFTER + MOMENT, knowledge_key="pattern/d/x", echo=True))
+    assert [line.pattern.id for line in swept(before, NOW, ()).archived] == ["echo"]
+
+
+@given(
+    ages=st.lists(st.integers(0, 400), max_size=6),
+    promoted=st.sets(st.integers(0, 5)),
+    decay=st.builds(DecayConfig, max_age=st.integers(1, 200), prune_after=st.integers(1, 200)),
+    retired=st.sets(st.integers(0, 5)),
+    later=st.integers(0, 200),
+)
+def test_the_sweep_is_due_exactly_when_it_would_archive(
+    ages: list[int], promoted: set[int], decay: DecayConfig, retired: set[int], later: int
+) -> None:
+    keys = {f"k{n}" for n in retired}
+    patterns = [
+        learnt(f"p{n}", timedelta(days=age), knowledge_key=f"k{n}" if n in promoted else None)
+        for n, age in enumerate(ages)
+    ]
+    once = swept(program(*patterns, decay=decay), NOW, keys).program
+    assert swept(once, NOW, keys).program is once
+    then = NOW + timedelta(days=later, seconds=1)
+    after = sweep_after(once)
+    gone = swept(once, then, keys).archived
+    assert bool(gone) == (after is not None and after < then.timestamp())
+    assert all(is_prunable(line.pattern, then, decay) for line in gone)
