@@ -11,6 +11,8 @@ from fleets import consolidate, fleet_on, learn, lesson
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Store, knowledge
 from fleet_memory.tools import Fleet
+from fleet_memory.tools.add_note import add_note
+from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
@@ -61,6 +63,8 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "read state": (lambda fleet: get_program_state(fleet, "basher"), Bill(1)),
     "update state": (lambda fleet: update_program_state(fleet, "basher", config={"a": 1}), Bill(1, 1)),
     "hand over": (lambda fleet: update_program_state(fleet, "basher", HANDOFF), Bill(1, 2)),
+    "note": (lambda fleet: add_note(fleet, "basher", "Port 8081 is taken"), Bill(1, 1)),
+    "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
 }
 
 

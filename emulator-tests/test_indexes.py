@@ -10,12 +10,15 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.maintenance import maintained
 from fleet_memory.stores import Json, Query, Store
+from fleet_memory.tools.add_note import add_note
+from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.remove_note import remove_note
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 
@@ -79,6 +82,11 @@ async def used(open_store: Callable[[], Store]) -> Store:
         fleet, "sark", long_summary(), {"k": "x" * 9000}, {"k": "x" * 9000}, request_id="r" * 100
     )
     await get_program_state(fleet, "sark")
+    await add_note(fleet, "sark", "é" * 500, request_id="r" * 100)
+    await add_note(fleet, "sark", "kept")
+    await remove_note(fleet, "sark", "n1")
+    await forget_memory(fleet, "basher", "100", "x" * 1000)
+    await fleet.programs.archive("sark")
     await get_context_history(fleet, "sark")
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
@@ -103,7 +111,7 @@ async def test_the_tools_ask_only_what_the_declared_indexes_serve(used: Store) -
     assert isinstance(used, Watched)  # so that each of their questions was looked at
     asked = {(group, *where, summed) for group, where, _, summed in Watched.asked}
     assert asked >= {("programs", "dirty", None), ("programs", "stored", None), ("programs", "pending")}
-    assert asked >= {("gsp", "unpublished", None)}
+    assert asked >= {("gsp", "unpublished", None), ("archive", "programId", None)}
 
 
 @pytest.mark.anyio

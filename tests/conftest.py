@@ -36,3 +36,16 @@ async def client(settings: Settings) -> AsyncIterator["Client"]:
     with anyio.fail_after(30):
         async with Client(create_server(settings), raise_exceptions=True) as client:
             yield client
+
+
+@pytest.fixture
+async def full_client(tmp_path: Path) -> AsyncIterator["Client"]:
+    """A client of a server with every toolset."""
+    from mcp import Client
+
+    from fleet_memory.server.app import create_server
+
+    flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all"}
+    with anyio.fail_after(30):
+        async with Client(create_server(load(flags, {})), raise_exceptions=True) as client:
+            yield client

@@ -12,6 +12,7 @@ EXITS = {
     "invalid_argument": 2,
     "pattern_not_found": 1,
     "knowledge_not_found": 1,
+    "note_not_found": 1,
     "forbidden": 1,
     "conflict": 4,
     "store_unavailable": 3,

@@ -11,28 +11,16 @@ from mcp import Client
 
 from fleet_memory.rules.state import LARGEST_CONFIG, LARGEST_SUMMARY, Stated, StatePatch, merged, stated, too_large
 from fleet_memory.schemas.programs import Archived, DecayConfig, PastSummary, Program
-from fleet_memory.settings import TOOLSETS, Settings, load
+from fleet_memory.settings import TOOLSETS, load
+from tests.calls import call, refusal
 from tests.lessons import START, days, pattern, program
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return load({"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all"}, {})
-
-
-async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
-    result = await client.call_tool(tool, {"programId": "basher", **arguments})
-    assert not result.is_error, result.content
-    assert result.structured_content is not None
-    return result.structured_content
-
-
-async def refusal(client: Client, tool: str, **arguments: object) -> str:
-    result = await client.call_tool(tool, {"programId": "basher", **arguments})
-    assert result.is_error, result.structured_content
-    return "".join(block.text for block in result.content if block.type == "text")
+def client(full_client: Client) -> Client:
+    return full_client
 
 
 async def state(client: Client) -> dict[str, Any]:
@@ -119,6 +107,7 @@ async def test_a_program_without_state_has_an_empty_one(client: Client) -> None:
         "config": {},
         "baselines": {},
         "decayConfig": {"maxAge": 90, "maxUnpromotedPatterns": 100, "pruneAfter": 90},
+        "notes": [],
     }
 
 

@@ -5,6 +5,7 @@
     ├── SettingsError             invalid_argument      exit 2
     ├── PatternNotFoundError      pattern_not_found     exit 1
     ├── KnowledgeNotFoundError    knowledge_not_found   exit 1
+    ├── NoteNotFoundError         note_not_found        exit 1
     ├── ForbiddenError            forbidden             exit 1
     ├── ConflictError             conflict              exit 4   retryable
     ├── CapacityExceededError     capacity_exceeded     exit 1
@@ -66,6 +67,18 @@ class KnowledgeNotFoundError(FleetMemoryError):
 
     def __init__(self, key: str) -> None:
         super().__init__(f"There is no knowledge entry {key!r}. Call recall_memory with scope 'shared' to list them.")
+
+
+class NoteNotFoundError(FleetMemoryError):
+    """The program has no short-term note of that id."""
+
+    code = "note_not_found"
+    exit_code = 1
+
+    def __init__(self, program_id: str, note_id: str) -> None:
+        super().__init__(
+            f"{program_id} has no note {note_id!r}; it may be in the archive. Call get_program_state to list its notes."
+        )
 
 
 class ForbiddenError(FleetMemoryError):

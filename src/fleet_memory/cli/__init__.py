@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fleet_memory import __version__
-from fleet_memory.cli import call, check, demo, maintain, moving, reembed, review, serve
+from fleet_memory.cli import call, check, demo, maintain, moving, reembed, restore, review, serve
 from fleet_memory.cli.printing import complain
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.settings import SETTINGS, load
@@ -19,7 +19,7 @@ EXIT_INTERNAL: Final = 5
 EXIT_CRASHED: Final = 1  # of `serve`, like any server that dies
 EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
 
-COMMANDS: Final = (serve, call, check, maintain, moving, reembed, review, demo)  # in the order of --help
+COMMANDS: Final = (serve, call, check, maintain, moving, reembed, restore, review, demo)  # in the order of --help
 
 log = logging.getLogger(__name__)
 

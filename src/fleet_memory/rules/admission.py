@@ -14,7 +14,7 @@ from fleet_memory.rules.vectors import unpacked
 from fleet_memory.rules.waiting import touched
 from fleet_memory.schemas.answers import StoreStatus
 from fleet_memory.schemas.patterns import NewPattern, Pattern
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Archived, ArchiveReason, Program
 from fleet_memory.schemas.similarity import Profile
 
 OnDuplicate: TypeAlias = Literal["reinforce", "reject", "keep"]
@@ -77,7 +77,7 @@ def admitted(
     """Return the program after storing `lesson`: an upsert by id; duplicates are recognised by text and by meaning."""
     near = _near(program, lesson)
     related = tuple(close for close in near if close.similarity >= profile.related)
-    known = _known(program, lesson.id)
+    known = pattern_of(program, lesson.id)
     if known is not None and known.calls.get(lesson.id) == lesson.call:
         return Admission(program, "unchanged", known, _merged(known, lesson), _without(related, known))
     if lesson.sent.id is not None and lesson.sent.id in program.patterns:
@@ -90,7 +90,7 @@ def admitted(
     return _repeated(program, lesson, twin, related, now)
 
 
-def _known(program: Program, id_: str) -> Pattern | None:
+def pattern_of(program: Program, id_: str) -> Pattern | None:
     """Return the pattern of this id, or the one that a lesson of this id was merged into."""
     return program.patterns.get(id_) or next((p for p in program.patterns.values() if id_ in p.calls), None)
 
@@ -131,7 +131,7 @@ def _twin(program: Program, lesson: Lesson, near: Sequence[Near], profile: Profi
 def _created(program: Program, lesson: Lesson, twin: Near | None, related: Sequence[Near], now: datetime) -> Admission:
     discovered = lesson.sent.discovered_at or lesson.sent.last_reinforced or now
     pattern = Pattern(
-        id=_free_id(program.patterns, lesson.id),
+        id=free_id(program.patterns, lesson.id),
         **{name: getattr(lesson.sent, name) for name in _SENT},
         tags=lesson.sent.tags or (),
         discovered_at=discovered,
@@ -143,7 +143,7 @@ def _created(program: Program, lesson: Lesson, twin: Near | None, related: Seque
         embedder=lesson.embedder,
         calls={lesson.id: lesson.call},
     )
-    kept, archived = capped(_with(program, pattern, now), now, newest=pattern.id)
+    kept, archived = capped(with_pattern(program, pattern, now), now, newest=pattern.id)
     gone = {line.pattern.id for line in archived}
     others = tuple(close for close in _without(related, pattern) if close.pattern.id not in gone)
     return Admission(kept, "created", pattern, twin, others, archived)
@@ -168,16 +168,16 @@ def _updated(program: Program, lesson: Lesson, old: Pattern, related: Sequence[N
         new = new.changed(
             stored_at=now, knowledge_seen=program.knowledge_seen, knowledge_key=None, echo=False, verdicts={}
         )
-        kept, archived = capped(_with(program, new, now), now, newest=new.id)
+        kept, archived = capped(with_pattern(program, new, now), now, newest=new.id)
         return Admission(kept, "updated", new, None, _without(related, new), archived)
-    return Admission(_with(program, new, now, pending=False), "updated", new, None, _without(related, new))
+    return Admission(with_pattern(program, new, now, pending=False), "updated", new, None, _without(related, new))
 
 
 def _repeated(program: Program, lesson: Lesson, twin: Near, related: Sequence[Near], now: datetime) -> Admission:
     seen = min(now, lesson.sent.last_reinforced or lesson.sent.discovered_at or now)
     stronger = reinforced(twin.pattern, now=seen, confidence=lesson.sent.confidence, evidence=lesson.sent.evidence)
     stronger = stronger.changed(calls=_called(twin.pattern, lesson))
-    changed = _with(program.changed(touched=touched(program, stronger.domain)), stronger, now, pending=False)
+    changed = with_pattern(program.changed(touched=touched(program, stronger.domain)), stronger, now, pending=False)
     return Admission(changed, "reinforced", stronger, twin, _without(related, stronger))
 
 
@@ -186,7 +186,8 @@ def _called(pattern: Pattern, lesson: Lesson) -> dict[str, str]:
     return dict(list(calls.items())[-MOST_CALLS:])
 
 
-def _free_id(taken: Mapping[str, Pattern], wanted: str) -> str:
+def free_id(taken: Mapping[str, Pattern], wanted: str) -> str:
+    """Return the wanted id, with a number if it is taken."""
     if wanted not in taken:
         return wanted
     return next(name for n in range(2, len(taken) + 3) if (name := f"{wanted[:96]}-{n}") not in taken)
@@ -196,7 +197,8 @@ def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
     return tuple(close for close in related if close.pattern.id != pattern.id)[:MOST_RELATED]
 
 
-def _with(program: Program, pattern: Pattern, now: datetime, *, pending: bool = True) -> Program:
+def with_pattern(program: Program, pattern: Pattern, now: datetime, *, pending: bool = True) -> Program:
+    """Return the program with a pattern new or replaced, `pending` when consolidation must consider it."""
     waiting = tuple(id_ for id_ in program.pending if id_ != pattern.id)
     was_pending = pattern.id in program.pending
     return program.changed(
@@ -218,7 +220,7 @@ def capped(program: Program, now: datetime, *, newest: str = "") -> tuple[Progra
 
 
 def archived(
-    program: Program, patterns: Sequence[Pattern], reason: Literal["cap", "decay", "forgotten"], now: datetime
+    program: Program, patterns: Sequence[Pattern], reason: ArchiveReason, now: datetime, why: str = ""
 ) -> tuple[Program, tuple[Archived, ...]]:
     """Return the program without these patterns, and what the archive keeps of them."""
     gone = {pattern.id for pattern in patterns}
@@ -228,4 +230,5 @@ def archived(
         touched=touched(program, *(pattern.domain for pattern in patterns)),
         last_update=now,
     )
-    return left, tuple(Archived(program_id=program.program_id, pattern=p, reason=reason, at=now) for p in patterns)
+    name = program.program_id
+    return left, tuple(Archived(program_id=name, pattern=p, reason=reason, at=now, why=why) for p in patterns)

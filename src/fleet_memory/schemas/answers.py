@@ -246,6 +246,42 @@ class ProgramAnswer(Value):
     baselines: Mapping[str, JsonValue] = {}
 
 
+class NoteAnswer(Value):
+    """A short-term note; `at` is when its text was written last."""
+
+    id: str
+    text: str
+    pinned: bool
+    at: Timestamp
+
+
+class GoneNote(Value):
+    """A note that the cap moved to the archive."""
+
+    id: str
+    text: str
+
+
+class NotedAnswer(Value):
+    """What became of a note; `lines` are those of all notes, of 80."""
+
+    status: Literal["added", "edited", "removed", "unchanged"]
+    program_id: str
+    note_id: str
+    lines: int
+    archived: tuple[GoneNote, ...] = ()
+
+
+class ForgetAnswer(Value):
+    """A pattern that went to the archive. With a `knowledge_key` the entry keeps what it contributed."""
+
+    program_id: str
+    pattern_id: str
+    archive_id: str
+    knowledge_key: str | None = None
+    patterns_count: int
+
+
 class StateAnswer(Absence):
     """A program's state; `version` counts its changes."""
 
@@ -255,6 +291,7 @@ class StateAnswer(Absence):
     config: Mapping[str, JsonValue]
     baselines: Mapping[str, JsonValue]
     decay_config: DecayAnswer
+    notes: tuple[NoteAnswer, ...] = ()
     last_update: Timestamp | None = None
 
 

@@ -148,6 +148,9 @@ HandoffText: TypeAlias = Annotated[
     AfterValidator(_without_controls),
     _text_length(0, 4000),
 ]
+NoteText: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"maxLength": 500}), AfterValidator(_readable), _text_length(1, 500)
+]
 Tag: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"maxLength": 50}), AfterValidator(_readable), _text_length(1, 50)
 ]

@@ -1,6 +1,7 @@
 """A program: one agent's whole memory, kept as one document."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
@@ -30,15 +31,24 @@ class DecayConfig(Value):
     prune_after: Annotated[int, Field(ge=1, description="Days stale until a pattern is archived")] = PRUNE_AFTER_DAYS
 
 
+class Note(Value):
+    """A short-term note of a program; `at` is when its text was written last."""
+
+    id: str
+    text: str
+    pinned: bool = False
+    at: datetime
+
+
 class Program(Value):
-    """One program's memory. `patterns` maps pattern id -> pattern.
+    """One program's memory. `patterns` maps pattern id -> pattern, `notes` note id -> note, the oldest first.
 
     `pending` lists the ids that consolidation has not considered, `touched` the domains in which a considered lesson
     changed or left since. `retired` names the retired entries that its patterns contributed to, as the decay sweep last
     saw. `knowledge_seen` is the knowledge version at the last boot. `changes` counts the commits of agents and of the
     sweep, not those of consolidation. `state_version` counts the changes of summary, config, baselines and decay,
-    `summaries` those of the summary alone. `request_ids` are the latest idempotency keys. `last_update` is None until
-    something was stored: such a program does not exist for a reader.
+    `summaries` those of the summary alone, `notes_made` all notes there ever were. `request_ids` are the latest
+    idempotency keys. `last_update` is None until something was stored: such a program does not exist for a reader.
     """
 
     program_id: str
@@ -54,6 +64,8 @@ class Program(Value):
     baselines: Mapping[str, JsonValue] = {}
     state_version: int = 0
     summaries: int = 0
+    notes: Mapping[str, Note] = {}
+    notes_made: int = 0
     last_update: Timestamp | None = None
     request_ids: tuple[str, ...] = ()
 
@@ -70,7 +82,17 @@ class Archived(Value):
     pattern: Pattern
     reason: ArchiveReason
     at: Timestamp
-    note: str = ""
+    why: str = ""
+
+
+class ArchivedNote(Value):
+    """A short-term note that left a program's memory: which, when and why."""
+
+    program_id: str
+    note: Note
+    reason: ArchiveReason
+    at: Timestamp
+    why: str = ""
 
 
 class PastSummary(Value):
@@ -83,5 +105,6 @@ class PastSummary(Value):
     context_summary: Mapping[str, JsonValue]
 
 
-Kept: TypeAlias = Archived | PastSummary
+InArchive: TypeAlias = Archived | ArchivedNote
+Kept: TypeAlias = InArchive | PastSummary
 """What a change of a program leaves beside the program's own document."""

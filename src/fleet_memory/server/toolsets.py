@@ -6,6 +6,9 @@ from typing import Final
 from mcp.types import ToolAnnotations
 
 from fleet_memory.server.registration import ToolSpec
+from fleet_memory.tools.add_note import add_note
+from fleet_memory.tools.edit_note import edit_note
+from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -13,6 +16,7 @@ from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.remove_note import remove_note
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 
@@ -33,5 +37,9 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(get_program_state, "Read program state", READS),
         ToolSpec(update_program_state, "Update program state", WRITES),
         ToolSpec(get_context_history, "Read context history", READS),
+        ToolSpec(add_note, "Add a note", COUNTS),
+        ToolSpec(edit_note, "Edit a note", WRITES),
+        ToolSpec(remove_note, "Remove a note", WRITES),
+        ToolSpec(forget_memory, "Forget a lesson", WRITES),
     ),
 }

@@ -3,7 +3,8 @@
 from typing import Final
 
 from fleet_memory.rules.keys import digest
-from fleet_memory.schemas.programs import Archived, Kept, PastSummary, Program
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Archived, ArchivedNote, InArchive, Kept, Note, PastSummary, Program
 from fleet_memory.stores import Document, Json, Ref, Write, document_id
 
 MOST_SUMMARIES: Final = 50  # of one program; Source: DESIGN section 2
@@ -35,14 +36,32 @@ def _summary_ref(fleet: str, program_id: str, number: int) -> Ref:
     return Ref(f"{fleet}/history", document_id(f"{program_id}#{number % MOST_SUMMARIES}"))
 
 
-def _archive(fleet: str, line: Archived) -> Write:
-    name = digest(line.program_id, line.pattern.compact(), line.at.isoformat())
+def archive_id(line: InArchive) -> str:
+    """Return the id of a line of the archive."""
+    return digest(line.program_id, _item(line).compact(), line.at.isoformat())
+
+
+def archived_in(document: Document) -> InArchive:
+    """Return the line that a document of the archive holds."""
+    fields = document.fields
+    common = {name: fields[name] for name in ("programId", "reason", "at")} | {"why": fields.get("why", "")}
+    if "pattern" in fields:
+        return Archived.model_validate(common | {"pattern": Pattern.model_validate_json(str(fields["pattern"]))})
+    return ArchivedNote.model_validate(common | {"note": Note.model_validate_json(str(fields["note"]))})
+
+
+def _archive(fleet: str, line: InArchive) -> Write:
+    kind = "pattern" if isinstance(line, Archived) else "note"
     fields: dict[str, Json] = {
         "programId": line.program_id,
-        "patternId": line.pattern.id,
+        f"{kind}Id": _item(line).id,
         "reason": line.reason,
         "at": line.at.isoformat(),
-        "note": line.note,
-        "pattern": line.pattern.compact(),
+        "why": line.why,
+        kind: _item(line).compact(),
     }
-    return Write(Ref(f"{fleet}/archive", name), fields)
+    return Write(Ref(f"{fleet}/archive", archive_id(line)), fields)
+
+
+def _item(line: InArchive) -> Pattern | Note:
+    return line.pattern if isinstance(line, Archived) else line.note

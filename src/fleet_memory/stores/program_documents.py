@@ -1,14 +1,15 @@
 """A program's document: how the fields of a document become a program, and which fields a change of one writes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, cast
 
 from fleet_memory.rules.budget import size
 from fleet_memory.rules.keys import digest
 from fleet_memory.rules.sweeping import sweep_after
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig, Program
+from fleet_memory.schemas.programs import DecayConfig, Note, Program
+from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Json
 
 
@@ -28,12 +29,14 @@ def held(program_id: str, document: Document | None, known: Program | None = Non
         return Held(known, document.revision)
     state = {name: _object(fields.get(name)) for name in ("contextSummary", "config", "baselines")}
     patterns = [Pattern.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
+    notes = [Note.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields.get("notes", {})).values()]
     return Held(
         Program.model_validate(
             {name: value for name, value in fields.items() if name in _PLAIN_FIELDS and value is not None}
             | state
             | {
                 "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
+                "notes": {note.id: note for note in sorted(notes, key=lambda n: (n.at, len(n.id), n.id))},
                 "pending": fields.get("pendingIds", ()),
                 "touched": fields.get("touched", ()),
                 "retired": fields.get("retired", ()),
@@ -49,7 +52,7 @@ def _object(text: Json) -> Json:
 
 
 _PLAIN_FIELDS: Final = frozenset(
-    {"programId", "knowledgeSeen", "changes", "lastUpdate", "requestIds", "stateVersion", "summaries"}
+    {"programId", "knowledgeSeen", "changes", "lastUpdate", "requestIds", "stateVersion", "summaries", "notesMade"}
 )
 
 
@@ -68,27 +71,33 @@ def _pattern_key(pattern_id: str) -> str:
 
 
 def changed_fields(before: Held, after: Program) -> dict[str, Json]:
-    """Return the top-level fields, and the entries of `patterns`, that differ."""
+    """Return the top-level fields, and the entries of the maps `patterns` and `notes`, that differ."""
     if before.revision == ABSENT:
-        whole = {_pattern_key(id_): pattern.compact() for id_, pattern in after.patterns.items()}
-        return {**_state(after), "patterns": cast("Json", whole)}
+        patterns = {_pattern_key(id_): pattern.compact() for id_, pattern in after.patterns.items()}
+        notes = {id_: note.compact() for id_, note in after.notes.items()}
+        return {**_state(after), "patterns": cast("Json", patterns), "notes": cast("Json", notes)}
     old, new = _state(before.program), _state(after)
     fields = {name: value for name, value in new.items() if old[name] != value}
-    for id_, pattern in after.patterns.items():
-        if before.program.patterns.get(id_) is not pattern:
-            fields[f"patterns.{_pattern_key(id_)}"] = pattern.compact()
-    for id_ in before.program.patterns.keys() - after.patterns.keys():
-        fields[f"patterns.{_pattern_key(id_)}"] = None
-    return fields
+    fields |= _changed_entries("patterns", _pattern_key, before.program.patterns, after.patterns)
+    return fields | _changed_entries("notes", str, before.program.notes, after.notes)
 
 
 def document_size(program: Program) -> int:
     """Return the bytes that a program takes as a document, names of fields aside."""
-    return size(_state(program)) + sum(len(pattern.compact().encode()) for pattern in program.patterns.values())
+    entries = (*program.patterns.values(), *program.notes.values())
+    return size(_state(program)) + sum(len(entry.compact().encode()) for entry in entries)
+
+
+def _changed_entries(
+    name: str, key: Callable[[str], str], before: Mapping[str, Value], after: Mapping[str, Value]
+) -> dict[str, Json]:
+    fields: dict[str, Json] = dict.fromkeys(f"{name}.{key(id_)}" for id_ in before.keys() - after.keys())
+    changed = {id_: entry for id_, entry in after.items() if before.get(id_) is not entry}
+    return fields | {f"{name}.{key(id_)}": entry.compact() for id_, entry in changed.items()}
 
 
 def _state(program: Program) -> dict[str, Json]:
-    """Return every field of the document but the patterns.
+    """Return every field of the document but the maps.
 
     `dirty`, `stored` and `sweepAfter` (seconds since 1970) are there to be asked for. What agents shape themselves is
     kept as text: engines refuse a list in a list and have words of their own.
@@ -121,4 +130,5 @@ _STATE: Final = {
     "request_ids",
     "state_version",
     "summaries",
+    "notes_made",
 }

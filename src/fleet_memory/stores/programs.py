@@ -4,7 +4,7 @@ import random
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, Generic, Protocol, TypeVar, cast
 
@@ -12,7 +12,7 @@ import anyio
 
 from fleet_memory.errors import CapacityExceededError, ConflictError, FleetMemoryError
 from fleet_memory.schemas.programs import Kept, PastSummary, Program
-from fleet_memory.stores import Query, Ref, Store, Write, document_id
+from fleet_memory.stores import Document, Query, Ref, Store, Write, document_id
 from fleet_memory.stores.keeping import kept, latest_summaries, past_summary
 from fleet_memory.stores.program_documents import Held, all_held, changed_fields, document_size, held
 
@@ -105,6 +105,31 @@ class Programs:
                 turn.waiting.remove(cast("_Call[Outcome]", call))
         return call.result()
 
+    async def update_with(
+        self, program_id: str, change: Callable[[Program], Awaitable[tuple[C, Sequence[Write]]]]
+    ) -> C:
+        """Do what `update` does, in one commit with writes to other documents.
+
+        `change` reads those documents itself and names their revisions; it runs again when any of them moved.
+        """
+        end = time.monotonic() + RETRY_FOR
+        turn = self._turns.setdefault(program_id, _Turn())
+        async with turn.lock:
+            while True:
+                began = time.monotonic()
+                before = (await self.hold(program_id))[0]
+                outcome, beside = await change(before.program)
+                _require_room(before.program, outcome.program)
+                try:
+                    if writes := [*self.writes(before, _counted(before, outcome.program), outcome.archived), *beside]:
+                        await self.store.commit(*writes)
+                except ConflictError:
+                    if time.monotonic() > end:
+                        raise
+                    await _pause(began)
+                    continue
+                return outcome
+
     async def dirty(self) -> list[Held]:
         """Return the programs that changed since consolidation last looked. Billed 1 read each."""
         return all_held(await self.store.find(Query(self._collection, {"dirty": True})))
@@ -135,6 +160,10 @@ class Programs:
         refs = latest_summaries(self._fleet, await self.read(program_id), limit)
         found = [past_summary(document) for document in (await self.store.get(*refs) if refs else []) if document]
         return sorted(found, key=lambda past: -past.number)
+
+    async def archive(self, program_id: str) -> list[Document]:
+        """Return what the archive holds of a program; `keeping.archived_in` reads them. Billed 1 read each."""
+        return await self.store.find(Query(f"{self._fleet}/archive", {"programId": program_id}))
 
     def ref(self, program_id: str) -> Ref:
         """Return where a program's document is."""
@@ -169,20 +198,26 @@ class Programs:
             began = time.monotonic()
             before = (await self.hold(program_id))[0]
             after, archived, outcomes = _applied(before.program, batch)
-            if after is not before.program:
-                after = after.changed(changes=after.changes + 1)
             try:
-                if writes := self.writes(before, after, archived):
+                if writes := self.writes(before, _counted(before, after), archived):
                     await self.store.commit(*writes)
             except ConflictError:
                 if time.monotonic() > end:
                     raise
-                # In units of this attempt: whoever is slow waits longer. Not a secret, so `random` will do.
-                await anyio.sleep(random.uniform(0, min(2.0, 4 * (time.monotonic() - began))))  # noqa: S311
+                await _pause(began)
                 continue
             for call, outcome in outcomes:
                 call.outcome = outcome
             return
+
+
+async def _pause(began: float) -> None:
+    # In units of this attempt: whoever is slow waits longer. Not a secret, so `random` will do.
+    await anyio.sleep(random.uniform(0, min(2.0, 4 * (time.monotonic() - began))))  # noqa: S311
+
+
+def _counted(before: Held, after: Program) -> Program:
+    return after if after is before.program else after.changed(changes=after.changes + 1)
 
 
 def _applied(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.schemas.answers import DecayAnswer, StateAnswer
+from fleet_memory.schemas.answers import DecayAnswer, NoteAnswer, StateAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.tools import Fleet
@@ -13,7 +13,7 @@ from fleet_memory.tools import Fleet
 async def get_program_state(
     fleet: Fleet, program_id: Annotated[Name, Field(description="The program to read")]
 ) -> StateAnswer:
-    """Read a program's state: what its last session handed over, its config, its baselines, how it forgets.
+    """Read a program's state: what its last session handed over, its config, its baselines, its notes, how it forgets.
 
     Boot shows it too. Call this before an update that builds on what is there: its `version` is the expectedVersion.
     """
@@ -28,5 +28,6 @@ async def get_program_state(
         config=program.config,
         baselines=program.baselines,
         decay_config=DecayAnswer.model_validate(program.decay.model_dump()),
+        notes=tuple(NoteAnswer.model_validate(note.model_dump()) for note in program.notes.values()),
         last_update=program.last_update,
     )

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from fleet_memory.errors import ConflictError, PatternNotFoundError, StoreError
 from fleet_memory.rules import ageing
+from fleet_memory.rules.admission import pattern_of
 from fleet_memory.rules.decay import is_stale, strength
 from fleet_memory.rules.reinforcement import contradicted, reinforced
 from fleet_memory.rules.requests import remembered
@@ -78,9 +79,7 @@ async def reinforce_memory(
 
 
 def _applied(program: Program, pattern_id: str, report: Report) -> Applied:
-    old = program.patterns.get(pattern_id) or next(
-        (p for p in program.patterns.values() if pattern_id in p.calls), None
-    )
+    old = pattern_of(program, pattern_id)
     if old is None:
         raise PatternNotFoundError(program.program_id, pattern_id)
     request = f"{old.id} {report.request_id}" if report.request_id else None  # another pattern is another request

@@ -1,0 +1,94 @@
+"""What is forgotten leaves nothing half done: entries keep their contributions, the archive and the program agree."""
+
+from collections.abc import Callable
+
+import anyio
+import pytest
+from agents import agent
+from fleets import consolidate, fleet_on, learn, lesson
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.rules.admission import pattern_of
+from fleet_memory.server import restoring
+from fleet_memory.settings import Settings, load
+from fleet_memory.stores import Store
+from fleet_memory.stores.keeping import archived_in
+from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.store_memory import store_memory
+
+pytestmark = pytest.mark.anyio
+
+KEY = "pattern/domain-shared/lesson-shared"
+
+
+def settings_of(address: str) -> Settings:
+    return load({"store": address, "program": "basher", "now": "2026-03-07T12:00:00Z"}, {})
+
+
+async def test_a_forgotten_contributor_leaves_the_entry_as_it_was_and_is_no_new_witness(store: Store) -> None:
+    fleet = fleet_on(store)
+    await learn(fleet, "basher", "shared")
+    await learn(fleet, "sark", "shared")
+    await consolidate(fleet)
+    (before,) = await fleet.knowledge.hold(KEY)
+    gone = await forget_memory(fleet, "basher", "shared", "not mine")
+    assert gone.knowledge_key == KEY
+    assert (await consolidate(fleet)).updated == ()
+    assert (await fleet.knowledge.hold(KEY))[0].entry == before.entry
+    await store_memory(fleet, "basher", lesson("shared"))
+    assert (await consolidate(fleet)).echoes == 1
+    (after,) = await fleet.knowledge.hold(KEY)
+    assert before.entry
+    assert after.entry
+    assert after.entry.value == before.entry.value
+
+
+async def test_a_restored_lesson_meets_the_one_that_agrees_with_it(store_address: str) -> None:
+    async with agent(store_address, now="2026-03-07T12:00:00Z", embedder="lexical") as one:
+        for program in ("basher", "sark"):
+            pattern = {"pattern": "Check the status", "domain": "claims", "confidence": 0.8, "evidence": "", "id": "p"}
+            await one.call("store_memory", programId=program, pattern=pattern)
+        await one.call("forget_memory", programId="basher", patternId="p", reason="no")
+        assert (await one.call("pattern_consolidate"))["promoted"] == []
+        told = await restoring.restored(settings_of(store_address), "p")
+        assert told == {"restored": True, "patternId": "p"}
+        (made,) = (await one.call("pattern_consolidate"))["promoted"]
+    assert made["contributors"] == ["basher", "sark"]
+
+
+async def test_of_ten_restorations_at_once_one_succeeds(store_address: str) -> None:
+    async with agent(store_address, now="2026-03-07T12:00:00Z", embedder="lexical") as one:
+        await one.call("add_note", programId="basher", text="Only once")
+        await one.call("remove_note", programId="basher", noteId="n1")
+        outcomes: list[bool] = []
+
+        async def restore() -> None:
+            try:
+                outcomes.append(bool((await restoring.restored(settings_of(store_address), "n1"))["restored"]))
+            except InvalidArgumentError:
+                outcomes.append(False)  # another was faster: the archive holds it no longer
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(10):
+                    tasks.start_soon(restore)
+        assert sorted(outcomes) == [False] * 9 + [True]
+        assert [note["id"] for note in (await one.call("get_program_state", programId="basher"))["notes"]] == ["n1"]
+
+
+async def test_what_leaves_and_what_stays_are_one_commit(open_store: Callable[[], Store]) -> None:
+    fleet, other = fleet_on(open_store()), fleet_on(open_store())
+    await learn(fleet, "basher", *map(str, range(20)))
+
+    async def forget(name: str) -> None:
+        await forget_memory(fleet if int(name) % 2 else other, "basher", name, "no")
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for name in map(str, range(10)):
+                tasks.start_soon(forget, name)
+    program = await fleet.programs.read("basher")
+    lines = [archived_in(document) for document in await fleet.programs.archive("basher")]
+    assert sorted(program.patterns) == sorted(map(str, range(10, 20)))
+    assert len(lines) == 10
+    assert pattern_of(program, "3") is None

@@ -1,0 +1,80 @@
+"""Short-term notes: a capped list, of which the oldest that nobody pinned leave first."""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from fleet_memory.schemas.programs import ArchivedNote, ArchiveReason, Note, Program
+
+MOST_LINES: Final = 80  # of all notes of a program together
+
+
+class Noted(NamedTuple):
+    """A program after a note was added, edited or removed, and the notes that left it; `changed` if anything did."""
+
+    program: Program
+    note_id: str
+    archived: tuple[ArchivedNote, ...] = ()
+    changed: bool = False
+
+    @property
+    def lines(self) -> int:
+        """How many lines the program's notes have; over the cap when nothing more could leave."""
+        return lines_of(self.program)
+
+
+def lines_of(program: Program) -> int:
+    """Return how many lines a program's notes have together."""
+    return sum(map(_lines, program.notes.values()))
+
+
+def with_note(program: Program, note: Note, now: datetime) -> Noted:
+    """Add a note, or replace the one of its id; over the cap the oldest others that are not pinned are archived."""
+    others = [one for one in program.notes.values() if one.id != note.id]
+    over = sum(map(_lines, (*others, note))) - MOST_LINES
+    gone: list[Note] = []
+    for one in others:
+        if over > 0 and not one.pinned:
+            gone.append(one)
+            over -= _lines(one)
+    kept = sorted([*(one for one in others if one not in gone), note], key=lambda one: (one.at, _number(one)))
+    after = program.changed(
+        notes={one.id: one for one in kept}, notes_made=max(program.notes_made, _number(note)), last_update=now
+    )
+    return Noted(after, note.id, tuple(_archived(program, one, "cap", now) for one in gone), changed=True)
+
+
+def without_note(program: Program, note: Note, now: datetime) -> Noted:
+    """Move a note to the archive."""
+    left = {id_: one for id_, one in program.notes.items() if id_ != note.id}
+    after = program.changed(notes=left, last_update=now)
+    return Noted(after, note.id, (_archived(program, note, "forgotten", now),), changed=True)
+
+
+def new_note(program: Program, text: str, now: datetime, *, pinned: bool) -> Note:
+    """Return a note with an id that no note of the program ever had."""
+    return Note(id=f"n{program.notes_made + 1}", text=text, pinned=pinned, at=now)
+
+
+def no_room_for(program: Program, note: Note) -> str | None:
+    """Return why a note cannot come back as it was, and what to do; None when it can."""
+    if lines_of(program) + _lines(note) <= MOST_LINES:
+        return None
+    return f"its notes have {lines_of(program)} of {MOST_LINES} lines, so others would be evicted; remove some first"
+
+
+def was_made(program: Program, id_: str) -> bool:
+    """Whether the program has or had a note of this id."""
+    number = id_.removeprefix("n")
+    return id_ == f"n{number}" and number.isdecimal() and 0 < int(number) <= program.notes_made
+
+
+def _number(note: Note) -> int:
+    return int(note.id.removeprefix("n"))
+
+
+def _lines(note: Note) -> int:
+    return note.text.count("\n") + 1
+
+
+def _archived(program: Program, note: Note, reason: ArchiveReason, now: datetime) -> ArchivedNote:
+    return ArchivedNote(program_id=program.program_id, note=note, reason=reason, at=now)

@@ -1,0 +1,78 @@
+"""Write a short-term note."""
+
+from datetime import datetime
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from fleet_memory.errors import CapacityExceededError
+from fleet_memory.rules.notes import MOST_LINES, Noted, new_note, with_note
+from fleet_memory.rules.requests import remembered
+from fleet_memory.schemas.answers import GoneNote, NotedAnswer
+from fleet_memory.schemas.fields import Name, NoteText
+from fleet_memory.schemas.programs import Program
+from fleet_memory.tools import Fleet
+
+
+class NewNote(NamedTuple):
+    """A note as it was sent."""
+
+    text: str
+    pinned: bool
+    request_id: str | None
+    now: datetime
+
+
+async def add_note(
+    fleet: Fleet,
+    program_id: Annotated[Name, Field(description="Your program")],
+    text: Annotated[NoteText, Field(description="What to keep in mind, up to 500 characters")],
+    pinned: Annotated[bool, Field(strict=True, description="Whether the cap must spare it")] = False,
+    request_id: Annotated[Name | None, Field(description="Makes a repeated call harmless")] = None,
+) -> NotedAnswer:
+    """Write down what matters for the next days only: a state of affairs, a reminder, a port number. Boot shows it.
+
+    What stays true is a lesson: store_memory. Notes take 80 lines in all; over that the oldest that are not pinned go
+    to the archive, and the answer names them.
+    """
+    fleet.caller.require_write(program_id)
+    sent = NewNote(text, pinned, request_id, fleet.now())
+    done = await fleet.programs.update(program_id, lambda program: added(program, sent))
+    return noted_answer("added", done)
+
+
+def added(program: Program, sent: NewNote) -> Noted:
+    """Return the program with a new note, unchanged for a known request. Raises CapacityExceededError."""
+    if known := _of_request(program, sent.request_id):
+        return Noted(program, known)
+    note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
+    done = fitting(with_note(program, note, sent.now))
+    request = f"({note.id}) {sent.request_id}" if sent.request_id else None
+    return done._replace(program=done.program.changed(request_ids=remembered(program.request_ids, request)))
+
+
+def fitting(done: Noted) -> Noted:
+    """Return what was done if the notes fit now. Raises CapacityExceededError when too many are pinned."""
+    if done.lines > MOST_LINES:
+        raise CapacityExceededError(
+            f"The notes would have {done.lines} lines, at most {MOST_LINES}, and all others are pinned. "
+            "Unpin one with edit_note, or remove one with remove_note."
+        )
+    return done
+
+
+def noted_answer(status: Literal["added", "edited"], done: Noted) -> NotedAnswer:
+    """Return what became of a note."""
+    return NotedAnswer(
+        status=status if done.changed else "unchanged",
+        program_id=done.program.program_id,
+        note_id=done.note_id,
+        lines=done.lines,
+        archived=tuple(GoneNote(id=gone.note.id, text=gone.note.text) for gone in done.archived),
+    )
+
+
+def _of_request(program: Program, request_id: str | None) -> str | None:
+    """Return the id of the note that a request made: "(n7) request"."""
+    made = (request.partition(") ") for request in program.request_ids if request.startswith("(n"))
+    return next((id_[1:] for id_, _, request in made if request == request_id), None)

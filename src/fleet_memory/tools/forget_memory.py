@@ -1,0 +1,45 @@
+"""Forget one lesson on purpose."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from fleet_memory.errors import PatternNotFoundError
+from fleet_memory.rules.admission import pattern_of
+from fleet_memory.rules.forgetting import Forgotten, forgotten
+from fleet_memory.schemas.answers import ForgetAnswer
+from fleet_memory.schemas.fields import Name, QueryText
+from fleet_memory.schemas.programs import Program
+from fleet_memory.stores.keeping import archive_id
+from fleet_memory.tools import Fleet
+
+
+async def forget_memory(
+    fleet: Fleet,
+    program_id: Annotated[Name, Field(description="Your program")],
+    pattern_id: Annotated[Name, Field(description="A pattern id of yours")],
+    reason: Annotated[QueryText, Field(description="Why it should go; the archive keeps it")],
+) -> ForgetAnswer:
+    """Forget a lesson that does not belong in your memory: stored by mistake, of a project that ended, confidential.
+
+    A lesson that proved false is better contradicted with reinforce_memory. It goes to the archive, from where a person
+    can restore it. What it contributed to shared knowledge stays there.
+    """
+    fleet.caller.require_write(program_id)
+    now = fleet.now()
+    done = await fleet.programs.update(program_id, lambda program: _forgotten(program, pattern_id, reason, now))
+    return ForgetAnswer(
+        program_id=program_id,
+        pattern_id=done.pattern.id,
+        archive_id=archive_id(done.archived[0]),
+        knowledge_key=done.pattern.knowledge_key,
+        patterns_count=len(done.program.patterns),
+    )
+
+
+def _forgotten(program: Program, pattern_id: str, why: str, now: datetime) -> Forgotten:
+    pattern = pattern_of(program, pattern_id)
+    if pattern is None:
+        raise PatternNotFoundError(program.program_id, pattern_id)
+    return forgotten(program, pattern, why, now)
