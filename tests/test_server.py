@@ -11,7 +11,8 @@ from mcp import Client
 
 from fleet_memory import __version__
 from fleet_memory.errors import StoreError
-from fleet_memory.server.app import INSTRUCTIONS, clock
+from fleet_memory.server.app import INSTRUCTIONS
+from fleet_memory.server.clock import clock
 from fleet_memory.server.opening import LazyFleet
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings, load

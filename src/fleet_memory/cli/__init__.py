@@ -6,11 +6,23 @@ One module per command; whatever takes long to import is imported by the command
 import argparse
 import logging
 import os
+import sys
 from collections.abc import Sequence
 from typing import Final
 
 from fleet_memory import __version__
-from fleet_memory.cli import call, check, demo, maintain, moving, reembed, restore, review, serve
+from fleet_memory.cli import (
+    call,
+    check,
+    demo,
+    hook,
+    maintain,
+    moving,
+    reembed,
+    restore,
+    review,
+    serve,
+)
 from fleet_memory.cli.printing import complain
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.settings import SETTINGS, load
@@ -19,15 +31,31 @@ EXIT_INTERNAL: Final = 5
 EXIT_CRASHED: Final = 1  # of `serve`, like any server that dies
 EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
 
-COMMANDS: Final = (serve, call, check, maintain, moving, reembed, restore, review, demo)  # in the order of --help
+COMMANDS: Final = (  # in the order of --help
+    serve,
+    call,
+    check,
+    maintain,
+    moving,
+    reembed,
+    restore,
+    review,
+    hook,
+    demo,
+)
 
 log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    asked = sys.argv[1:] if arguments is None else arguments
+    if asked[:1] == ["hook"] and not {"-h", "--help"} & {*asked}:
+        code = hook.unfailing(asked[1:], _settings_flags())
+        sys.stdout.flush()
+        os._exit(code)  # a store that hangs must not hold up the end either
     parser = _parser()
-    given = parser.parse_args(arguments)
+    given = parser.parse_args(asked)
     if not given.command:
         parser.print_help()
         return 0

@@ -27,7 +27,7 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _export(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server.app import clock  # noqa: PLC0415 half a second
+    from fleet_memory.server.clock import clock  # noqa: PLC0415 half a second
     from fleet_memory.server.moving import exported  # noqa: PLC0415 the same
 
     file, now = Path(given.file), clock(settings.now)()

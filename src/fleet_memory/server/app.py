@@ -1,16 +1,15 @@
-"""Puts the server together: its name, what it tells agents first, its tools, its clock."""
+"""Puts the server together: its name, what it tells agents first, its tools."""
 
 import logging
 import sys
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, cast
 
 from mcp.server.mcpserver import MCPServer
 
 from fleet_memory import __version__
+from fleet_memory.server.clock import clock
 from fleet_memory.server.opening import LazyFleet
 from fleet_memory.server.prompts import PROMPTS
 from fleet_memory.server.registration import ToolSpec, registered
@@ -58,15 +57,3 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = 
     for prompt in PROMPTS:
         server.add_prompt(prompt)
     return server
-
-
-def clock(start: datetime | None) -> Callable[[], datetime]:
-    """Return the one real clock: UTC, in milliseconds. With `start` it begins there and ticks from now on."""
-    if start is None:
-        return lambda: _in_milliseconds(datetime.now(UTC))
-    began = time.monotonic()
-    return lambda: _in_milliseconds(start + timedelta(seconds=time.monotonic() - began))
-
-
-def _in_milliseconds(instant: datetime) -> datetime:
-    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)

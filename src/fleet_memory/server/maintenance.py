@@ -7,7 +7,7 @@ from fleet_memory.errors import ConflictError
 from fleet_memory.schemas.answers import ConsolidateAnswer
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.schemas.value import Value
-from fleet_memory.server.app import clock
+from fleet_memory.server.clock import clock
 from fleet_memory.server.opening import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores.consolidation import leased

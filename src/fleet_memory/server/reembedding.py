@@ -12,7 +12,7 @@ from fleet_memory.rules.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.server.app import clock
+from fleet_memory.server.clock import clock
 from fleet_memory.server.opening import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder

@@ -9,7 +9,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules import forgetting, notes
 from fleet_memory.schemas.fields import written
 from fleet_memory.schemas.programs import Archived, InArchive, Kept, Program
-from fleet_memory.server.app import clock
+from fleet_memory.server.clock import clock
 from fleet_memory.server.opening import open_store
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document, Write

@@ -1,0 +1,163 @@
+"""What a coding client's hooks print: within its caps, and never a failure."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet_memory.cli import _settings_flags, hook
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.calling import called
+from fleet_memory.server.clock import clock
+from fleet_memory.server.hooking import LARGEST_OUTPUT, LEAST_WORK, REMINDER, program_of, told
+from fleet_memory.server.opening import LazyFleet
+from fleet_memory.settings import Settings, load
+from fleet_memory.tools.store_memory import store_memory
+
+pytestmark = pytest.mark.anyio
+
+START = {"session_id": "s1", "cwd": "/somewhere/basher", "hook_event_name": "SessionStart", "source": "startup"}
+
+
+async def learn(settings: Settings, program: str, *texts: str) -> None:
+    lazy = LazyFleet(settings, clock(None))
+    for text in texts:
+        sent = NewPattern(pattern=text, domain="care", confidence=0.8, evidence="seen")
+        await store_memory(await lazy.fleet(), program, sent)
+    await lazy.close()
+
+
+def context(output: str) -> str:
+    printed = json.loads(output)["hookSpecificOutput"]
+    assert printed["hookEventName"] == "SessionStart"
+    return str(printed["additionalContext"])
+
+
+async def test_a_session_starts_with_what_its_program_knows(settings: Settings) -> None:
+    await learn(settings, "basher", "Look before you leap")
+    text = context(await told(settings, "SessionStart", START))
+    assert "You are `basher`" in text
+    assert "- Look before you leap (care; " in text
+    assert "data" in text.split("##")[0]
+
+
+async def test_a_compacted_session_is_told_to_store_what_its_summary_kept(settings: Settings) -> None:
+    text = context(await told(settings, "SessionStart", {**START, "source": "compact"}))
+    assert "just compacted" in text
+    assert "just compacted" not in context(await told(settings, "SessionStart", START))
+
+
+async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: Settings) -> None:
+    await learn(settings, "basher", *(f'"Lesson" {number}:\n{"ü→" * 400}' for number in range(60)))
+    output = await told(settings, "SessionStart", START)
+    assert LARGEST_OUTPUT / 4 < len(output) <= LARGEST_OUTPUT
+    assert "Left out here" in context(output)
+
+
+async def test_booting_by_hook_counts_as_reading(settings: Settings) -> None:
+    await learn(settings, "iso", "Look before you leap")
+    await learn(settings, "sark", "Look before you leap")
+    await called(settings, "pattern_consolidate", {})
+    assert "Look before you leap (care; 2 agents, 0.80; pattern/" in context(
+        await told(settings, "SessionStart", START)
+    )
+    assert await news(settings, "basher") == []
+    assert len(await news(settings, "quorra")) == 1
+
+
+async def news(settings: Settings, agent: str) -> list[str]:
+    answer: dict[str, Any] = (await called(settings, "gsp_bootstrap", {"agentId": agent})).content
+    added: list[str] = answer["changes"]["added"]
+    return added
+
+
+async def test_before_compaction_the_summary_is_told_what_to_keep(settings: Settings) -> None:
+    assert "evidence" in await told(settings, "PreCompact", {"trigger": "auto", "custom_instructions": ""})
+
+
+@pytest.mark.parametrize(
+    ("calls", "more", "reminded"),
+    [
+        (LEAST_WORK, "", True),
+        (LEAST_WORK - 1, "", False),
+        (LEAST_WORK, '{"type":"tool_use","name":"mcp__fleet-memory__store_memory"}', False),
+        (LEAST_WORK, '{"type":"tool_use","name":"mcp__plugin_fleet-memory_fleet-memory__commit_session"}', False),
+        (LEAST_WORK, '{"type":"tool_use","name":"mcp__fleet-memory__recall_memory"}', True),
+        (LEAST_WORK, f'{{"content":"Stop hook feedback: {REMINDER}"}}', False),
+    ],
+    ids=["worked", "hardly worked", "stored", "stored by the plugin", "only recalled", "was reminded"],
+)
+async def test_stopping_is_held_up_once_and_only_when_work_left_nothing(
+    settings: Settings, tmp_path: Path, calls: int, more: str, *, reminded: bool
+) -> None:
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text('{"type":"tool_use","name":"Bash"}\n' * calls + more)
+    given = {"transcript_path": str(transcript), "stop_hook_active": False}
+    output = await told(settings, "Stop", given)
+    assert (output and json.loads(output)) == ({"decision": "block", "reason": REMINDER} if reminded else "")
+    assert await told(settings, "Stop", {**given, "stop_hook_active": True}) == ""
+
+
+async def test_a_session_without_a_transcript_may_stop(settings: Settings, tmp_path: Path) -> None:
+    assert await told(settings, "Stop", {}) == ""
+    assert await told(settings, "Stop", {"transcript_path": str(tmp_path / "missing.jsonl")}) == ""
+
+
+async def test_nothing_is_said_at_the_end(settings: Settings) -> None:
+    assert await told(settings, "SessionEnd", {"reason": "logout"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("/a/basher", "basher"), ("/a/My Proj!", "My-Proj"), ("/a/.dots..", "dots"), ("/", "agent"), ("/a/プロ", "agent")],
+)
+def test_a_program_is_named_for_its_folder(settings: Settings, folder: str, name: str) -> None:
+    assert program_of(settings, folder) == name
+
+
+def test_a_configured_program_wins(tmp_path: Path) -> None:
+    bound = load({"store": str(tmp_path / "memory.db"), "program": "sark"}, {})
+    assert program_of(bound, "/a/basher") == "sark"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "complaint"),
+    [
+        (["Nope"], "{}", "EVENT: 'Nope' is unknown"),
+        (["Stop", "--bad"], "{}", "unrecognized arguments: --bad"),
+        ([], "{}", "the following arguments are required: EVENT"),
+        (["Stop"], "{", "stdin: not JSON"),
+        (["Stop"], "[]", "stdin: not a JSON object"),
+        (["SessionStart", "--embedder", "none"], "{}", "--embedder: 'none' is unknown"),
+        (["SessionStart"], "{}", "not a database"),
+    ],
+)
+def test_a_hook_that_cannot_work_says_one_line_and_lets_the_session_go_on(
+    arguments: list[str],
+    stdin: str,
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    broken = tmp_path / "memory.db"
+    broken.write_text("no database\n" * 100)
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(broken))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+    assert hook.unfailing(arguments, _settings_flags()) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    assert complaint in line
+
+
+def test_a_hook_imports_neither_the_protocol_nor_a_model() -> None:
+    script = "import fleet_memory.server.hooking, sys; print(sorted(set(sys.modules) & set({})))".format(
+        ["google", "mcp", "onnxruntime", "rich", "tokenizers", "httpx2"]
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout == "[]\n"
