@@ -8,11 +8,11 @@ from billing import Bill, Billed
 from fleets import NOW, consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import ConflictError
-from fleet_memory.server.maintenance import Maintained, maintained, rehearsed
+from fleet_memory.server.maintenance import Maintained, maintained, maintained_if_due, rehearsed
 from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.stores.consolidation import leased
 from fleet_memory.stores.leases import take
-from fleet_memory.stores.maintenance import LEASE, Maintenance
+from fleet_memory.stores.maintenance import LEASE, Maintenance, last_maintenance
 from fleet_memory.tools import Fleet
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.reinforce_memory import reinforce_memory
@@ -157,7 +157,8 @@ async def swept_for(billed: Billed, fleet: Fleet) -> Bill:
     billed.bill = Bill()
     async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
         assert hands is not None
-        await Maintenance(fleet.programs, fleet.knowledge, hands, fleet.now()).sweep()
+        last = await last_maintenance(fleet.knowledge)
+        await Maintenance(fleet.programs, fleet.knowledge, hands, last).sweep(fleet.now())
     return billed.bill
 
 
@@ -190,3 +191,20 @@ async def test_the_documents_field_is_what_the_rule_says(store: Store) -> None:
     (document,) = await store.get(Ref("fleets/default/programs", "basher"))
     assert document is not None
     assert document.fields["sweepAfter"] == (NOW + timedelta(days=180)).timestamp()
+
+
+async def test_a_quiet_run_with_nothing_to_do_is_billed_alike_in_any_fleet(store: Store) -> None:
+    billed = Billed(store)
+    bills = []
+    for size in (3, 30):
+        fleet = fleet_on(billed, NOW + timedelta(hours=size))
+        for program in range(size):
+            await learn(fleet, f"program-{program}", f"own-{program}")
+        await maintain(fleet)
+        billed.bill = Bill()
+        await maintained_if_due(fleet_on(billed, NOW + timedelta(hours=size, minutes=20)), 900)
+        bills.append(billed.bill)
+        billed.bill = Bill()
+        await maintained_if_due(fleet_on(billed, NOW + timedelta(hours=size, minutes=25)), 900)
+        bills.append(billed.bill)
+    assert bills == [Bill(reads=10, writes=4), Bill(reads=1)] * 2

@@ -24,6 +24,7 @@ def test_nothing_given_means_the_defaults() -> None:
         embedder="minilm",
         embedder_url="https://api.openai.com/v1",
         now=None,
+        maintenance_s=900,
         log_level="WARNING",
     )
 
@@ -63,6 +64,10 @@ def test_a_store_is_a_path_or_an_address(text: str, location: SqliteFile | Fires
 
 
 BAD = [
+    ("maintenance", "often"),
+    ("maintenance", "0"),
+    ("maintenance", "nan"),
+    ("maintenance", "1441"),
     ("store", "postgres://host/memory"),
     ("store", "sqlite://memory.db"),
     ("store", "sqlite:///"),
@@ -112,6 +117,22 @@ def test_a_long_value_is_not_repeated_at_length() -> None:
 def test_lists_and_levels_are_read_with_good_will() -> None:
     settings = load({"toolsets": " core , core", "log_level": "debug"}, {})
     assert (settings.toolsets, settings.log_level) == (("core",), "DEBUG")
+
+
+@pytest.mark.parametrize(
+    ("given", "now", "seconds"),
+    [
+        (None, None, 900),
+        ("0.5", None, 30),
+        ("Off", None, 0),
+        (None, "2026-03-07T14:00Z", 0),
+        ("2", "2026-03-07T14:00Z", 120),
+    ],
+)
+def test_maintenance_is_in_minutes_and_a_replay_does_none_unless_told(
+    given: str | None, now: str | None, seconds: float
+) -> None:
+    assert load({"maintenance": given, "now": now}, {}).maintenance_s == seconds
 
 
 def test_the_clock_starts_at_an_instant_in_utc() -> None:

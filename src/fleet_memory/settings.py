@@ -18,6 +18,9 @@ TOOLSETS: Final = ("core", "state")
 EVERY_TOOLSET: Final = "all"
 EMBEDDERS: Final = ("minilm", "lexical", "fastembed:MODEL", "openai:MODEL")
 KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
+OFF: Final = "off"
+LEAST_MINUTES: Final = 0.01
+MOST_MINUTES: Final = 1440.0
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -48,7 +51,10 @@ StoreLocation: TypeAlias = SqliteFile | FirestoreDatabase
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server is told at its start; made by `load`. `now` is where its clock starts, None for the real time."""
+    """What a server is told at its start; made by `load`. `now` is where its clock starts, None for the real time.
+
+    `maintenance_s` are the seconds between two runs of maintenance, 0 for none.
+    """
 
     store: StoreLocation
     fleet: str
@@ -57,6 +63,7 @@ class Settings:
     embedder: str
     embedder_url: str
     now: datetime | None
+    maintenance_s: float
     log_level: str
     embedder_key: str = field(default="", repr=False)
 
@@ -128,6 +135,13 @@ SETTINGS: Final = (
         "Starts the server's clock at this instant, from where it ticks. For replays and demos.",
     ),
     Setting(
+        "maintenance",
+        "15",
+        f"minutes, {LEAST_MINUTES:g} to {MOST_MINUTES:g}, or {OFF}",
+        "How often a server that is in use archives what faded and consolidates, by itself. Of many servers on one "
+        "memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
+    ),
+    Setting(
         "log_level",
         "WARNING",
         f"one of: {', '.join(LOG_LEVELS)}",
@@ -145,6 +159,10 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
     """
     given = _Given(flags, environment)
     embedder, url = given.read("embedder", _embedder), given.read("embedder_url", _address)
+    now = given.optional("now", _instant)
+    maintenance_s = given.optional("maintenance", _interval)
+    if maintenance_s is None:
+        maintenance_s = 0.0 if now else _interval(_SETTING["maintenance"].default)  # a replay does only what it is told
     return Settings(
         store=given.optional("store", _location) or SqliteFile(default_path()),
         fleet=given.read("fleet", _name),
@@ -153,7 +171,8 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         embedder=embedder,
         embedder_url=url,
         embedder_key=_key(embedder, url, environment),
-        now=given.optional("now", _instant),
+        now=now,
+        maintenance_s=maintenance_s,
         log_level=given.read("log_level", _level),
     )
 
@@ -229,6 +248,19 @@ def _key(embedder: str, url: str, environment: Mapping[str, str]) -> str:
     if not (key.isascii() and key.isprintable()):
         raise SettingsError(f"{KEY_VARIABLE}: holds characters that no key has.")
     return key
+
+
+def _interval(text: str) -> float:
+    """Return seconds, 0 for never."""
+    if text.lower() == OFF:
+        return 0.0
+    try:
+        minutes = float(text)
+    except ValueError as error:
+        raise ValueError(f"{_shown(text)} is no number") from error
+    if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
+        raise ValueError(f"{_shown(text)} is out of range")
+    return minutes * 60
 
 
 def _level(text: str) -> str:

@@ -10,6 +10,7 @@ from mcp.server.mcpserver import MCPServer
 
 from fleet_memory import __version__
 from fleet_memory.server.clock import clock
+from fleet_memory.server.maintenance import kept_up
 from fleet_memory.server.opening import LazyFleet
 from fleet_memory.server.prompts import PROMPTS
 from fleet_memory.server.registration import ToolSpec, registered
@@ -41,7 +42,8 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = 
     async def lifespan(_: MCPServer[LazyFleet]) -> AsyncIterator[LazyFleet]:
         fleet = LazyFleet(settings, now)
         try:
-            yield fleet
+            async with kept_up(fleet, settings.maintenance_s):
+                yield fleet
         finally:
             await fleet.close()
 

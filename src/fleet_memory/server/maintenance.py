@@ -1,9 +1,15 @@
 """Maintenance of a fleet: what faded goes to the archive, what agrees becomes knowledge, boot reads what is true."""
 
-from collections.abc import Sequence
+import logging
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Final
 
-from fleet_memory.errors import ConflictError
+import anyio
+
+from fleet_memory.errors import ConflictError, FleetMemoryError
 from fleet_memory.schemas.answers import ConsolidateAnswer
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.schemas.value import Value
@@ -11,12 +17,15 @@ from fleet_memory.server.clock import clock
 from fleet_memory.server.opening import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores.consolidation import leased
-from fleet_memory.stores.maintenance import LEASE, Maintenance
+from fleet_memory.stores.maintenance import LEASE, Last, Maintenance, last_maintenance
 from fleet_memory.stores.promotions import Promotions
 from fleet_memory.tools import Fleet, Progress
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate, silently
 
 STEPS: Final = 5.0  # the sweep, and the four of a consolidation
+FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session is not slowed down
+
+log = logging.getLogger(__name__)
 
 
 class ArchivedLesson(Value):
@@ -52,32 +61,95 @@ async def once(settings: Settings, progress: Progress, *, dry_run: bool) -> Main
         await lazy.close()
 
 
+@asynccontextmanager
+async def kept_up(lazy: LazyFleet, every_s: float) -> AsyncIterator[None]:
+    """Maintain a fleet in the background while inside, `every_s` seconds; 0 for never."""
+    async with anyio.create_task_group() as tasks:
+        if every_s:
+            tasks.start_soon(_keep_up, lazy, every_s)
+        try:
+            yield
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+async def _keep_up(lazy: LazyFleet, every_s: float) -> None:
+    fleet = await lazy.once_open()  # a client that calls no tool opens no store
+    wait_s = min(FIRST_AFTER_S, every_s)
+    while True:
+        await anyio.sleep(_jittered(wait_s))
+        wait_s = await maintained_if_due(fleet, every_s)
+
+
+async def maintained_if_due(fleet: Fleet, every_s: float) -> float:
+    """Maintain the fleet unless some server did lately; return the seconds until it is due again."""
+    try:
+        wait_s = _due_in_s(await last_maintenance(fleet.knowledge), fleet.now(), every_s)
+        if not wait_s:
+            async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
+                if hands is not None:
+                    await _quietly(fleet, hands, every_s)
+    except ConflictError as busy:
+        log.info("maintenance is left to another run: %s", busy)
+    except FleetMemoryError as error:
+        log.warning("maintenance failed and will be tried again: %s %s", error, error.operator_detail)
+    except Exception:  # the outermost edge of this task: whatever it met, the tools go on
+        log.exception("maintenance failed and will be tried again")
+    else:
+        return wait_s or every_s
+    return every_s
+
+
+async def _quietly(fleet: Fleet, hands: Promotions, every_s: float) -> None:
+    """Maintain what is due; nothing when another server was faster."""
+    last = await last_maintenance(fleet.knowledge)
+    if _due_in_s(last, fleet.now(), every_s):
+        return
+    maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
+    archived = await maintenance.sweep(fleet.now())
+    if await fleet.programs.any_dirty() or await fleet.knowledge.unpublished():
+        done = _told(archived, await _consolidated(fleet, silently, dry_run=False))
+        log.info("maintenance: %s", done.compact())
+    await maintenance.note(fleet.now())
+
+
+def _due_in_s(last: Last, now: datetime, every_s: float) -> float:
+    """Return the seconds until a run is due, 0 for now. A note from the future is none: some clock was wrong."""
+    since_s = (now - last.at).total_seconds() if last.at else every_s
+    return every_s - since_s if 0 <= since_s < every_s else 0.0
+
+
+def _jittered(seconds: float) -> float:
+    return seconds * random.uniform(1.0, 1.2)  # noqa: S311 - spreads servers, guards no secret
+
+
 async def maintained(fleet: Fleet, progress: Progress) -> Maintained:
     """Maintain a fleet. Raises ConflictError when another run is under way, here or in another process."""
     async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
         if hands is None:
             raise ConflictError("Another maintenance of this fleet is running; leave it to that one.")
-        maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, fleet.now())
-        done = await _steps(fleet, maintenance, progress, dry_run=False)
+        await progress(0, STEPS, "archiving what faded")
+        last = await last_maintenance(fleet.knowledge)
+        maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
+        archived = await maintenance.sweep(fleet.now())
+        consolidated = await _consolidated(fleet, progress, dry_run=False)
         await maintenance.note(fleet.now())
-        return done
+        return _told(archived, consolidated)
 
 
 async def rehearsed(fleet: Fleet, progress: Progress) -> Maintained:
     """Return what `maintained` would do now; nothing is written."""
     hands = Promotions(fleet.programs, fleet.knowledge)
-    maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, fleet.now())
-    return await _steps(fleet, maintenance, progress, dry_run=True)
+    last = await last_maintenance(fleet.knowledge)
+    archived = await Maintenance(fleet.programs, fleet.knowledge, hands, last).sweep(fleet.now())
+    return _told(archived, await _consolidated(fleet, progress, dry_run=True))
 
 
-async def _steps(fleet: Fleet, maintenance: Maintenance, progress: Progress, *, dry_run: bool) -> Maintained:
+async def _consolidated(fleet: Fleet, progress: Progress, *, dry_run: bool) -> ConsolidateAnswer:
     async def beyond_the_sweep(done: float, _total: float, message: str) -> None:
         await progress(done + 1, STEPS, message)
 
-    await progress(0, STEPS, "archiving what faded")
-    archived = await maintenance.sweep()
-    consolidated = await pattern_consolidate(fleet, beyond_the_sweep, dry_run=dry_run)
-    return _told(archived, consolidated)
+    return await pattern_consolidate(fleet, beyond_the_sweep, dry_run=dry_run)
 
 
 def _told(archived: Sequence[Archived], consolidated: ConsolidateAnswer) -> Maintained:

@@ -32,6 +32,7 @@ class LazyFleet:
         self._now = now
         self._first = anyio.Lock()
         self._opened: tuple[Store, Fleet] | None = None
+        self._is_open = anyio.Event()
 
     async def fleet(self) -> Fleet:
         """Return the fleet, opened by the first caller."""
@@ -39,7 +40,13 @@ class LazyFleet:
             async with self._first:
                 if self._opened is None:
                     self._opened = await self._open()
+                    self._is_open.set()
         return self._opened[1]
+
+    async def once_open(self) -> Fleet:
+        """Return the fleet as soon as somebody else has opened it."""
+        await self._is_open.wait()
+        return await self.fleet()
 
     async def close(self) -> None:
         """Release the store, even when the server is being cancelled."""

@@ -105,7 +105,8 @@ class Consolidation:
         self._hands.look_at(scene.programs)
         count = sum(len(found.learnt) for found in scene.lessons.values())
         await progress(1, 4, f"comparing {count} lessons")
-        looks = await to_thread.run_sync(self._planned, scene, wanted.threshold)  # other calls go on meanwhile
+        # Other calls go on meanwhile, and a server that is told to leave does not wait: nothing is written in there.
+        looks = await to_thread.run_sync(self._planned, scene, wanted.threshold, abandon_on_cancel=True)
         await progress(2, 4, f"promoting {sum(len(look.plan.promotions) for look in looks)} groups")
         report = Report(programs=len(scene.programs), lessons=count, entries=len(scene.rows))
         report.dependent = sum(look.plan.dependent for look in looks)

@@ -29,29 +29,28 @@ class Last(NamedTuple):
 class Maintenance:
     """The maintenance of one fleet, carried out by `hands`: under a lease for good, without one as a dry run."""
 
-    def __init__(self, programs: Programs, knowledge: Knowledge, hands: Promotions, now: datetime) -> None:
+    def __init__(self, programs: Programs, knowledge: Knowledge, hands: Promotions, last: Last) -> None:
         self._programs = programs
         self._knowledge = knowledge
         self._hands = hands
-        self._now = now
         self._retired: frozenset[str] = frozenset()
         self._left: set[str] = set()  # programs that are as they were, so the store names them again
         self._missed = False  # one was written by an agent at that moment
-        self._version = 0
+        self._version = last.knowledge_version
         self._archived: list[Archived] = []
 
-    async def sweep(self) -> list[Archived]:
-        """Archive what is prunable and return it. Raises ConflictError when the lease was lost.
+    async def sweep(self, now: datetime) -> list[Archived]:
+        """Archive what is prunable at `now` and return it. Raises ConflictError when the lease was lost.
 
         A program that is written at that moment is left to the next sweep.
         """
-        last = await last_maintenance(self._knowledge)
         snapshot = await self._knowledge.snapshot()
         self._retired = frozenset(row.key for row in snapshot.rows if row.status == "retired")
-        fresh = (row for row in snapshot.rows if row.key in self._retired and row.changed_in > last.knowledge_version)
-        await self._sweep_contributors({name for row in fresh for name in row.contributors})
-        self._version = last.knowledge_version if self._missed else snapshot.version
-        await self._sweep_due()
+        fresh = (row for row in snapshot.rows if row.key in self._retired and row.changed_in > self._version)
+        await self._sweep_contributors({name for row in fresh for name in row.contributors}, now)
+        if not self._missed:
+            self._version = snapshot.version
+        await self._sweep_due(now)
         return self._archived
 
     async def note(self, at: datetime) -> None:
@@ -59,30 +58,30 @@ class Maintenance:
         fields: dict[str, Json] = {"at": at.isoformat(), "knowledgeVersion": self._version}
         await self._hands.commit(Write(_ref(self._knowledge), fields))
 
-    async def _sweep_contributors(self, names: Iterable[str]) -> None:
+    async def _sweep_contributors(self, names: Iterable[str], now: datetime) -> None:
         ordered = sorted(names)
         for start in range(0, len(ordered), TOGETHER):
             for held in await self._programs.hold(*ordered[start : start + TOGETHER]):
-                await self._sweep(held)
+                await self._sweep(held, now)
 
-    async def _sweep_due(self) -> None:
+    async def _sweep_due(self, now: datetime) -> None:
         """Look at one program, then twice as many each time: a fleet with none due costs one read."""
         most = 1
         while True:
             found = await self._programs.sweep_first(most + len(self._left))
-            due = [held for held in found if self._is_due(held)]
+            due = [held for held in found if self._is_due(held, now)]
             for held in due:
-                await self._sweep(held)
+                await self._sweep(held, now)
             if len(due) < most:
                 return
             most = min(2 * most, TOGETHER)
 
-    def _is_due(self, held: Held) -> bool:
+    def _is_due(self, held: Held, now: datetime) -> bool:
         after = sweep_after(held.program)
-        return after is not None and after < self._now.timestamp() and held.program.program_id not in self._left
+        return after is not None and after < now.timestamp() and held.program.program_id not in self._left
 
-    async def _sweep(self, held: Held) -> None:
-        after, archived = swept(held.program, self._now, self._retired)
+    async def _sweep(self, held: Held, now: datetime) -> None:
+        after, archived = swept(held.program, now, self._retired)
         writes = self._programs.writes(held, after, archived)
         done = not writes or await self._hands.commit(*writes)
         if done:

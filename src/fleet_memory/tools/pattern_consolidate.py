@@ -96,7 +96,7 @@ async def _judged(
     index, pairs = await consolidation.shards.index()
     offered = {pair.pair_id: pair for pair in pairs}
     if any(new.pair_id not in offered and index.judged.get(new.pair_id) != new.same for new in verdicts):
-        dry = await consolidation.run(wanted, {}, _silently)  # a dry run may have offered what no run has kept
+        dry = await consolidation.run(wanted, {}, silently)  # a dry run may have offered what no run has kept
         offered |= {pair.pair_id: pair for pair in dry.pairs}
     for position, new in enumerate(verdicts):
         if new.pair_id not in offered and index.judged.get(new.pair_id) != new.same:
@@ -125,7 +125,7 @@ async def _record(fleet: Fleet, hands: Promotions, pair: OpenPair, new: NewVerdi
         await hands.judge(pair.b_program, pair.b_id, text_hash(pair.a_text), verdict)
 
 
-async def _silently(_done: float, _total: float, _message: str) -> None:
+async def silently(_done: float, _total: float, _message: str) -> None:
     """Report no progress."""
 
 

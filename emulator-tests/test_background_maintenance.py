@@ -1,0 +1,117 @@
+"""Real servers keep one memory in order: each run is done by one of them, and survives the end of the server."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+from agents import Agent, opened, served
+from fleets import NOW, fleet_on, learn
+from mcp import Client, MCPError
+
+from fleet_memory.schemas.leases import Claim
+from fleet_memory.stores import Query, Store
+from fleet_memory.stores.leases import lease_ref
+from fleet_memory.stores.maintenance import LEASE
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE_S = 120
+MINUTES = 0.01
+FADED = NOW + timedelta(days=181)
+PROGRAMS = [f"program-{n}" for n in range(60)]
+SERVE = Path(__file__).parent / "children" / "serve_and_tell.py"
+
+
+@asynccontextmanager
+async def maintaining(address: str, pid: Path, now: datetime | None = None) -> AsyncIterator[Agent]:
+    """Serve with maintenance every 0.6 seconds; without `now` by the machine's clock."""
+    settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_EMBEDDER": "lexical"}
+    settings |= {"FLEET_MEMORY_MAINTENANCE": str(MINUTES)} | ({"FLEET_MEMORY_NOW": now.isoformat()} if now else {})
+    async with Client(served([str(SERVE), str(pid)], settings)) as client:
+        one = Agent(client)
+        await one.call("memory_health", programId=PROGRAMS[0])  # in use from here on
+        yield one
+
+
+async def archived(store: Store) -> int:
+    return len(await store.find(Query("fleets/default/archive")))
+
+
+async def until_archived(store: Store, count: int) -> None:
+    while await archived(store) < count:
+        await anyio.lowlevel.checkpoint()
+
+
+async def claim(store: Store) -> Claim:
+    (document,) = await store.get(lease_ref("default", LEASE))
+    assert document is not None
+    return Claim.model_validate(document.fields)
+
+
+async def require_whole_or_absent(store: Store) -> None:
+    """Hold each lesson to be in its program or in the archive, never in both and never in neither."""
+    left = await fleet_on(store).programs.hold(*PROGRAMS)
+    lines = [str(document.fields["programId"]) for document in await store.find(Query("fleets/default/archive"))]
+    assert sorted([*lines, *(held.program.program_id for held in left if held.program.patterns)]) == sorted(PROGRAMS)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+async def test_a_server_that_ends_within_a_run_leaves_the_rest_to_the_next(
+    store_address: str, tmp_path: Path, end: signal.Signals
+) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        async with opened(store_address) as store:
+            for program in PROGRAMS:
+                await learn(fleet_on(store), program, "old")
+            try:
+                async with maintaining(store_address, tmp_path / "one", FADED):
+                    await until_archived(store, 3)
+                    os.kill(int(await anyio.Path(tmp_path / "one").read_text()), end)
+            except* MCPError:
+                pass  # the connection ended with the server, as it was meant to
+            assert await archived(store) < len(PROGRAMS), "the run was over before the server was"
+            await require_whole_or_absent(store)
+            released = (await claim(store)).until < FADED
+            assert released == (end == signal.SIGTERM)  # a server that is told to leave hands the lease back
+            now = FADED if released else FADED + timedelta(hours=1)  # when the lease of the dead has ended
+            async with maintaining(store_address, tmp_path / "two", now):
+                await until_archived(store, len(PROGRAMS))
+            await require_whole_or_absent(store)
+
+
+async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Path) -> None:
+    runs = 6
+    with anyio.fail_after(PATIENCE_S):
+        async with (
+            opened(store_address) as store,
+            maintaining(store_address, tmp_path / "one"),
+            maintaining(store_address, tmp_path / "two"),
+        ):
+            await until_taken(store, 1)
+            began, first = anyio.current_time(), (await claim(store)).fence
+            await until_taken(store, first + runs)
+            passed_s = anyio.current_time() - began
+    assert runs <= 1 + passed_s / (MINUTES * 60)  # two that each did their own would have done twice as many
+
+
+async def until_taken(store: Store, fence: int) -> None:
+    while await store.get(lease_ref("default", LEASE)) == [None] or (await claim(store)).fence < fence:
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_what_two_programs_learnt_is_promoted_by_itself(store_address: str, tmp_path: Path) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        async with maintaining(store_address, tmp_path / "one") as one:
+            for program in ("basher", "sark"):
+                pattern = {"pattern": "Shared", "domain": "d", "confidence": 0.8, "evidence": ""}
+                await one.call("store_memory", programId=program, pattern=pattern)
+            while not (await one.call("gsp_bootstrap", agentId="iso"))["knowledge"]:
+                await anyio.lowlevel.checkpoint()
+        async with opened(store_address) as store:
+            told = await store.find(Query("fleets/default/ledger"))
+        assert [(line.fields["event"], line.fields["by"]) for line in told] == [("promoted", "consolidation")]

@@ -1,0 +1,158 @@
+"""A server keeps its memory in order by itself: quietly, not before it is used, and whatever goes wrong."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.maintenance import kept_up
+from fleet_memory.server.opening import LazyFleet
+from fleet_memory.settings import Settings
+from fleet_memory.stores import Document, Query, Ref, Store, Write
+from fleet_memory.stores.leases import take
+from fleet_memory.stores.maintenance import LEASE, last_maintenance
+from fleet_memory.tools import Fleet
+from fleet_memory.tools.store_memory import store_memory
+
+pytestmark = pytest.mark.anyio
+
+LEARNT = datetime(2026, 3, 1, tzinfo=UTC)
+OFTEN_S = 0.01
+LAST = Ref("fleets/default/maintenance", "last")
+
+
+class Looked:
+    """A store that counts how often it was asked for the note of the last maintenance."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.looks = 0
+        self.find, self.total, self.commit, self.close = store.find, store.total, store.commit, store.close
+
+    async def get(self, *refs: Ref) -> list[Document | None]:
+        self.looks += refs == (LAST,)
+        return await self._store.get(*refs)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = LEARNT
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def lazy(settings: Settings, clock: Clock) -> AsyncIterator[LazyFleet]:
+    lazy = LazyFleet(settings, clock)
+    with anyio.fail_after(10):
+        yield lazy
+        await lazy.close()
+
+
+async def learn(fleet: Fleet, program: str, name: str) -> None:
+    await store_memory(fleet, program, NewPattern(pattern=name, domain="d", confidence=0.5, evidence="", id=name))
+
+
+@asynccontextmanager
+async def in_use(lazy: LazyFleet, every_s: float = OFTEN_S) -> AsyncIterator[Fleet]:
+    async with kept_up(lazy, every_s):
+        yield await lazy.fleet()
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    while not await holds():
+        await anyio.lowlevel.checkpoint()
+
+
+async def noted(fleet: Fleet) -> bool:
+    return (await last_maintenance(fleet.knowledge)).at == fleet.now()
+
+
+async def test_an_idle_client_opens_no_store(lazy: LazyFleet, tmp_path: Path) -> None:
+    async with kept_up(lazy, OFTEN_S):
+        await anyio.wait_all_tasks_blocked()
+        assert not (tmp_path / "memory.db").exists()
+
+
+async def test_what_faded_is_archived_and_what_agrees_is_promoted_without_a_call(lazy: LazyFleet, clock: Clock) -> None:
+    fleet = await lazy.fleet()
+    await learn(fleet, "basher", "old")
+    clock.now += timedelta(days=181)
+    await learn(fleet, "basher", "shared")
+    await learn(fleet, "sark", "shared")
+    async with in_use(lazy):
+        await until(lambda: noted(fleet))
+    assert list((await fleet.programs.read("basher")).patterns) == ["shared"]
+    assert [row.contributors for row in (await fleet.knowledge.snapshot()).rows] == [("basher", "sark")]
+
+
+async def looked_thrice(fleet: Fleet) -> None:
+    fleet.knowledge.store = looked = Looked(fleet.knowledge.store)
+    while looked.looks < 3:
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_nobody_does_what_another_did_lately(lazy: LazyFleet, clock: Clock) -> None:
+    async with in_use(lazy) as fleet:
+        await until(lambda: noted(fleet))
+        await learn(fleet, "basher", "shared")
+        await learn(fleet, "sark", "shared")
+        await looked_thrice(fleet)  # the clock stands, so it was done just now
+        assert (await fleet.knowledge.snapshot()).rows == ()
+        clock.now += timedelta(hours=1)
+        await until(lambda: noted(fleet))
+        assert len((await fleet.knowledge.snapshot()).rows) == 1
+
+
+async def test_off_means_never(lazy: LazyFleet) -> None:
+    async with in_use(lazy, every_s=0) as fleet:
+        await anyio.wait_all_tasks_blocked()
+        assert await fleet.knowledge.store.get(LAST) == [None]
+
+
+async def test_a_note_from_the_future_delays_nothing(lazy: LazyFleet, clock: Clock) -> None:
+    fleet = await lazy.fleet()
+    ahead = clock.now + timedelta(days=1_000)
+    await fleet.knowledge.store.commit(Write(LAST, {"at": ahead.isoformat(), "knowledgeVersion": 0}))
+    async with in_use(lazy):
+        await until(lambda: noted(fleet))
+
+
+async def test_a_run_that_fails_is_logged_and_tried_again(lazy: LazyFleet, caplog: pytest.LogCaptureFixture) -> None:
+    fleet = await lazy.fleet()
+    await fleet.knowledge.store.commit(Write(LAST, {"at": "garbage", "knowledgeVersion": 0}))
+    async with in_use(lazy):
+        await until(lambda: _said(caplog, "maintenance failed and will be tried again"))
+        await learn(fleet, "basher", "own")  # the tools go on
+        await fleet.knowledge.store.commit(Write(LAST, None))
+        await until(lambda: noted(fleet))
+
+
+async def _said(caplog: pytest.LogCaptureFixture, text: str) -> bool:
+    return any(record.getMessage() == text and record.levelno == logging.ERROR for record in caplog.records)
+
+
+async def test_while_another_runs_it_writes_nothing(lazy: LazyFleet, clock: Clock) -> None:
+    fleet = await lazy.fleet()
+    store = fleet.knowledge.store
+    assert await take(store, fleet.knowledge.lease(LEASE), "another", now=clock.now, ttl_s=60)
+    before = await store.get(fleet.knowledge.lease(LEASE))
+    async with in_use(lazy):
+        await looked_thrice(fleet)
+        assert await store.get(fleet.knowledge.lease(LEASE)) == before
+        assert await store.find(Query("fleets/default/maintenance")) == []
+        clock.now += timedelta(minutes=2)  # that one died
+        await until(lambda: noted(fleet))
