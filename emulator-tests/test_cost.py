@@ -12,6 +12,7 @@ from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Store, knowledge
 from fleet_memory.tools import Fleet
 from fleet_memory.tools.add_note import add_note
+from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -47,6 +48,7 @@ async def known(fleet: Fleet, *names: str) -> None:
     await consolidate(fleet)
 
 
+HELPED = (SessionReport.model_validate({"patternId": "a"}), SessionReport.model_validate({"patternId": "b"}))
 HANDOFF = ContextSummary.model_validate({"handoffNotes": "go on"})
 DOCUMENTED = Path(__file__).parent.parent / "docs" / "firestore.md"
 
@@ -64,6 +66,10 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "update state": (lambda fleet: update_program_state(fleet, "basher", config={"a": 1}), Bill(1, 1)),
     "hand over": (lambda fleet: update_program_state(fleet, "basher", HANDOFF), Bill(1, 2)),
     "note": (lambda fleet: add_note(fleet, "basher", "Port 8081 is taken"), Bill(1, 1)),
+    "commit a session": (
+        lambda fleet: commit_session(fleet, "basher", "r1", (lesson("x"), lesson("y")), HELPED, HANDOFF),
+        Bill(1, 3),
+    ),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
 }
 

@@ -11,6 +11,7 @@ from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.maintenance import maintained
 from fleet_memory.stores import Json, Query, Store
 from fleet_memory.tools.add_note import add_note
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
@@ -24,7 +25,8 @@ from fleet_memory.tools.update_program_state import update_program_state
 
 PROGRAMS = "fleets/f1/programs"
 LONGEST_INDEXED = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
-GROUPS = ("programs", "archive", "history", "gsp", "snapshots", "ledger", "leases", "waiting", "maintenance")
+GROUPS = ("programs", "archive", "history", "receipts", "gsp", "snapshots", "ledger", "leases")
+GROUPS += ("waiting", "maintenance")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,7 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await remove_note(fleet, "sark", "n1")
     await forget_memory(fleet, "basher", "100", "x" * 1000)
     await fleet.programs.archive("sark")
+    await commit_session(fleet, "sark", "s" * 100, tuple(map(long_lesson, "abcdefghij")), (), long_summary())
     await get_context_history(fleet, "sark")
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)

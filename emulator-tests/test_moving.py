@@ -36,6 +36,7 @@ async def learn(address: str) -> None:
             await one.call("update_program_state", programId="iso", contextSummary={"handoffNotes": note})
             await one.call("add_note", programId="iso", text=f"note {note}")
         await one.call("remove_note", programId="iso", noteId="n1")
+        await one.call("commit_session", programId="iso", requestId="s1", notes=[{"text": "Moved along"}])
         await one.call("store_memory", programId="iso", pattern=lesson | {"pattern": "Not worth keeping", "id": "gone"})
         await one.call("forget_memory", programId="iso", patternId="gone", reason="no")
 
@@ -63,6 +64,9 @@ async def test_a_memory_moves_out_and_in_and_out_again_equal(store_address: str,
         late = {"domain": "claims", "confidence": 0.9, "evidence": "", "pattern": "check before claiming"}
         await one.call("store_memory", programId="iso", pattern=late)
         assert (await one.call("pattern_consolidate"))["echoes"] == 1  # what iso had read moved along
+        again = await one.call("commit_session", programId="iso", requestId="s1", notes=[{"text": "Moved along"}])
+        assert again["notes"] == [{"status": "added", "noteId": "n3"}]
+        assert len((await one.call("get_program_state", programId="iso"))["notes"]) == 2
     assert run("import", store_address, first)[1]["written"] == 0
 
 

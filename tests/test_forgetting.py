@@ -151,7 +151,10 @@ def test_a_note_is_restored_where_it_fits(shell: Shell) -> None:
     )
     shell.call("remove_note", noteId="n3")
     assert shell.restore("n1") == (0, {"programId": "basher", "restored": True, "noteId": "n1"})
-    assert [note["pinned"] for note in shell.call("get_program_state")["notes"]] == [True, False]
+    assert {note["id"]: note["pinned"] for note in shell.call("get_program_state")["notes"]} == {
+        "n1": True,
+        "n2": False,
+    }
     assert shell.call("add_note", text="Another")["noteId"] == "n4"
 
 

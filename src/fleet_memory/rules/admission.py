@@ -61,13 +61,13 @@ class Admission(NamedTuple):
     archived: tuple[Archived, ...] = ()
 
 
-def timestamp_problem(sent: NewPattern, now: datetime) -> str | None:
-    """Return what is wrong with the times that a client claims, or None."""
+def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") -> str | None:
+    """Return what is wrong with the times that a client claims, or None; `path` is where the pattern was sent."""
     for name, at in (("discoveredAt", sent.discovered_at), ("lastReinforced", sent.last_reinforced)):
         if at is not None and at > now + CLOCK_SKEW:
-            return f"pattern.{name}: is in the future (the server's time is {now.isoformat(timespec='seconds')})"
+            return f"{path}.{name}: is in the future (the server's time is {now.isoformat(timespec='seconds')})"
     if sent.discovered_at and sent.last_reinforced and sent.discovered_at > sent.last_reinforced:
-        return "pattern.discoveredAt: is later than pattern.lastReinforced"
+        return f"{path}.discoveredAt: is later than {path}.lastReinforced"
     return None
 
 

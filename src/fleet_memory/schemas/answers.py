@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from pydantic import JsonValue
 
 from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Value
 
@@ -317,6 +318,50 @@ class HistoryAnswer(Value):
 
     program_id: str
     summaries: tuple[SummaryAnswer, ...]
+
+
+class StoredItem(Value):
+    """What became of one lesson of a session; `related` are ids, `error` says why it failed."""
+
+    status: StoreStatus | Literal["failed"]
+    pattern_id: str
+    duplicate_of: str | None = None
+    related: tuple[str, ...] | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    error: str | None = None
+
+
+class ReinforcedItem(Value):
+    """Where one lesson stands after a session's word about it; `error` says why it failed."""
+
+    status: Outcome | Literal["failed"]
+    pattern_id: str
+    confidence: float | None = None
+    strength: float | None = None
+    revived: bool | None = None
+    knowledge_status: KnowledgeStatus | Literal["retired"] | None = None
+    error: str | None = None
+
+
+class NotedItem(Value):
+    """What became of one note of a session."""
+
+    status: Literal["added", "failed"]
+    note_id: str | None = None
+    archived: tuple[GoneNote, ...] | None = None
+    error: str | None = None
+
+
+class SessionAnswer(Degraded):
+    """What became of each item of a session, in the order sent; `failed` counts those that were not applied."""
+
+    program_id: str
+    failed: int
+    patterns: tuple[StoredItem, ...] = ()
+    reinforcements: tuple[ReinforcedItem, ...] = ()
+    notes: tuple[NotedItem, ...] = ()
+    version: int
+    patterns_count: int
 
 
 class KnowledgeChanges(Value):

@@ -47,8 +47,9 @@ class Program(Value):
     changed or left since. `retired` names the retired entries that its patterns contributed to, as the decay sweep last
     saw. `knowledge_seen` is the knowledge version at the last boot. `changes` counts the commits of agents and of the
     sweep, not those of consolidation. `state_version` counts the changes of summary, config, baselines and decay,
-    `summaries` those of the summary alone, `notes_made` all notes there ever were. `request_ids` are the latest
-    idempotency keys. `last_update` is None until something was stored: such a program does not exist for a reader.
+    `summaries` those of the summary alone, `notes_made` all notes there ever were, `sessions` all that were committed.
+    `request_ids` are the latest idempotency keys. `last_update` is None until something was stored: such a program does
+    not exist for a reader.
     """
 
     program_id: str
@@ -66,6 +67,7 @@ class Program(Value):
     summaries: int = 0
     notes: Mapping[str, Note] = {}
     notes_made: int = 0
+    sessions: int = 0
     last_update: Timestamp | None = None
     request_ids: tuple[str, ...] = ()
 

@@ -31,8 +31,14 @@ Step: TypeAlias = Callable[[int, int], None]
 
 FORMAT: Final = "fleet-memory/1"
 # What tells which of two versions of a document is newer; the others are written once and never change.
-NEWER_BY: Final = {"programs": "lastUpdate", "gsp": "version", "snapshots": "version", "history": "number"}
-COLLECTIONS: Final = ("programs", "gsp", "snapshots", "ledger", "archive", "history")
+NEWER_BY: Final = {
+    "programs": "lastUpdate",
+    "gsp": "version",
+    "snapshots": "version",
+    "history": "number",
+    "receipts": "number",
+}
+COLLECTIONS: Final = ("programs", "gsp", "snapshots", "ledger", "archive", "history", "receipts")
 TOGETHER: Final = 50  # documents looked up at once
 
 

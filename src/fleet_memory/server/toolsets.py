@@ -7,6 +7,7 @@ from mcp.types import ToolAnnotations
 
 from fleet_memory.server.registration import ToolSpec
 from fleet_memory.tools.add_note import add_note
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.edit_note import edit_note
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_context_history import get_context_history
@@ -34,6 +35,7 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(pattern_consolidate, "Consolidate lessons", WRITES),
     ),
     "state": (
+        ToolSpec(commit_session, "Commit a session", WRITES),
         ToolSpec(get_program_state, "Read program state", READS),
         ToolSpec(update_program_state, "Update program state", WRITES),
         ToolSpec(get_context_history, "Read context history", READS),

@@ -3,6 +3,7 @@
 from typing import Final
 
 from fleet_memory.rules.keys import digest
+from fleet_memory.rules.requests import MOST_REQUESTS
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, ArchivedNote, InArchive, Kept, Note, PastSummary, Program
 from fleet_memory.stores import Document, Json, Ref, Write, document_id
@@ -34,6 +35,11 @@ def past_summary(document: Document) -> PastSummary:
 def _summary_ref(fleet: str, program_id: str, number: int) -> Ref:
     # In the place of the one that is 50 older: the history is bounded, and to read it takes no query and no index.
     return Ref(f"{fleet}/history", document_id(f"{program_id}#{number % MOST_SUMMARIES}"))
+
+
+def receipt_ref(fleet: str, program_id: str, number: int) -> Ref:
+    """Return where the receipt of a program's session of this number is, kept while its request is remembered."""
+    return Ref(f"{fleet}/receipts", document_id(f"{program_id}#{number % MOST_REQUESTS}"))
 
 
 def archive_id(line: InArchive) -> str:

@@ -108,7 +108,7 @@ class Knowledge:
         expect = before.document.revision if before.document else ABSENT
         ledger = Ref(f"{self._fleet}/ledger", document_id(f"{after.key}#{after.version}"))
         return [
-            Write(self.ref(after.key), _entry_fields(after), expect),
+            Write(self.ref(after.key), _changed(before.entry, after), expect),
             Write(ledger, cast("dict[str, Json]", line.wire()), ABSENT),
         ]
 
@@ -161,6 +161,12 @@ def held_entry(document: Document | None) -> HeldEntry:
 
 def _entry_fields(entry: Entry) -> dict[str, Json]:
     return cast("dict[str, Json]", entry.wire())
+
+
+def _changed(before: Entry | None, after: Entry) -> dict[str, Json]:
+    """Return the fields of an entry that differ; its provenance is long and seldom does."""
+    old = _entry_fields(before) if before else {}
+    return {name: value for name, value in _entry_fields(after).items() if name not in old or old[name] != value}
 
 
 def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:

@@ -52,7 +52,17 @@ def _object(text: Json) -> Json:
 
 
 _PLAIN_FIELDS: Final = frozenset(
-    {"programId", "knowledgeSeen", "changes", "lastUpdate", "requestIds", "stateVersion", "summaries", "notesMade"}
+    {
+        "programId",
+        "knowledgeSeen",
+        "changes",
+        "lastUpdate",
+        "requestIds",
+        "stateVersion",
+        "summaries",
+        "notesMade",
+        "sessions",
+    }
 )
 
 
@@ -131,4 +141,5 @@ _STATE: Final = {
     "state_version",
     "summaries",
     "notes_made",
+    "sessions",
 }

@@ -13,7 +13,7 @@ import anyio
 from fleet_memory.errors import CapacityExceededError, ConflictError, FleetMemoryError
 from fleet_memory.schemas.programs import Kept, PastSummary, Program
 from fleet_memory.stores import Document, Query, Ref, Store, Write, document_id
-from fleet_memory.stores.keeping import kept, latest_summaries, past_summary
+from fleet_memory.stores.keeping import kept, latest_summaries, past_summary, receipt_ref
 from fleet_memory.stores.program_documents import Held, all_held, changed_fields, document_size, held
 
 LARGEST_PROGRAM: Final = 900_000  # bytes; Firestore's documents end at 1 MiB
@@ -119,7 +119,7 @@ class Programs:
                 began = time.monotonic()
                 before = (await self.hold(program_id))[0]
                 outcome, beside = await change(before.program)
-                _require_room(before.program, outcome.program)
+                require_room(before.program, outcome.program)
                 try:
                     if writes := [*self.writes(before, _counted(before, outcome.program), outcome.archived), *beside]:
                         await self.store.commit(*writes)
@@ -164,6 +164,10 @@ class Programs:
     async def archive(self, program_id: str) -> list[Document]:
         """Return what the archive holds of a program; `keeping.archived_in` reads them. Billed 1 read each."""
         return await self.store.find(Query(f"{self._fleet}/archive", {"programId": program_id}))
+
+    def receipt_ref(self, program_id: str, number: int) -> Ref:
+        """Return where the receipt of a program's session of this number is."""
+        return receipt_ref(self._fleet, program_id, number)
 
     def ref(self, program_id: str) -> Ref:
         """Return where a program's document is."""
@@ -230,7 +234,7 @@ def _applied(
         call.error = None
         try:
             outcome = call.change(program)
-            _require_room(program, outcome.program)
+            require_room(program, outcome.program)
         except FleetMemoryError as error:
             call.error = error
             continue
@@ -240,7 +244,8 @@ def _applied(
     return program, archived, outcomes
 
 
-def _require_room(before: Program, after: Program) -> None:
+def require_room(before: Program, after: Program) -> None:
+    """Raise CapacityExceededError when a changed program would outgrow its document."""
     if after is not before:
         size = document_size(after)
         if size > LARGEST_PROGRAM:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from fleet_memory.errors import CapacityExceededError
 from fleet_memory.rules.notes import MOST_LINES, Noted, new_note, with_note
-from fleet_memory.rules.requests import remembered
+from fleet_memory.rules.requests import made_by, mark, remembered
 from fleet_memory.schemas.answers import GoneNote, NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program
@@ -43,11 +43,11 @@ async def add_note(
 
 def added(program: Program, sent: NewNote) -> Noted:
     """Return the program with a new note, unchanged for a known request. Raises CapacityExceededError."""
-    if known := _of_request(program, sent.request_id):
+    if known := made_by(program.request_ids, "note", sent.request_id):
         return Noted(program, known)
     note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
     done = fitting(with_note(program, note, sent.now))
-    request = f"({note.id}) {sent.request_id}" if sent.request_id else None
+    request = mark("note", sent.request_id, note.id)
     return done._replace(program=done.program.changed(request_ids=remembered(program.request_ids, request)))
 
 
@@ -70,9 +70,3 @@ def noted_answer(status: Literal["added", "edited"], done: Noted) -> NotedAnswer
         lines=done.lines,
         archived=tuple(GoneNote(id=gone.note.id, text=gone.note.text) for gone in done.archived),
     )
-
-
-def _of_request(program: Program, request_id: str | None) -> str | None:
-    """Return the id of the note that a request made: "(n7) request"."""
-    made = (request.partition(") ") for request in program.request_ids if request.startswith("(n"))
-    return next((id_[1:] for id_, _, request in made if request == request_id), None)

@@ -1,5 +1,6 @@
 """Store one lesson."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -29,7 +30,7 @@ async def store_memory(
     now = fleet.now()
     if problem := timestamp_problem(pattern, now):
         raise InvalidArgumentError(problem)
-    lesson = await _lesson(fleet, pattern)
+    (lesson,) = await embedded(fleet, [pattern])
     profile = fleet.embedder.profile
     done = await fleet.programs.update(
         program_id, lambda program: admitted(program, lesson, profile=profile, on_duplicate=on_duplicate, now=now)
@@ -37,12 +38,13 @@ async def store_memory(
     return _answer(program_id, done).changed(similarity_engine=fleet.degraded_engine)
 
 
-async def _lesson(fleet: Fleet, sent: NewPattern) -> Lesson:
+async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[Lesson]:
+    """Return lessons with their vectors, without when the engine does not answer."""
     try:
-        vector = packed((await fleet.embedder.vectors([sent.pattern]))[0])
+        vectors = await fleet.embedder.vectors([one.pattern for one in sent])
     except EmbedderError:
-        return Lesson(sent, "", "")  # the lesson matters more than its vector: consolidation makes that later
-    return Lesson(sent, vector, fleet.embedder.name)
+        return [Lesson(one, "", "") for one in sent]  # they matter more than vectors: consolidation makes those later
+    return [Lesson(one, packed(vector), fleet.embedder.name) for one, vector in zip(sent, vectors, strict=True)]
 
 
 def _answer(program_id: str, done: Admission) -> StoreAnswer:

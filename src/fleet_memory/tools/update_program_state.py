@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError
-from fleet_memory.rules.requests import remembered
+from fleet_memory.rules.requests import mark, remembered
 from fleet_memory.rules.state import Stated, StatePatch, stated, too_large
 from fleet_memory.schemas.answers import EvictedPattern, UpdateStateAnswer
 from fleet_memory.schemas.fields import LooseObject, Name
@@ -43,7 +43,9 @@ async def update_program_state(
     are replaced. Earlier context summaries stay in the history. A lower cap archives lessons and names them.
     """
     fleet.caller.require_write(program_id)
-    patch = StatePatch(_sent(context_summary), config or {}, baselines or {}, _sent(decay_config))
+    patch = patch_of(context_summary)._replace(
+        config=config or {}, baselines=baselines or {}, decay=_sent(decay_config)
+    )
     update = Update(patch, expected_version, request_id, fleet.now())
     done = await fleet.programs.update(program_id, lambda program: updated(program, update))
     return UpdateStateAnswer(
@@ -60,7 +62,7 @@ async def update_program_state(
 
 def updated(program: Program, update: Update) -> Stated:
     """Return the program after an update. Raises ConflictError (its version), InvalidArgumentError (its size)."""
-    request = f"(state) {update.request_id}" if update.request_id else None  # no name has a space or brackets
+    request = mark("state", update.request_id)
     if request in program.request_ids:
         return Stated(program)
     if update.expected_version not in (None, program.state_version):
@@ -76,6 +78,11 @@ def updated(program: Program, update: Update) -> Stated:
         return done
     requests = remembered(program.request_ids, request)
     return done._replace(program=done.program.changed(request_ids=requests))
+
+
+def patch_of(context_summary: ContextSummary | None) -> StatePatch:
+    """Return the patch of a summary as it was sent."""
+    return StatePatch(context_summary=_sent(context_summary))
 
 
 def _sent(patch: Input | None) -> dict[str, object]:

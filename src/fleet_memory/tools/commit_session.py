@@ -1,0 +1,269 @@
+"""Leave a session: everything it taught, in one commit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import Field
+
+from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, KnowledgeNotFoundError, OutcomeUnknownError
+from fleet_memory.rules.admission import Lesson, admitted, pattern_of, timestamp_problem
+from fleet_memory.rules.keys import digest
+from fleet_memory.rules.outcomes import Report, recorded
+from fleet_memory.rules.requests import made_by, mark, remembered
+from fleet_memory.schemas.answers import (
+    EvictedPattern,
+    GoneNote,
+    NotedItem,
+    ReinforceAnswer,
+    ReinforcedItem,
+    SessionAnswer,
+    StoredItem,
+)
+from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, NoteText
+from fleet_memory.schemas.patterns import NewPattern, Outcome
+from fleet_memory.schemas.programs import Kept, Program
+from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.schemas.value import Input
+from fleet_memory.stores import Json, Write
+from fleet_memory.stores.knowledge import HeldEntry
+from fleet_memory.stores.programs import require_room
+from fleet_memory.tools import Fleet
+from fleet_memory.tools.add_note import NewNote, added
+from fleet_memory.tools.reinforce_memory import entry_answer, is_key, pattern_answer, reported, told_the_fleet
+from fleet_memory.tools.store_memory import embedded
+from fleet_memory.tools.update_program_state import Update, patch_of, updated
+
+MOST_LESSONS: Final = 20
+MOST_REPORTS: Final = 50
+MOST_NOTES: Final = 20
+
+
+class SessionReport(Input):
+    """A session's word about one lesson."""
+
+    pattern_id: Annotated[Key, Field(description="A pattern id of yours, or the key of a knowledge entry")]
+    outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed"
+    confidence: Annotated[Confidence | None, Field(description="How sure you are now; unchanged when absent")] = None
+    evidence: Annotated[EvidenceText, Field(description="What you saw")] = ""
+
+
+class SessionNote(Input):
+    """A short-term note of a session."""
+
+    text: Annotated[NoteText, Field(description="What to keep in mind, up to 500 characters")]
+    pinned: Annotated[bool, Field(strict=True, description="Whether the cap must spare it")] = False
+
+
+class Session(NamedTuple):
+    """What one session leaves, as it was sent and with vectors; `call` is a digest of what was sent."""
+
+    request_id: str
+    call: str
+    lessons: Sequence[Lesson]
+    reports: Sequence[tuple[str, Report]]
+    handoff: Update
+    notes: Sequence[NewNote]
+    profile: Profile
+    now: datetime
+
+
+class Done(NamedTuple):
+    """A program after a session, the answer, and whether entries of the fleet changed."""
+
+    program: Program
+    archived: Sequence[Kept]
+    answer: SessionAnswer
+    told: bool = False
+
+
+@dataclass
+class _Work:
+    """A session while it is applied, item by item: the program so far, what it leaves beside it, and the entries."""
+
+    program: Program
+    entries: Mapping[str, HeldEntry]
+    kept: list[Kept] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+
+    def accept(self, program: Program, archived: Sequence[Kept]) -> None:
+        """Go on from an outcome. Raises CapacityExceededError when the program would outgrow its document."""
+        require_room(self.program, program)
+        self.program = program
+        self.kept += archived
+
+
+async def commit_session(
+    fleet: Fleet,
+    program_id: Annotated[Name, Field(description="Your program")],
+    request_id: Annotated[Name, Field(description="Your name for this call; repeat the call with the same one")],
+    patterns: Annotated[
+        tuple[NewPattern, ...], Field(max_length=MOST_LESSONS, description="Lessons, as for store_memory")
+    ] = (),
+    reinforcements: Annotated[
+        tuple[SessionReport, ...], Field(max_length=MOST_REPORTS, description="Lessons that proved true or false")
+    ] = (),
+    context_summary: Annotated[ContextSummary | None, Field(description="What you hand over, merged in")] = None,
+    notes: Annotated[tuple[SessionNote, ...], Field(max_length=MOST_NOTES, description="Short-term notes")] = (),
+    session_id: Annotated[Name | None, Field(description="Your session; one session counts as one origin")] = None,
+) -> SessionAnswer:
+    """Call this once before you stop: it stores lessons, reinforces those that helped and hands over, in one commit.
+
+    All of it is written or nothing. Each item has its own result; one that cannot be applied, for example an unknown
+    patternId, fails alone. A repeated call with the same requestId changes nothing and answers the same.
+    """
+    fleet.caller.require_write(program_id)
+    now = fleet.now()
+    _require_sound(patterns, reinforcements, now)
+    sent = (*patterns, *reinforcements, *((context_summary,) if context_summary else ()), *notes)
+    session = Session(
+        request_id=request_id,
+        call=digest(session_id or "", *(one.model_dump_json(by_alias=True, exclude_unset=True) for one in sent)),
+        lessons=await embedded(fleet, [_of_session(one, session_id) for one in patterns]) if patterns else [],
+        reports=[
+            (one.pattern_id, Report(one.outcome, one.confidence, one.evidence, now, session_id=session_id))
+            for one in reinforcements
+        ],
+        handoff=Update(patch_of(context_summary), None, None, now),
+        notes=[NewNote(one.text, one.pinned, None, now) for one in notes],
+        profile=fleet.embedder.profile,
+        now=now,
+    )
+    done = await _committed(fleet, program_id, session)
+    if done.told:
+        await told_the_fleet(fleet)
+    return done.answer
+
+
+def _require_sound(patterns: Sequence[NewPattern], reinforcements: Sequence[SessionReport], now: datetime) -> None:
+    for position, pattern in enumerate(patterns):
+        if problem := timestamp_problem(pattern, now, f"patterns.{position}"):
+            raise InvalidArgumentError(problem)
+    named: set[str] = set()
+    for position, one in enumerate(reinforcements):
+        if one.pattern_id in named:
+            raise InvalidArgumentError(f"reinforcements.{position}.patternId: named before; say one thing of a lesson")
+        named.add(one.pattern_id)
+
+
+def _of_session(pattern: NewPattern, session_id: str | None) -> NewPattern:
+    return pattern if pattern.session_id or not session_id else pattern.changed(session_id=session_id)
+
+
+async def _committed(fleet: Fleet, program_id: str, session: Session) -> Done:
+    async def change(program: Program) -> tuple[Done, Sequence[Write]]:
+        return await _changed(fleet, program, session)
+
+    try:
+        return await fleet.programs.update_with(program_id, change)
+    except OutcomeUnknownError:
+        return await fleet.programs.update_with(program_id, change)  # what was applied has left its receipt
+
+
+async def _changed(fleet: Fleet, program: Program, session: Session) -> tuple[Done, Sequence[Write]]:
+    known = made_by(program.request_ids, "session", session.request_id)
+    if known is not None:
+        return Done(program, (), await _receipt(fleet, program, int(known), session)), []
+    keys = [key for key, _ in session.reports if is_key(key) and pattern_of(program, key) is None]
+    held = await fleet.knowledge.hold(*keys) if keys else []
+    work = _Work(program, dict(zip(keys, held, strict=True)))
+    answer = _applied(fleet, work, session)
+    number = program.sessions
+    requests = remembered(work.program.request_ids, mark("session", session.request_id, str(number)))
+    after = work.program.changed(request_ids=requests, sessions=number + 1, last_update=session.now)
+    receipt: dict[str, Json] = {"number": number, "call": session.call, "text": answer.compact()}
+    writes = [*work.writes, Write(fleet.programs.receipt_ref(program.program_id, number), receipt)]
+    return Done(after, work.kept, answer, told=bool(work.writes)), writes
+
+
+async def _receipt(fleet: Fleet, program: Program, number: int, session: Session) -> SessionAnswer:
+    """Return what the same call answered. Raises InvalidArgumentError when it was another call."""
+    (receipt,) = await fleet.programs.store.get(fleet.programs.receipt_ref(program.program_id, number))
+    if receipt is None or receipt.fields["number"] != number or receipt.fields["call"] != session.call:
+        raise InvalidArgumentError(
+            f"requestId: {session.request_id!r} was used for another session, and nothing was written now; "
+            "give this one a name of its own"
+        )
+    return SessionAnswer.model_validate_json(str(receipt.fields["text"]))
+
+
+def _applied(fleet: Fleet, work: _Work, session: Session) -> SessionAnswer:
+    """Apply a session's items: first what is known, so that no new lesson evicts what helped."""
+    reinforcements = [_reinforced(fleet, work, pattern_id, report) for pattern_id, report in session.reports]
+    patterns = [_stored(work, lesson, session) for lesson in session.lessons]
+    handed = updated(work.program, session.handoff)
+    work.accept(handed.program, handed.archived)
+    notes = [_noted(work, note) for note in session.notes]
+    items: list[StoredItem | ReinforcedItem | NotedItem] = [*patterns, *reinforcements, *notes]
+    return SessionAnswer(
+        similarity_engine=fleet.degraded_engine if session.lessons else None,
+        program_id=work.program.program_id,
+        failed=sum(one.status == "failed" for one in items),
+        patterns=tuple(patterns),
+        reinforcements=tuple(reinforcements),
+        notes=tuple(notes),
+        version=work.program.state_version,
+        patterns_count=len(work.program.patterns),
+    )
+
+
+def _reinforced(fleet: Fleet, work: _Work, pattern_id: str, report: Report) -> ReinforcedItem:
+    try:
+        if pattern_id in work.entries:
+            answer = _told(fleet, work, pattern_id, report)
+        else:
+            done = reported(work.program, pattern_id, report)
+            work.accept(done.program, done.archived)
+            answer = pattern_answer(done, report)
+    except FleetMemoryError as error:
+        return ReinforcedItem(status="failed", pattern_id=pattern_id, error=_said(error))
+    return ReinforcedItem(
+        status=report.outcome,
+        pattern_id=answer.pattern_id,
+        confidence=answer.confidence,
+        strength=answer.strength,
+        revived=answer.revived or None,
+        knowledge_status=answer.status,
+    )
+
+
+def _told(fleet: Fleet, work: _Work, key: str, report: Report) -> ReinforceAnswer:
+    held = work.entries[key]
+    if held.entry is None:
+        raise KnowledgeNotFoundError(key)
+    after, line = recorded(held.entry, work.program.program_id, report)
+    work.writes += fleet.knowledge.writes(held, after, line)
+    return entry_answer(after, report)
+
+
+def _stored(work: _Work, lesson: Lesson, session: Session) -> StoredItem:
+    done = admitted(work.program, lesson, profile=session.profile, now=session.now)
+    try:
+        work.accept(done.program, done.archived)
+    except FleetMemoryError as error:
+        return StoredItem(status="failed", pattern_id=lesson.id, error=_said(error))
+    gone = [line.pattern for line in done.archived]
+    evicted = [EvictedPattern(id=one.id, domain=one.domain, pattern=one.pattern) for one in gone]
+    return StoredItem(
+        status=done.status,
+        pattern_id=done.pattern.id,
+        duplicate_of=done.duplicate.pattern.id if done.duplicate else None,
+        related=tuple(near.pattern.id for near in done.related) or None,
+        evicted=tuple(evicted) or None,
+    )
+
+
+def _noted(work: _Work, note: NewNote) -> NotedItem:
+    try:
+        done = added(work.program, note)
+        work.accept(done.program, done.archived)
+    except FleetMemoryError as error:
+        return NotedItem(status="failed", error=_said(error))
+    archived = tuple(GoneNote(id=gone.note.id, text=gone.note.text) for gone in done.archived)
+    return NotedItem(status="added", note_id=done.note_id, archived=archived or None)
+
+
+def _said(error: FleetMemoryError) -> str:
+    return f"{error.code}: {error}"

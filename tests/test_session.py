@@ -1,0 +1,202 @@
+"""One call that leaves a session: lessons, reports, handoff and notes together, item by item, once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from fleet_memory.server.app import create_server
+from fleet_memory.settings import load
+from tests.calls import call, refusal
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def client(full_client: Client) -> Client:
+    return full_client
+
+
+def lesson(text: str, **fields: object) -> dict[str, object]:
+    return {"pattern": text, "domain": "claims", "confidence": 0.8, "evidence": "seen", **fields}
+
+
+async def known(client: Client, *programs: str) -> str:
+    """Make a lesson of these programs shared knowledge, and return its key."""
+    for program in programs:
+        await call(client, "store_memory", programId=program, pattern=lesson("Check the status"))
+    (entry,) = (await client.call_tool("pattern_consolidate", {})).structured_content["promoted"]  # type: ignore[index] # an object
+    return str(entry["key"])
+
+
+async def entry_of(client: Client, key: str) -> dict[str, Any]:
+    found = await call(client, "recall_memory", programId="quorra", scope="shared")
+    return next(entry for entry in found["knowledge"] if entry["key"] == key)
+
+
+async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(client: Client) -> None:
+    key = await known(client, "sark", "iso")
+    await call(client, "store_memory", pattern=lesson("Rotate the context early", id="mine", confidence=0.5))
+    done = await call(
+        client,
+        "commit_session",
+        requestId="s1",
+        patterns=[lesson("Batch the claims", id="new"), lesson("rotate the context EARLY", id="again")],
+        reinforcements=[
+            {"patternId": "mine", "confidence": 0.9, "evidence": "helped"},
+            {"patternId": key, "outcome": "contradicted", "evidence": "no longer"},
+        ],
+        contextSummary={"handoffNotes": "Finish the batch"},
+        notes=[{"text": "Port 8081 is taken", "pinned": True}],
+    )
+    assert done == {
+        "programId": "basher",
+        "failed": 0,
+        "patterns": [
+            {"status": "created", "patternId": "new"},
+            {"status": "reinforced", "patternId": "mine", "duplicateOf": "mine"},
+        ],
+        "reinforcements": [
+            {"status": "confirmed", "patternId": "mine", "confidence": 0.9, "strength": 0.9},
+            {
+                "status": "contradicted",
+                "patternId": key,
+                "confidence": 0.8,
+                "strength": 0.8,
+                "knowledgeStatus": "contested",
+            },
+        ],
+        "notes": [{"status": "added", "noteId": "n1"}],
+        "version": 1,
+        "patternsCount": 2,
+    }
+    state = await call(client, "get_program_state")
+    assert (state["contextSummary"], state["notes"][0]["pinned"]) == ({"handoffNotes": "Finish the batch"}, True)
+    assert len((await call(client, "get_context_history"))["summaries"]) == 1
+    assert (await entry_of(client, key))["status"] == "contested"  # the whole fleet knows at once
+
+
+async def test_an_item_that_cannot_be_applied_fails_alone(client: Client) -> None:
+    done = await call(
+        client,
+        "commit_session",
+        requestId="s1",
+        patterns=[lesson("Batch the claims", id="new")],
+        reinforcements=[{"patternId": "unknown"}, {"patternId": "pattern/claims/unknown"}, {"patternId": "new"}],
+        notes=[{"text": "\n".join("x" * 80), "pinned": True}, {"text": "One more"}],
+    )
+    errors = [item.get("error", "").partition(":")[0] for item in (*done["reinforcements"], *done["notes"])]
+    assert errors == ["pattern_not_found", "knowledge_not_found", "pattern_not_found", "", "capacity_exceeded"]
+    assert (done["failed"], done["patterns"]) == (4, [{"status": "created", "patternId": "new"}])
+    assert len((await call(client, "get_program_state"))["notes"]) == 1
+
+
+async def test_a_repeated_session_answers_the_same_and_changes_nothing(client: Client, tmp_path: Path) -> None:
+    key = await known(client, "sark", "iso")
+    session = {
+        "requestId": "s1",
+        "sessionId": "monday",
+        "patterns": [lesson("Batch the claims")],
+        "reinforcements": [{"patternId": key}, {"patternId": "unknown"}],
+        "contextSummary": {"handoffNotes": "Finish the batch"},
+        "notes": [{"text": "Port 8081 is taken"}],
+    }
+    first = await call(client, "commit_session", **session)
+    before = [await call(client, "get_program_state"), await entry_of(client, key)]
+    assert await call(client, "commit_session", **session) == first
+    flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all"}
+    async with Client(create_server(load(flags, {}))) as other:
+        assert await call(other, "commit_session", **session) == first
+    assert [await call(client, "get_program_state"), await entry_of(client, key)] == before
+    assert (await call(client, "memory_health"))["totalPatterns"] == 1
+
+
+async def test_the_name_of_one_session_is_not_taken_for_another(client: Client) -> None:
+    await call(client, "commit_session", requestId="s1", notes=[{"text": "One"}])
+    said = await refusal(client, "commit_session", requestId="s1", notes=[{"text": "Two"}])
+    assert said.startswith("invalid_argument: requestId: 's1' was used for another session, and nothing was written")
+    assert len((await call(client, "get_program_state"))["notes"]) == 1
+
+
+async def test_a_session_is_remembered_as_long_as_its_request(client: Client) -> None:
+    first = await call(client, "commit_session", requestId="s0", notes=[{"text": "One"}])
+    for number in range(1, 64):
+        await call(client, "commit_session", requestId=f"s{number}")
+    assert await call(client, "commit_session", requestId="s0", notes=[{"text": "One"}]) == first
+    await call(client, "commit_session", requestId="s64")
+    again = await call(client, "commit_session", requestId="s0", notes=[{"text": "One"}])
+    assert again["notes"][0]["noteId"] == "n2"
+
+
+async def test_lessons_of_a_session_are_one_origin(client: Client) -> None:
+    for program in ("sark", "iso"):
+        await call(
+            client,
+            "commit_session",
+            programId=program,
+            requestId="s1",
+            sessionId="shared",
+            patterns=[lesson("Check the status")],
+        )
+    result = await client.call_tool("pattern_consolidate", {})
+    assert result.structured_content
+    assert result.structured_content["promoted"] == []
+
+
+async def test_what_helped_is_reinforced_before_new_lessons_may_evict_it(client: Client) -> None:
+    await call(client, "update_program_state", decayConfig={"maxUnpromotedPatterns": 2})
+    for name in ("weak", "strong"):
+        confidence = 0.1 if name == "weak" else 0.5
+        await call(client, "store_memory", pattern=lesson(f"Lesson {name}", id=name, confidence=confidence))
+    done = await call(
+        client,
+        "commit_session",
+        requestId="s1",
+        reinforcements=[{"patternId": "weak", "confidence": 0.9}],
+        patterns=[lesson("Something else", id="new")],
+    )
+    assert [gone["id"] for gone in done["patterns"][0]["evicted"]] == ["strong"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "requestId: required"),
+        ({"requestId": "s", "patterns": [lesson("x")] * 21}, "patterns: "),
+        ({"requestId": "s", "patterns": [lesson("Good"), lesson("")]}, "patterns.1.pattern: must not be empty"),
+        (
+            {"requestId": "s", "patterns": [lesson("Good"), lesson("Late", discoveredAt="2999-01-01T00:00:00Z")]},
+            "patterns.1.discoveredAt: is in the future",
+        ),
+        ({"requestId": "s", "reinforcements": [{"patternId": "a"}] * 2}, "reinforcements.1.patternId: named before"),
+        ({"requestId": "s", "reinforcements": [{"patternId": f"p{n}"} for n in range(51)]}, "reinforcements: "),
+        ({"requestId": "s", "notes": [{"text": "One"}, {"text": ""}]}, "notes.1.text: must not be empty"),
+        ({"requestId": "s", "notes": [{"text": "x"}] * 21}, "notes: "),
+        ({"requestId": "s", "contextSummary": {"handoff": "x"}}, "contextSummary.handoff: unknown"),
+        (
+            {
+                "requestId": "s",
+                "notes": [{"text": "One"}],
+                "contextSummary": {
+                    "activeWorkItems": ["é" * 300] * 30,
+                    "openQuestions": ["é" * 300] * 20,
+                    "handoffNotes": "é" * 4000,
+                },
+            },
+            "contextSummary: would be",
+        ),
+    ],
+)
+async def test_a_bad_argument_refuses_the_whole_session(
+    client: Client, arguments: dict[str, object], said: str
+) -> None:
+    assert said in await refusal(client, "commit_session", **arguments)
+    assert (await call(client, "get_program_state"))["exists"] is False
+
+
+async def test_a_bound_server_commits_its_own_sessions_only(tmp_path: Path) -> None:
+    flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all", "program": "basher"}
+    async with Client(create_server(load(flags, {}))) as client:
+        said = await refusal(client, "commit_session", programId="sark", requestId="s1")
+    assert said.startswith("forbidden: ")
