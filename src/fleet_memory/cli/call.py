@@ -12,8 +12,9 @@ from fleet_memory.settings import Settings
 if TYPE_CHECKING:
     from fleet_memory.cli.printing import Commands
 
+UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "echoing", "repeating", "unreinforced"})
 # Answers that are a no
-_NO: Final = {"status": {"duplicate"}, "verdict": {"forgetting", "hoarding", "unreinforced"}}
+_NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 
 def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:

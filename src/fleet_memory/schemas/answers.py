@@ -13,7 +13,7 @@ from fleet_memory.schemas.value import Value
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
 KnowledgeStatus: TypeAlias = Literal["fresh", "verify", "contested"]
-Verdict: TypeAlias = Literal["healthy", "empty", "forgetting", "hoarding", "unreinforced"]
+Verdict: TypeAlias = Literal["healthy", "empty", "forgetting", "hoarding", "echoing", "repeating", "unreinforced"]
 
 
 class Freshness(Value):

@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.errors import EmbedderError
-from fleet_memory.rules.decay import is_stale
 from fleet_memory.rules.freshness import freshness
-from fleet_memory.rules.health import advice, fading_soon, stale_ratio, verdict
+from fleet_memory.rules.health import advice, fading, shown_fading, signs, verdict
+from fleet_memory.rules.repeats import Scale
 from fleet_memory.schemas.answers import DecayAnswer, HealthAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.tools import Fleet
@@ -27,22 +27,23 @@ async def memory_health(
     now = fleet.now()
     program = await fleet.programs.read(program_id)
     patterns = program.patterns.values()
-    stale = sum(is_stale(pattern, now, program.decay) for pattern in patterns)
+    seen = signs(program, Scale(fleet.embedder.name, fleet.embedder.profile), now)
+    soon = fading(program, now)
     return HealthAnswer(
         exists=None if program.exists else False,
         suggestions=None if program.exists else await fleet.programs.suggestions(program_id) or None,
         similarity_engine=fleet.degraded_engine,
         program_id=program_id,
-        total_patterns=len(patterns),
-        active_patterns=len(patterns) - stale,
-        stale_patterns=stale,
+        total_patterns=seen.total,
+        active_patterns=seen.total - seen.stale,
+        stale_patterns=seen.stale,
         promoted_patterns=sum(pattern.promoted for pattern in patterns),
         domains=tuple(sorted({pattern.domain for pattern in patterns})),
         last_update=program.last_update,
         decay_config=DecayAnswer.model_validate(program.decay.model_dump()),
-        stale_ratio=stale_ratio(program, now),
-        verdict=verdict(program, now),
-        advice=advice(program, now),
-        fading_soon=fading_soon(program, now),
+        stale_ratio=seen.stale_ratio,
+        verdict=verdict(seen),
+        advice=advice(seen, len(soon)),
+        fading_soon=shown_fading(soon),
         freshness=freshness(await fleet.programs.count_pending()),
     )
