@@ -66,7 +66,8 @@ LAYERS = {
     "server": layer("schemas rules similarity stores errors tools settings server", "anyio mcp pydantic pydantic_core"),
     "server.wire": layer(),  # it runs before anything that might print
     "demo": layer("errors settings schemas server demo", "anyio mcp rich"),
-    "cli": layer("server settings errors demo cli", "anyio rich"),
+    "install": layer("install errors", "json5 platformdirs tomlkit"),
+    "cli": layer("server settings errors demo install cli", "anyio rich"),
     "__main__": layer("cli"),
 }
 
@@ -88,6 +89,7 @@ VIOLATIONS = {
     "server": "import fleet_memory.cli",
     "server.wire": "import mcp",
     "demo": "from fleet_memory.stores.programs import Programs",
+    "install": "from fleet_memory.settings import load",
     "cli": "from fleet_memory.tools.store_memory import store_memory",
     "__main__": "from fleet_memory import settings",
 }

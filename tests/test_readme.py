@@ -68,7 +68,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_every_client_snippet_starts_the_server() -> None:
     snippets = [json.loads(block) for block in re.findall(r"```json\n(.+?)```", README, re.DOTALL)]
     servers = [next(iter(snippet.values()))["fleet-memory"] for snippet in snippets]
-    assert [server["args"] for server in servers] == [["serve"], ["serve"]]
+    assert [server["args"] for server in servers] == [["serve"]]
     assert {server["command"] for server in servers} == {"/path/to/fleet-memory/.venv/bin/fleet-memory"}
 
 

@@ -16,6 +16,7 @@ from fleet_memory.cli import (
     check,
     demo,
     hook,
+    install,
     maintain,
     moving,
     reembed,
@@ -40,6 +41,7 @@ COMMANDS: Final = (  # in the order of --help
     reembed,
     restore,
     review,
+    install,
     hook,
     demo,
 )

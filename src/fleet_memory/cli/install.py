@@ -1,0 +1,81 @@
+"""`fleet-memory install CLIENT`: the server, and for Claude Code its hooks, in the client's own configuration."""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fleet_memory.cli.printing import complain, say
+from fleet_memory.settings import SETTINGS, Settings, SqliteFile
+
+if TYPE_CHECKING:
+    from fleet_memory.cli.printing import Commands
+    from fleet_memory.install.clients import Server
+
+EXIT_USAGE: Final = 2
+TOOLSETS: Final = "core,state"  # an installed agent hands over at its end
+
+
+def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
+    """Add the command."""
+    install = commands.add_parser("install", parents=[shared], help="add the server to a client's configuration")
+    install.add_argument("client", metavar="CLIENT", help="claude-code, claude-desktop, cursor, vscode or codex")
+    install.add_argument("--project", action="store_true", help="for this folder only, not for all of the user's")
+    install.add_argument("--yes", action="store_true", help="do not ask")
+    install.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
+    install.add_argument("--undo", action="store_true", help="take it out again")
+    install.set_defaults(run=_install)
+
+
+def _install(given: argparse.Namespace, settings: Settings) -> int:
+    from fleet_memory.install import files  # noqa: PLC0415 not needed for --help
+    from fleet_memory.install.clients import CLIENTS, edits  # noqa: PLC0415 the same
+
+    if given.client not in CLIENTS:
+        complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
+        return EXIT_USAGE
+    wanted = edits(given.client, _server(given, settings), project=Path.cwd() if given.project else None)
+    changes = files.undoing(wanted) if given.undo else files.planned(wanted)
+    for change in changes:
+        say(change.diff)
+    if not changes:
+        say(f"Nothing to do: {given.client} {'does not have' if given.undo else 'already has'} fleet-memory.")
+    if given.dry_run or not changes:
+        return 0
+    if not (given.yes or _agreed()):
+        return EXIT_USAGE
+    for change in changes:
+        (files.undone if given.undo else files.written)(change)
+        say(f"{'Restored' if change.exact else 'Wrote'} {change.file}")
+    say(f"Restart {given.client} to see it." + ("" if given.undo else " `--undo` takes it out again."))
+    return 0
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        complain("nothing was changed: pass --yes, or run this in a terminal and answer")
+        return False
+    sys.stdout.write("Write this? [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _server(given: argparse.Namespace, settings: Settings) -> "Server":
+    """Return how the server is started: as this command was, with the settings that were given as flags."""
+    from fleet_memory.install.clients import Server  # noqa: PLC0415 not needed for --help
+
+    flags = {setting.flag: getattr(given, setting.name) for setting in SETTINGS}
+    if flags["--store"] is not None and isinstance(settings.store, SqliteFile):
+        flags["--store"] = str(settings.store.path.absolute())  # the client starts it in another folder
+    flags["--toolsets"] = flags["--toolsets"] or TOOLSETS
+    words = [word for flag, value in flags.items() if value is not None for word in (flag, value)]
+    return Server(_command(), words)
+
+
+def _command() -> list[str]:
+    """Return the command that runs this version: the installed script, or Python with the module."""
+    started = Path(sys.argv[0])
+    if started.stem == "fleet-memory" and (found := shutil.which(str(started.absolute()))):
+        return [found]
+    return [sys.executable, "-m", "fleet_memory"]
