@@ -1,5 +1,6 @@
 """An endpoint that fails loses nothing: lessons are stored at once, and compared by meaning when it is back."""
 
+import dataclasses
 import io
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -13,7 +14,7 @@ from mcp import Client
 
 from fleet_memory.cli import main
 from fleet_memory.server.app import create_server
-from fleet_memory.settings import Settings, load
+from fleet_memory.settings import TOOLSETS, Settings, load
 from tests.endpoint import Endpoint, embeddings, served
 
 pytestmark = pytest.mark.anyio
@@ -72,6 +73,21 @@ async def test_a_lesson_stored_in_an_outage_is_found_by_words_and_compared_when_
         assert entry["contributors"] == ["basher", "sark"]
         health = await call(client, "memory_health", programId="basher")
         assert ("similarityEngine" in health, health["freshness"]["pending"]) == (False, 0)
+
+
+async def test_a_session_left_in_an_outage_keeps_its_lessons(settings: Settings, endpoint: Endpoint) -> None:
+    every = dataclasses.replace(settings, toolsets=TOOLSETS)
+    endpoint.down = True
+    async with agent(every) as client:
+        for program, text in (("basher", CHECK), ("sark", VERIFY)):
+            done = await call(client, "commit_session", programId=program, requestId="s1", patterns=[lesson(text)])
+            assert (done["failed"], done["patterns"][0]["status"], done["similarityEngine"]) == (0, "created", "words")
+    endpoint.down = False
+    async with agent(every) as client:
+        (entry,) = (await call(client, "pattern_consolidate"))["promoted"]
+        assert entry["contributors"] == ["basher", "sark"]
+        again = await call(client, "commit_session", programId="sark", requestId="s1", patterns=[lesson(VERIFY)])
+        assert again == done
 
 
 async def test_a_server_does_not_change_engines_because_of_an_outage(settings: Settings, endpoint: Endpoint) -> None:

@@ -1,0 +1,209 @@
+"""Sessions that end at the same time lose nothing, and one whose server is killed is whole or absent."""
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from agents import Agent, agent, opened, served
+from fleets import NOW, consolidate, fleet_on, learn
+from mcp import Client, MCPError
+
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.stores import Query, Store
+from fleet_memory.tools.commit_session import SessionNote, SessionReport, commit_session
+from fleet_memory.tools.get_context_history import get_context_history
+
+pytestmark = pytest.mark.anyio
+
+PROCESSES = 10
+NOTES_EACH = 6
+COUNTS_EACH = 3
+KILLS = 25
+KEY = "pattern/domain-shared/lesson-shared"
+LATER = NOW + timedelta(hours=1)  # the lease of a killed server has expired by then
+PATIENCE_S = 600
+SERVE = Path(__file__).parent / "children" / "serve_and_tell.py"
+
+
+async def counted(one: Agent) -> int:
+    """Add 1 to a figure that all sessions share, by version; return how often another was faster."""
+    lost = 0
+    while True:
+        state = await one.call("get_program_state", programId="basher")
+        change = {"baselines": {"count": state["baselines"].get("count", 0) + 1}, "expectedVersion": state["version"]}
+        result = await one.client.call_tool("update_program_state", {"programId": "basher", **change})
+        if not result.is_error:
+            return lost
+        said = "".join(block.text for block in result.content if block.type == "text")
+        assert said.startswith("conflict: basher's state is at version ")
+        assert said.endswith("(retryable)")
+        lost += 1
+
+
+async def test_ten_servers_edit_one_programs_notes_and_state_at_once_and_nothing_is_lost(store_address: str) -> None:
+    lost: list[int] = []
+
+    async def session(number: int) -> None:
+        async with agent(store_address, now=NOW.isoformat(), embedder="lexical") as one:
+            made = []
+            for count in range(NOTES_EACH):
+                done = await one.call("add_note", programId="basher", text=f"{number}-{count}")
+                made.append(done["noteId"])
+                lost.append(await counted(one) if count < COUNTS_EACH else 0)
+            await one.call("edit_note", programId="basher", noteId=made[0], text=f"{number}-edited", pinned=True)
+            await one.call("remove_note", programId="basher", noteId=made[1])
+            await one.call("update_program_state", programId="basher", config={f"process-{number}": {"done": True}})
+            lesson = {"pattern": f"Lesson {number}", "domain": "d", "confidence": 0.5, "evidence": ""}
+            handoff = {"handoffNotes": f"from {number}"}
+            await one.call(
+                "commit_session",
+                programId="basher",
+                requestId=f"s{number}",
+                patterns=[lesson | {"id": f"l{number}"}],
+                notes=[{"text": f"{number}-left"}],
+                contextSummary=handoff,
+            )
+
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as together:
+            for number in range(PROCESSES):
+                together.start_soon(session, number)
+    async with opened(store_address) as store:
+        fleet = fleet_on(store)
+        program = await fleet.programs.read("basher")
+        history = (await get_context_history(fleet, "basher")).summaries
+        archive = await fleet.programs.archive("basher")
+    names = [str(count) for count in range(2, NOTES_EACH)] + ["edited", "left"]
+    assert sorted(note.text for note in program.notes.values()) == sorted(
+        f"{number}-{name}" for number in range(PROCESSES) for name in names
+    )
+    assert (program.notes_made, len(archive)) == (PROCESSES * (NOTES_EACH + 1), PROCESSES)
+    assert program.baselines == {"count": PROCESSES * COUNTS_EACH}
+    assert program.config == {f"process-{number}": {"done": True} for number in range(PROCESSES)}
+    assert program.state_version == PROCESSES * (COUNTS_EACH + 2)
+    assert sorted(program.patterns) == sorted(f"l{number}" for number in range(PROCESSES))
+    handed = sorted(str(past.context_summary.handoff_notes) for past in history)
+    assert handed == [f"from {number}" for number in range(PROCESSES)]
+    assert sum(lost) > 0, "no two sessions ever met"
+
+
+def session_of(round_: str) -> dict[str, Any]:
+    lesson = {"domain": "d", "confidence": 0.5, "evidence": ""}
+    return {
+        "programId": round_,  # of its own, so that no cap is met
+        "requestId": f"s{round_}",
+        "patterns": [lesson | {"id": f"{round_}-{n}", "pattern": f"Lesson {n} of {round_}"} for n in range(3)],
+        "reinforcements": [{"patternId": KEY, "evidence": f"round {round_}"}, {"patternId": "unknown"}],
+        "contextSummary": {"handoffNotes": f"round {round_}"},
+        "notes": [{"text": f"round {round_}"}],
+    }
+
+
+async def parts_of(store: Store, round_: str) -> Counter[str]:
+    """Count what is there of a session."""
+    fleet = fleet_on(store)
+    program = await fleet.programs.read(round_)
+    lines = await store.find(Query("fleets/default/ledger", {"why": f"round {round_}"}))
+    history = (await get_context_history(fleet, round_)).summaries
+    return Counter(
+        {
+            "patterns": sum(id_.startswith(f"{round_}-") for id_ in program.patterns),
+            "notes": sum(note.text == f"round {round_}" for note in program.notes.values()),
+            "handoffs": sum(past.context_summary.handoff_notes == f"round {round_}" for past in history),
+            "words": len(lines),
+            "requests": sum(request.endswith(f" s{round_}") for request in program.request_ids),
+        }
+    )
+
+
+WHOLE = Counter({"patterns": 3, "notes": 1, "handoffs": 1, "words": 1, "requests": 1})
+ABSENT = Counter(dict.fromkeys(WHOLE, 0))
+
+
+async def left_by_a_server(address: str, round_: str, pid: Path, killed_after_s: float | None) -> float:
+    """Commit a session in a server, which is killed meanwhile; return how long it took. Raises MCPError if it died."""
+    settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_EMBEDDER": "lexical", "FLEET_MEMORY_TOOLSETS": "all"}
+    command = served([str(SERVE), str(pid)], {**settings, "FLEET_MEMORY_NOW": NOW.isoformat()})
+    async with Client(command) as client, anyio.create_task_group() as group:
+        await client.call_tool("memory_health", {"programId": "iso"})  # everything is loaded and open
+        if killed_after_s is not None:
+            group.start_soon(killed, int(await anyio.Path(pid).read_text()), killed_after_s)
+        began = time.perf_counter()
+        await Agent(client).call("commit_session", **session_of(round_))
+        return time.perf_counter() - began
+
+
+async def killed(pid: int, after_s: float) -> None:
+    await anyio.sleep(after_s)
+    os.kill(pid, signal.SIGKILL)
+
+
+async def test_a_session_whose_server_is_killed_is_whole_or_absent_and_repeating_it_makes_it_whole(
+    store_address: str, tmp_path: Path
+) -> None:
+    chance = random.Random(25)  # noqa: S311 - chooses when to kill
+    left: list[bool] = []
+    async with opened(store_address) as store:
+        fleet = fleet_on(store, LATER)
+        await learn(fleet, "sark", "shared")
+        await learn(fleet, "iso", "shared")
+        await consolidate(fleet)
+        with anyio.fail_after(PATIENCE_S):
+            shortest_s = await left_by_a_server(store_address, "first", tmp_path / "first", None)
+            while len(left) < KILLS:
+                round_ = f"r{len(left)}x{chance.randrange(10**6)}"
+                try:
+                    await left_by_a_server(store_address, round_, tmp_path / round_, chance.uniform(0, shortest_s))
+                except* MCPError:
+                    parts = await parts_of(store, round_)
+                    assert parts in (WHOLE, ABSENT), "a session is half committed"
+                    left.append(parts == WHOLE)
+                    sent = session_of(round_)
+                    answers = [await repeated(store, sent) for _ in range(2)]
+                    assert answers[0] == answers[1]
+                    assert [item.status for item in answers[0].reinforcements] == ["confirmed", "failed"]
+                    assert await parts_of(store, round_) == WHOLE
+    assert {True, False} == set(left), "all the kills came before the commit, or after it"
+
+
+async def repeated(store: Store, sent: dict[str, Any]) -> Any:  # noqa: ANN401 - the answer of the tool
+    return await commit_session(
+        fleet_on(store, LATER),
+        sent["programId"],
+        sent["requestId"],
+        tuple(NewPattern.model_validate(one) for one in sent["patterns"]),
+        tuple(SessionReport.model_validate(one) for one in sent["reinforcements"]),
+        ContextSummary.model_validate(sent["contextSummary"]),
+        tuple(SessionNote.model_validate(one) for one in sent["notes"]),
+    )
+
+
+async def test_sessions_of_many_programs_that_speak_of_one_entry_are_all_heard(
+    open_store: Callable[[], Store],
+) -> None:
+    store = open_store()
+    await learn(fleet_on(store), "sark", "shared")
+    await learn(fleet_on(store), "iso", "shared")
+    await consolidate(fleet_on(store))
+
+    async def leave(name: str) -> None:
+        word = SessionReport.model_validate({"patternId": KEY, "evidence": name})
+        await commit_session(fleet_on(open_store()), name, "s1", (), (word,))
+
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            for number in range(PROCESSES):
+                tasks.start_soon(leave, f"program-{number}")
+    (held,) = await fleet_on(store).knowledge.hold(KEY)
+    assert held.entry
+    assert (held.entry.confirmations, held.entry.version) == (PROCESSES, PROCESSES + 1)
+    assert len(await store.find(Query("fleets/default/ledger", {"event": "confirmed"}))) == PROCESSES
