@@ -47,6 +47,7 @@ def _install(given: argparse.Namespace, settings: Settings) -> int:
         return EXIT_USAGE
     for change in changes:
         (files.undone if given.undo else files.written)(change)
+    for change in changes:  # afterwards: a reader that went away must not stop the writing
         say(f"{'Restored' if change.exact else 'Wrote'} {change.file}")
     say(f"Restart {given.client} to see it." + ("" if given.undo else " `--undo` takes it out again."))
     return 0

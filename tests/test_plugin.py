@@ -1,0 +1,67 @@
+"""The Claude Code plugin: complete, of this version, and the same hooks that `install` writes."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from fleet_memory import __version__
+from fleet_memory.install.clients import HOOK_TIMEOUT_S, HOOKS, Server
+from fleet_memory.server.hooking import EVENTS
+from fleet_memory.server.toolsets import TOOLS
+from fleet_memory.settings import load
+
+ROOT = Path(__file__).parent.parent
+PLUGIN = ROOT / "plugin"
+
+
+def read(path: str) -> Any:  # noqa: ANN401 - JSON
+    return json.loads((ROOT / path).read_text(encoding="utf-8"))
+
+
+def test_the_plugin_is_of_this_version_and_the_marketplace_offers_it() -> None:
+    manifest = read("plugin/.claude-plugin/plugin.json")
+    (offered,) = read(".claude-plugin/marketplace.json")["plugins"]
+    assert manifest["version"] == __version__
+    assert (offered["name"], (ROOT / offered["source"]).resolve()) == (manifest["name"], PLUGIN.resolve())
+
+
+def test_its_hooks_are_those_that_install_writes() -> None:
+    assert tuple(HOOKS) == EVENTS
+    server = Server(["fleet-memory"], [])
+    expected = {
+        event: [
+            ({"matcher": matcher} if matcher else {})
+            | {"hooks": [{"type": "command", "command": server.hook(event), "timeout": HOOK_TIMEOUT_S}]}
+        ]
+        for event, matcher in HOOKS.items()
+    }
+    assert read("plugin/hooks/hooks.json")["hooks"] == expected
+
+
+def test_its_server_starts_with_tools_that_exist() -> None:
+    server = read("plugin/.mcp.json")["mcpServers"]["fleet-memory"]
+    command, *flags = server["args"]
+    assert (server["command"], command) == ("fleet-memory", "serve")
+    settings = load(dict(zip((flag.removeprefix("--") for flag in flags[::2]), flags[1::2], strict=True)), {})
+    assert "commit_session" in offered_by(settings.toolsets)
+
+
+def test_its_skill_names_only_tools_that_it_offers() -> None:
+    text = (PLUGIN / "skills" / "fleet-memory" / "SKILL.md").read_text(encoding="utf-8")
+    _, head, body = text.split("---\n", 2)
+    fields = dict(line.split(": ", 1) for line in head.splitlines())
+    assert fields.keys() == {"name", "description"}
+    assert len(fields["description"]) <= 1024  # what clients read of it
+    named = set(re.findall(r"`([a-z]+_[a-z_]+)`", body))
+    assert {"store_memory", "recall_memory", "reinforce_memory"} <= named <= offered_by(("core", "state"))
+
+
+def offered_by(toolsets: tuple[str, ...]) -> set[str]:
+    return {spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]}
+
+
+def test_a_hooks_command_survives_spaces_in_the_path() -> None:
+    command = Server(["/a b/fleet-memory"], ["--program", "my agent"]).hook("Stop")
+    assert shlex.split(command) == ["/a b/fleet-memory", "hook", "Stop", "--program", "my agent"]
