@@ -12,6 +12,7 @@ from fleets import fleet_on, learn, lesson
 from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures
+from fleet_memory.tools.commit_session import SessionNote, commit_session
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 
@@ -143,3 +144,14 @@ async def test_a_reinforcement_that_is_repeated_with_its_request_counts_once(los
         await reinforce_memory(fleet, "basher", "a", request_id="r1")
     again = await reinforce_memory(fleet, "basher", "a", request_id="r1")
     assert again.reinforcements == 1
+
+
+async def test_a_session_whose_answer_is_lost_finds_its_receipt_and_counts_once(lossy: Lossy) -> None:
+    fleet = fleet_on(lossy)
+    note = SessionNote.model_validate({"text": "Port 8081 is taken"})
+    for n in range(10):
+        lossy.loses = True
+        left = await commit_session(fleet, "basher", f"s{n}", (lesson(str(n)),), notes=(note,))
+        assert ([item.status for item in left.patterns], left.notes[0].note_id) == (["created"], f"n{n + 1}")
+    program = await fleet.programs.read("basher")
+    assert (len(program.patterns), len(program.notes), program.sessions) == (10, 10, 10)

@@ -53,7 +53,7 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
     lines += [
         "## Errors",
         "A refused call is a tool error whose text starts with one of these codes. What ends with `(retryable)` may be "
-        "called again as it is. The exit code is that of `fleet-memory call`.",
+        "called again, as it is unless the text says what to call first. The exit code is that of `fleet-memory call`.",
         _table(("code", "exit", "raised when"), sorted(_errors())),
         "What nobody foresaw is `internal` too. Its cause is in the server's log (stderr) and never in the answer.",
     ]

@@ -92,6 +92,17 @@ async def test_an_item_that_cannot_be_applied_fails_alone(client: Client) -> Non
     assert len((await call(client, "get_program_state"))["notes"]) == 1
 
 
+async def test_a_lesson_that_no_longer_fits_the_document_fails_alone(client: Client) -> None:
+    for batch in range(4):
+        large = [lesson(f"{batch} {n} " + "😀" * 990, evidence="😀" * 2000) for n in range(20)]
+        done = await call(client, "commit_session", requestId=f"s{batch}", patterns=large, notes=[{"text": "Fits"}])
+        assert done["notes"] == [{"status": "added", "noteId": f"n{batch + 1}"}]
+    errors = [item["error"] for item in done["patterns"] if item["status"] == "failed"]
+    assert 0 < done["failed"] == len(errors) < 20
+    assert {error.partition(":")[0] for error in errors} == {"capacity_exceeded"}
+    assert done["patternsCount"] == 80 - len(errors)
+
+
 async def test_a_repeated_session_answers_the_same_and_changes_nothing(client: Client, tmp_path: Path) -> None:
     key = await known(client, "sark", "iso")
     session = {
