@@ -1,6 +1,7 @@
 """One tool call without a transport: what `fleet-memory call` does."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from mcp import Client
@@ -24,8 +25,9 @@ class Answer(NamedTuple):
 async def called(
     settings: Settings, tool: str, arguments: dict[str, object], tools: Mapping[str, Sequence[ToolSpec]] = TOOLS
 ) -> Answer:
-    """Call one tool against the configured store."""
-    async with Client(create_server(settings, tools)) as client:
+    """Call one tool, of whatever toolset, against the configured store."""
+    everything = replace(settings, toolsets=tuple(tools))  # who calls one tool pays nothing for the others
+    async with Client(create_server(everything, tools)) as client:
         known = [each.name for each in (await client.list_tools()).tools]
         if tool not in known:
             return Answer({}, f"{InvalidArgumentError.code}: {tool}: unknown tool, {closest(tool, known)}")
