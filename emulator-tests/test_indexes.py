@@ -12,11 +12,13 @@ from fleet_memory.server.maintenance import maintained
 from fleet_memory.stores import Json, Query, Store
 from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.pattern_consolidate import silently
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.remove_note import remove_note
@@ -93,16 +95,13 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await get_context_history(fleet, "sark")
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
-    await maintained(fleet, _silently)
+    await maintained(fleet, silently)
+    await fleet_health(fleet)
     return store
 
 
 def long_summary() -> ContextSummary:
     return ContextSummary.model_validate({"handoffNotes": "x" * 4000, "openQuestions": ["x" * 300] * 20})
-
-
-async def _silently(_done: float, _total: float, _message: str) -> None:
-    """Report no progress."""
 
 
 def long_lesson(name: str) -> NewPattern:

@@ -15,6 +15,7 @@ from fleet_memory.stores.leases import take
 from fleet_memory.stores.maintenance import LEASE, Maintenance, last_maintenance
 from fleet_memory.tools import Fleet
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import silently
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 
@@ -22,10 +23,6 @@ pytestmark = pytest.mark.anyio
 
 FADED = NOW + timedelta(days=181)  # what was learnt at NOW is prunable
 KEY = "pattern/domain-shared/lesson-shared"
-
-
-async def silently(_done: float, _total: float, _message: str) -> None:
-    """Report no progress."""
 
 
 async def maintain(fleet: Fleet) -> Maintained:

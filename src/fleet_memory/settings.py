@@ -14,7 +14,7 @@ from fleet_memory.errors import SettingsError
 
 T = TypeVar("T")
 
-TOOLSETS: Final = ("core", "state")
+TOOLSETS: Final = ("core", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
 EMBEDDERS: Final = ("minilm", "lexical", "fastembed:MODEL", "openai:MODEL")
 KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines

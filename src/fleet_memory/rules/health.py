@@ -101,6 +101,9 @@ _ADVICE: Final[Mapping[Verdict, Callable[[Signs], str]]] = {
 }
 
 
+GRAVITY: Final[Sequence[Verdict]] = (*_GRAVEST_FIRST, "healthy")
+
+
 def verdict(seen: Signs) -> Verdict:
     """Return the one word for a program's memory: the gravest that applies."""
     return next((name for name, applies in _GRAVEST_FIRST.items() if applies(seen)), "healthy")

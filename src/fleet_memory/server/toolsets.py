@@ -9,6 +9,7 @@ from fleet_memory.server.registration import ToolSpec
 from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.edit_note import edit_note
+from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
@@ -44,4 +45,5 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(remove_note, "Remove a note", WRITES),
         ToolSpec(forget_memory, "Forget a lesson", WRITES),
     ),
+    "knowledge": (ToolSpec(fleet_health, "Show fleet health", READS),),
 }

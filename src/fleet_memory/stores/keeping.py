@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from fleet_memory.rules.fleet_health import is_junk
 from fleet_memory.rules.keys import digest
 from fleet_memory.rules.requests import MOST_REQUESTS
 from fleet_memory.schemas.patterns import Pattern
@@ -66,6 +67,8 @@ def _archive(fleet: str, line: InArchive) -> Write:
         "why": line.why,
         kind: _item(line).compact(),
     }
+    if isinstance(line, Archived):
+        fields["junk"] = is_junk(line)  # there to be counted
     return Write(Ref(f"{fleet}/archive", archive_id(line)), fields)
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, cast
 
 from fleet_memory.errors import ConflictError, KnowledgeNotFoundError
 from fleet_memory.rules.keys import text_hash
-from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerLine, Snapshot
+from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerEvent, LedgerLine, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
 from fleet_memory.stores.leases import lease_ref
 
@@ -94,6 +94,10 @@ class Knowledge:
                 continue
             return entry
         raise AssertionError("unreachable: the loop returns or raises")
+
+    async def count_changes(self, event: LedgerEvent) -> int:
+        """Return how many lines of this kind the ledger holds. Billed as one sum."""
+        return await self.store.total(Query(f"{self._fleet}/ledger", {"event": event}))
 
     def ref(self, key: str) -> Ref:
         """Return where an entry's document is."""

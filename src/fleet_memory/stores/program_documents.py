@@ -1,7 +1,7 @@
 """A program's document: how the fields of a document become a program, and which fields a change of one writes."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, cast
 
 from fleet_memory.rules.budget import size
@@ -66,14 +66,17 @@ _PLAIN_FIELDS: Final = frozenset(
 )
 
 
-def all_held(documents: list[Document]) -> list[Held]:
-    """Return the programs of these documents, which are let go one by one: all at once would be held twice."""
+def each_held(documents: list[Document]) -> Iterator[Held]:
+    """Yield the programs of these documents, which are let go one by one: all at once would be held twice."""
     documents.reverse()
-    found = []
     while documents:
         document = documents.pop()
-        found.append(held(str(document.fields["programId"]), document))
-    return found
+        yield held(str(document.fields["programId"]), document)
+
+
+def all_held(documents: list[Document]) -> list[Held]:
+    """Return what `each_held` yields."""
+    return list(each_held(documents))
 
 
 def _pattern_key(pattern_id: str) -> str:

@@ -9,12 +9,14 @@ from difflib import get_close_matches
 from typing import Final, Generic, Protocol, TypeVar, cast
 
 import anyio
+from anyio import to_thread
 
 from fleet_memory.errors import CapacityExceededError, ConflictError, FleetMemoryError
+from fleet_memory.rules.fleet_health import Left
 from fleet_memory.schemas.programs import Kept, PastSummary, Program
 from fleet_memory.stores import Document, Query, Ref, Store, Write, document_id
 from fleet_memory.stores.keeping import kept, latest_summaries, past_summary, receipt_ref
-from fleet_memory.stores.program_documents import Held, all_held, changed_fields, document_size, held
+from fleet_memory.stores.program_documents import Held, all_held, changed_fields, document_size, each_held, held
 
 LARGEST_PROGRAM: Final = 900_000  # bytes; Firestore's documents end at 1 MiB
 MOST_TOGETHER: Final = 64  # changes committed at once, the number of request ids a program remembers
@@ -35,6 +37,7 @@ class Outcome(Protocol):
 
 
 C = TypeVar("C", bound=Outcome)
+T = TypeVar("T")
 
 
 class _Call(Generic[C]):
@@ -145,6 +148,22 @@ class Programs:
     async def all(self) -> list[Held]:
         """Return every program. Billed 1 read each."""
         return all_held(await self.store.find(Query(self._collection)))
+
+    async def surveyed(self, look: Callable[[Program], T]) -> list[T]:
+        """Return what `look` makes of every program that stored something. Billed 1 read each.
+
+        It runs in a thread, on one program at a time: a large fleet takes seconds, and other calls go on meanwhile.
+        """
+        documents = await self.store.find(Query(self._collection, {"stored": True}))
+        return await to_thread.run_sync(lambda: [look(one.program) for one in each_held(documents)])
+
+    async def archived(self) -> Left:
+        """Return how many patterns the archive holds. Billed as two sums."""
+        archive = f"{self._fleet}/archive"
+        return Left(
+            await self.store.total(Query(archive, {"junk": True})),
+            await self.store.total(Query(archive, {"junk": False})),
+        )
 
     async def count_pending(self) -> int:
         """Return how many patterns consolidation has not considered, fleet-wide. Billed as one sum."""

@@ -1,0 +1,60 @@
+"""A fleet's numbers on both engines: counted once, billed for each program once."""
+
+from datetime import timedelta
+
+import pytest
+from billing import Bill, Billed
+from fleets import NOW, fleet_on, learn, lesson
+
+from fleet_memory.schemas.fleet_health import FleetRates, KnowledgeCounts, PatternCounts
+from fleet_memory.server.maintenance import maintained
+from fleet_memory.stores import Store
+from fleet_memory.tools.fleet_health import fleet_health
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import silently
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.store_memory import store_memory
+
+pytestmark = pytest.mark.anyio
+
+LATER = NOW + timedelta(days=181)
+KEY = "pattern/domain-shared/lesson-shared"
+
+
+async def test_a_fleet_s_life_in_numbers(store: Store) -> None:
+    fleet, later = fleet_on(store), fleet_on(store, LATER)
+    await learn(fleet, "basher", "shared", "unused", "used")
+    await learn(fleet, "sark", "shared")
+    await reinforce_memory(fleet, "basher", "used")
+    await maintained(fleet, silently)
+    await maintained(later, silently)  # archives one of use and one that never was
+    await gsp_bootstrap(later, "iso")
+    await store_memory(later, "iso", lesson("shared"))
+    await reinforce_memory(later, "iso", KEY, outcome="contradicted")
+    await maintained(later, silently)
+    await learn(later, "clu", "waits")
+    told = await fleet_health(later)
+    assert (told.programs, told.verdict) == (4, "forgetting")
+    assert told.patterns == PatternCounts(total=4, active=2, stale=2, promoted=2, archived=2)
+    assert told.rates == FleetRates(junk=0.1667, echo=1.0, duplicate=0.0, never_reinforced=1.0)
+    assert told.knowledge == KnowledgeCounts(fresh=0, verify=0, contested=1, retired=0, constitutional=0)
+    assert told.ledger == {"promoted": 1, "contradicted": 1, "confirmed": 1}
+    assert told.verdicts == {"forgetting": 2, "healthy": 2}
+    assert [(one.program_id, one.verdict) for one in told.unwell] == [("basher", "forgetting"), ("sark", "forgetting")]
+    assert (told.freshness.pending, told.omitted) == (1, 0)
+
+
+async def test_it_reads_each_program_and_the_snapshot_once_and_counts_the_rest(store: Store) -> None:
+    billed = Billed(store)
+    for size in (3, 30):
+        for number in range(size):
+            await learn(fleet_on(store), f"program-{number}", "shared" if number < 2 else f"own-{number}")
+        await maintained(fleet_on(store), silently)
+        billed.bill = Bill()
+        await fleet_health(fleet_on(billed))
+        assert billed.bill == Bill(reads=size + 1, sums=9)
+
+
+async def test_an_empty_fleet_is_an_answer(store: Store) -> None:
+    told = await fleet_health(fleet_on(store))
+    assert (told.programs, told.verdict, told.unwell, told.ledger) == (0, "empty", (), {})

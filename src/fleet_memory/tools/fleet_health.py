@@ -1,0 +1,71 @@
+"""A whole fleet's memory as numbers, for whoever looks after it."""
+
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Final, get_args
+
+from pydantic import Field
+
+from fleet_memory.errors import EmbedderError, ForbiddenError
+from fleet_memory.rules.budget import MOST_TOKENS, fitting
+from fleet_memory.rules.fleet_health import (
+    by_verdict,
+    counts,
+    fleet_advice,
+    forecast,
+    knowledge_counts,
+    looked_at,
+    rates,
+    together,
+    unwell,
+)
+from fleet_memory.rules.freshness import freshness
+from fleet_memory.rules.health import verdict
+from fleet_memory.rules.repeats import Scale
+from fleet_memory.schemas.fleet_health import FleetHealthAnswer
+from fleet_memory.schemas.knowledge import LedgerEvent
+from fleet_memory.tools import Fleet
+
+LEAST: Final = 1_000  # tokens; the numbers alone take up to 700
+
+
+async def fleet_health(
+    fleet: Fleet,
+    max_tokens: Annotated[
+        int, Field(strict=True, ge=LEAST, le=MOST_TOKENS, description="Hard limit of the answer, 1000 to 100000")
+    ] = 2_000,
+) -> FleetHealthAnswer:
+    """See how the whole fleet's memory does: waste, echoes, duplicates, what is never reinforced, what ages next.
+
+    For whoever looks after the fleet: it reads every program once. `unwell` lists programs, the gravest first; call
+    memory_health for their advice.
+    """
+    if not fleet.caller.sees_other_programs:
+        raise ForbiddenError("You are bound to one program and see no others. Call memory_health for your own memory.")
+    with suppress(EmbedderError):  # settles which engine answers, and so its name
+        await fleet.embedder.vectors([])
+    now = fleet.now()
+    scale = Scale(fleet.embedder.name, fleet.embedder.profile)
+    looks = await fleet.programs.surveyed(partial(looked_at, scale=scale, now=now))
+    left = await fleet.programs.archived()
+    snapshot = await fleet.knowledge.snapshot()
+    seen, ill = together(looks), unwell(looks)
+    shares, patterns, known = rates(seen, left), counts(looks, left), knowledge_counts(snapshot.rows, now)
+    fresh = freshness(sum(look.pending for look in looks), snapshot.consolidated_at)
+    events = {event: await fleet.knowledge.count_changes(event) for event in get_args(LedgerEvent)}
+    frame = FleetHealthAnswer(
+        similarity_engine=fleet.degraded_engine,
+        verdict=verdict(seen),
+        programs=len(looks),
+        patterns=patterns,
+        rates=shares,
+        knowledge=known,
+        verdicts=by_verdict(looks),
+        ledger={event: count for event, count in events.items() if count},
+        forecast=forecast(looks, snapshot.rows, now),
+        advice=fleet_advice(ill, shares, patterns, known, fresh),
+        freshness=fresh,
+        omitted=len(ill),
+    )
+    shown = fitting(frame.wire(), (one.wire() for one in ill), max_tokens)
+    return frame.changed(unwell=tuple(ill[:shown]), omitted=len(ill) - shown)

@@ -1,0 +1,179 @@
+"""A fleet as numbers: rates by their definitions, what ages next, who is not well, within the budget."""
+
+from datetime import timedelta
+from typing import get_args
+
+import pytest
+
+from fleet_memory.errors import ForbiddenError
+from fleet_memory.rules.budget import tokens
+from fleet_memory.rules.fleet_health import (
+    HORIZONS,
+    JUNK_OF,
+    Left,
+    Look,
+    by_verdict,
+    counts,
+    fleet_advice,
+    forecast,
+    is_junk,
+    knowledge_counts,
+    looked_at,
+    rates,
+    together,
+    unwell,
+)
+from fleet_memory.rules.freshness import freshness
+from fleet_memory.rules.health import Signs
+from fleet_memory.rules.repeats import Repeat, Scale
+from fleet_memory.schemas.answers import Verdict
+from fleet_memory.schemas.fleet_health import (
+    FleetHealthAnswer,
+    FleetRates,
+    Forecast,
+    KnowledgeCounts,
+    PatternCounts,
+    ProgramHealth,
+)
+from fleet_memory.schemas.knowledge import KnowledgeRow, LedgerEvent
+from fleet_memory.schemas.programs import Archived
+from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.stores.knowledge import Knowledge
+from fleet_memory.stores.programs import Programs
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools import Caller, Fleet
+from fleet_memory.tools.fleet_health import LEAST, fleet_health
+from tests.lessons import START, days, pattern, program
+
+NOW = START + days(200)
+SCALE = Scale("e", Lexical().profile)
+MANY = 10**9
+
+
+def look(name: str, verdict: Verdict, total: int, **fields: object) -> Look:
+    known = {"promoted": 0, "pending": 0, "fading": ()}
+    return Look(name, Signs(total=total), verdict, **(known | fields))
+
+
+def row(key: str, age: float, **fields: object) -> KnowledgeRow:
+    known = {"pattern": "x", "domain": "d", "confidence": 0.8, "last_confirmed": NOW - days(age)}
+    return KnowledgeRow(key=key, **(known | fields))
+
+
+def test_junk_left_by_decay_or_a_cap_without_ever_having_been_of_use() -> None:
+    def line(reason: str, **fields: object) -> Archived:
+        return Archived(program_id="basher", pattern=pattern(**fields), reason=reason, at=NOW)
+
+    assert is_junk(line("decay"))
+    assert is_junk(line("cap"))
+    assert is_junk(line("cap", knowledge_key="pattern/d/x", echo=True))
+    assert not is_junk(line("forgotten"))
+    assert not is_junk(line("decay", confirmations=1))
+    assert not is_junk(line("decay", knowledge_key="pattern/d/x"))
+
+
+def test_rates_are_shares_of_what_they_say() -> None:
+    seen = Signs(total=30, stale=10, reinforced=12, settled=16, echoes=4, repeats=[Repeat("b", "a")] * 5)
+    assert rates(seen, Left(junk=15, used=5)) == FleetRates(junk=0.3, echo=0.25, duplicate=0.25, never_reinforced=0.6)
+    assert rates(Signs(), Left(0, 0)) == FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)
+
+
+def test_one_look_holds_what_the_fleet_s_numbers_need() -> None:
+    old = pattern(id="old", last_reinforced=NOW - days(100), knowledge_key="pattern/d/x")
+    soon = pattern(id="soon", last_reinforced=NOW - days(80), confirmations=1)
+    far = pattern(id="far", last_reinforced=NOW - days(10))
+    found = looked_at(program(old, soon, far, pending=("far",)), SCALE, NOW)
+    assert (found.promoted, found.pending, found.fading) == (1, 1, [10.0])
+    both = together([found, found])
+    assert (both.total, both.stale, both.reinforced, both.cap) == (6, 2, 2, 200)
+    assert counts([found, found], Left(3, 4)) == PatternCounts(total=6, active=4, stale=2, promoted=2, archived=7)
+
+
+def test_entries_are_counted_by_what_they_ask_for() -> None:
+    rows = [
+        row("a", 1),
+        row("b", 1, tier="constitutional"),
+        row("c", 181),
+        row("d", 1, contradicted_by=("iso",)),
+        row("e", 1, status="retired"),
+    ]
+    assert knowledge_counts(rows, NOW) == KnowledgeCounts(fresh=2, verify=1, contested=1, retired=1, constitutional=1)
+
+
+def test_the_forecast_says_what_ages_by_then_and_counts_nothing_twice() -> None:
+    rows = [row("a", 175), row("b", 155), row("c", 181), row("d", 175, contradicted_by=("iso",))]
+    looks = [look("x", "healthy", 4, fading=[0.0, 6.9, 7.0]), look("y", "healthy", 1, fading=[29.0])]
+    assert forecast(looks, rows, NOW) == (
+        Forecast(days=7, stale=2, verify=1),
+        Forecast(days=14, stale=3, verify=1),
+        Forecast(days=21, stale=3, verify=1),
+        Forecast(days=30, stale=4, verify=2),
+    )
+
+
+def test_the_gravest_and_largest_come_first_and_the_well_are_left_out() -> None:
+    looks = [
+        look("a", "unreinforced", 20),
+        look("b", "forgetting", 2),
+        look("c", "healthy", 50),
+        look("d", "forgetting", 8),
+        look("e", "empty", 0),
+    ]
+    assert [one.program_id for one in unwell(looks)] == ["d", "b", "a"]
+    assert list(by_verdict(looks).items()) == [("empty", 1), ("forgetting", 2), ("unreinforced", 1), ("healthy", 1)]
+
+
+def advised(**trouble: object) -> tuple[str, ...]:
+    known: dict[str, object] = {
+        "ill": [],
+        "rates": FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0),
+        "counts": PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY),
+        "ageing": KnowledgeCounts(fresh=MANY, verify=0, contested=0, retired=MANY, constitutional=MANY),
+        "fresh": freshness(0),
+    }
+    return fleet_advice(**(known | trouble))
+
+
+TROUBLES: dict[str, object] = {
+    "ill": [ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)] * 500,
+    "rates": FleetRates(junk=0.9876, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
+    "ageing": KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
+    "fresh": freshness(MANY, NOW + timedelta(milliseconds=1)),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_each_trouble_has_its_line_of_advice(trouble: str) -> None:
+    assert len(advised(**{trouble: TROUBLES[trouble]})) == 1
+    assert advised() == ()
+
+
+def test_little_junk_says_nothing() -> None:
+    few = PatternCounts(total=1, active=1, stale=0, promoted=0, archived=JUNK_OF - 1)
+    assert advised(rates=TROUBLES["rates"], counts=few) == ()
+
+
+def test_the_largest_answer_without_its_list_fits_the_least_budget() -> None:
+    frame = FleetHealthAnswer(
+        similarity_engine="lexical",
+        verdict="unreinforced",
+        programs=MANY,
+        patterns=PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY),
+        rates=FleetRates(junk=0.1234, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
+        knowledge=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
+        verdicts=dict.fromkeys(get_args(Verdict), MANY),
+        ledger=dict.fromkeys(get_args(LedgerEvent), MANY),
+        forecast=tuple(Forecast(days=until, stale=MANY, verify=MANY) for until in HORIZONS),
+        advice=advised(**TROUBLES),
+        freshness=freshness(MANY, NOW + timedelta(milliseconds=1)),
+        omitted=MANY,
+    )
+    assert tokens(frame.wire()) <= LEAST - 200
+
+
+@pytest.mark.anyio
+async def test_an_agent_that_is_bound_to_one_program_is_refused() -> None:
+    store = SqliteStore("never-opened.db")
+    agent = Fleet(Programs(store, "f"), Knowledge(store, "f"), Lexical(), lambda: NOW, Caller("basher"))
+    with pytest.raises(ForbiddenError, match="Call memory_health for your own"):
+        await fleet_health(agent)
