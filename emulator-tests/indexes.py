@@ -63,7 +63,7 @@ def problems(query: Query, summed: str | None, known: Declared) -> list[str]:
 
 
 class Watched:
-    """A store that fails a test that asks what Firestore would refuse; `asked` keeps each shape of query."""
+    """A store that fails a test that asks what Firestore would refuse, or writes a document twice in a commit."""
 
     asked: ClassVar[set[tuple[str, tuple[str, ...], str | None, str | None]]] = set()
     known: ClassVar[Declared] = declared()
@@ -83,6 +83,7 @@ class Watched:
         return await self._store.total(query, field)
 
     async def commit(self, *writes: Write) -> None:
+        assert len({write.ref for write in writes}) == len(writes), "two writes to one document in one commit"
         await self._store.commit(*writes)
 
     async def close(self) -> None:

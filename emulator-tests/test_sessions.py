@@ -21,6 +21,7 @@ from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Query, Store
 from fleet_memory.tools.commit_session import SessionNote, SessionReport, commit_session
 from fleet_memory.tools.get_context_history import get_context_history
+from fleet_memory.tools.update_program_state import update_program_state
 
 pytestmark = pytest.mark.anyio
 
@@ -207,3 +208,19 @@ async def test_sessions_of_many_programs_that_speak_of_one_entry_are_all_heard(
     assert held.entry
     assert (held.entry.confirmations, held.entry.version) == (PROCESSES, PROCESSES + 1)
     assert len(await store.find(Query("fleets/default/ledger", {"event": "confirmed"}))) == PROCESSES
+
+
+async def test_handoffs_that_share_a_commit_each_leave_a_copy_and_fifty_are_kept(store: Store) -> None:
+    fleet = fleet_on(store)
+
+    async def hand_over(number: int) -> None:
+        await update_program_state(fleet, "basher", ContextSummary.model_validate({"handoffNotes": str(number)}))
+
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            for number in range(60):
+                tasks.start_soon(hand_over, number)
+    history = (await get_context_history(fleet, "basher")).summaries
+    assert [past.version for past in history] == list(range(60, 10, -1))
+    assert len({past.context_summary.handoff_notes for past in history}) == 50
+    assert await store.total(Query("fleets/default/history")) == 50

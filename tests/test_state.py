@@ -166,6 +166,7 @@ async def test_a_lower_cap_names_what_it_archived(client: Client) -> None:
     assert (await call(client, "memory_health"))["decayConfig"]["maxUnpromotedPatterns"] == 1
 
 
+LESSON = {"domain": "claims", "confidence": 0.8, "evidence": ""}
 BAD: Sequence[tuple[dict[str, object], str]] = [
     ({"contextSummary": {"handoff": "x"}}, "contextSummary.handoff: unknown, did you mean handoffNotes?"),
     ({"contextSummary": {"handoffNotes": "x" * 4001}}, "contextSummary.handoffNotes: must be at most 4000 characters"),
@@ -221,3 +222,27 @@ async def test_a_bound_server_changes_and_shows_its_own_state_only(tmp_path: Pat
 
 def test_all_means_every_toolset() -> None:
     assert load({"toolsets": "all"}, {}).toolsets == TOOLSETS
+
+
+async def test_consolidation_follows_a_change_of_what_is_stale(tmp_path: Path) -> None:
+    from fleet_memory.server.app import create_server
+
+    def server(now: str) -> Client:
+        flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all", "now": now}
+        return Client(create_server(load(flags, {})))
+
+    async def promoted(client: Client, max_age: int) -> int:
+        for name in ("basher", "sark"):
+            await call(client, "update_program_state", programId=name, decayConfig={"maxAge": max_age})
+        result = await client.call_tool("pattern_consolidate", {})
+        assert result.structured_content
+        return len(result.structured_content["promoted"])
+
+    async with server("2026-01-01T09:00:00Z") as client:
+        await call(client, "store_memory", pattern={**LESSON, "pattern": "Check the status"})
+        await client.call_tool("pattern_consolidate", {})
+    async with server("2026-02-01T09:00:00Z") as client:
+        assert await promoted(client, 20) == 0
+        await call(client, "store_memory", programId="sark", pattern={**LESSON, "pattern": "Check the status"})
+        assert await promoted(client, 20) == 0  # basher's is stale now
+        assert await promoted(client, 60) == 1
