@@ -12,20 +12,13 @@ from fleet_memory.rules.admission import Lesson, admitted, pattern_of, timestamp
 from fleet_memory.rules.keys import digest
 from fleet_memory.rules.outcomes import Report, recorded
 from fleet_memory.rules.requests import made_by, mark, remembered
-from fleet_memory.schemas.answers import (
-    EvictedPattern,
-    GoneNote,
-    NotedItem,
-    ReinforceAnswer,
-    ReinforcedItem,
-    SessionAnswer,
-    StoredItem,
-)
+from fleet_memory.schemas.answers import EvictedPattern, ReinforceAnswer
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, NoteText
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.schemas.programs import Kept, Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.schemas.state_answers import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
 from fleet_memory.schemas.value import Input
 from fleet_memory.stores import Json, Write
 from fleet_memory.stores.knowledge import HeldEntry

@@ -8,9 +8,9 @@ from pydantic import Field
 from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.rules.admission import pattern_of
 from fleet_memory.rules.forgetting import Forgotten, forgotten
-from fleet_memory.schemas.answers import ForgetAnswer
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.state_answers import ForgetAnswer
 from fleet_memory.stores.keeping import archive_id
 from fleet_memory.tools import Fleet
 

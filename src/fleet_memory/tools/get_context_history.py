@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.schemas.answers import HistoryAnswer, SummaryAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.schemas.state_answers import HistoryAnswer, SummaryAnswer
 from fleet_memory.tools import Fleet
 
 

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.schemas.answers import DecayAnswer, NoteAnswer, StateAnswer
+from fleet_memory.schemas.answers import DecayAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.schemas.state_answers import NoteAnswer, StateAnswer
 from fleet_memory.tools import Fleet
 
 

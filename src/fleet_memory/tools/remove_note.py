@@ -7,9 +7,9 @@ from pydantic import Field
 
 from fleet_memory.errors import NoteNotFoundError
 from fleet_memory.rules.notes import Noted, was_made, without_note
-from fleet_memory.schemas.answers import NotedAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.state_answers import NotedAnswer
 from fleet_memory.tools import Fleet
 
 
