@@ -1,0 +1,65 @@
+"""`fleet-memory health`: a table with bars for a person, JSON for programs, exit 1 when unhealthy."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.cli import main
+
+LEARNT, STALE = "2026-03-01T00:00:00Z", "2026-06-20T00:00:00Z"
+
+
+@pytest.fixture(autouse=True)
+def _own_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    monkeypatch.setenv("COLUMNS", "100")
+    for program in ("basher", "sark"):
+        lesson = {"id": "shared", "pattern": "Shared", "domain": "d", "confidence": 0.5, "evidence": ""}
+        stored = json.dumps({"programId": program, "pattern": lesson})
+        assert main(["call", "store_memory", stored, "--now", LEARNT]) == 0
+    capsys.readouterr()
+
+
+def health(*flags: str, now: str = LEARNT) -> int:
+    return main(["health", "--now", now, *flags])
+
+
+def test_a_healthy_fleet_is_a_table_with_bars_and_exit_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert health() == 0
+    out = capsys.readouterr().out
+    assert out.startswith("fleet default: healthy")
+    assert "│   active           │ ━━━━━━━━━━━━━━━━━━━━ │ 2 of 2 " in out
+    assert "│   stale            │                      │ 0 of 2 " in out
+
+
+def test_an_unhealthy_fleet_says_who_what_to_do_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert health(now=STALE) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("fleet default: forgetting")
+    assert "basher: 1 of 1 stale" in out
+    assert "Call memory_health for each in" in out
+
+
+def test_one_program_is_shown_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert health("--program", "basher") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("basher: healthy")
+    assert "│ cap used │                      │ 1 of 100 " in out
+    assert health("--program", "basher", now=STALE) == 1
+    assert "Call reinforce_memory" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("flags", "key"), [((), "rates"), (("--program", "basher"), "fadingSoon")])
+def test_json_is_the_tool_s_answer(flags: tuple[str, ...], key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert health("--json", *flags) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["verdict"] == "healthy"
+    assert key in told
+
+
+def test_a_bad_store_is_told_and_exits_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("a file where a folder should be")
+    assert health("--store", str(tmp_path / "file" / "memory.db")) == 3
+    assert capsys.readouterr().err.startswith("fleet-memory: store_unavailable: ")
