@@ -16,6 +16,9 @@ from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.gsp_diff import gsp_diff
+from fleet_memory.tools.gsp_read import gsp_read
+from fleet_memory.tools.gsp_search import gsp_search
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
@@ -70,6 +73,9 @@ CALLS: dict[str, tuple[Call, Bill]] = {
         lambda fleet: commit_session(fleet, "basher", "r1", (lesson("x"), lesson("y")), HELPED, HANDOFF),
         Bill(1, 3),
     ),
+    "search knowledge": (lambda fleet: gsp_search(fleet, "lesson"), Bill(1, sums=1)),
+    "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=1)),
+    "read an entry": (lambda fleet: gsp_read(fleet, "pattern/domain-shared/lesson-shared"), Bill(3, sums=1)),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
 }
 

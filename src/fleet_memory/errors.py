@@ -20,6 +20,7 @@ A message is for the agent or the operator: what is wrong, where, and what to do
 a traceback, a path or a secret; `FleetMemoryError.operator_detail` may, and is only logged.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -65,8 +66,12 @@ class KnowledgeNotFoundError(FleetMemoryError):
     code = "knowledge_not_found"
     exit_code = 1
 
-    def __init__(self, key: str) -> None:
-        super().__init__(f"There is no knowledge entry {key!r}. Call recall_memory with scope 'shared' to list them.")
+    def __init__(self, key: str, suggestions: Sequence[str] = ()) -> None:
+        close = f"Close keys are {', '.join(suggestions)}." if suggestions else ""
+        super().__init__(
+            f"There is no knowledge entry {key!r}. "
+            + (close or "Call recall_memory with scope 'shared' to list the entries.")
+        )
 
 
 class NoteNotFoundError(FleetMemoryError):

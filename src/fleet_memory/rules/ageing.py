@@ -6,8 +6,8 @@ from typing import Final
 
 from fleet_memory.rules.promotion import independent_origins
 from fleet_memory.rules.requests import remembered
-from fleet_memory.schemas.answers import KnowledgeStatus
-from fleet_memory.schemas.knowledge import Contradiction, Entry
+from fleet_memory.schemas.answers import KnowledgeStatus, Standing
+from fleet_memory.schemas.knowledge import Contradiction, Entry, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 
 VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: DESIGN section 5
@@ -19,6 +19,11 @@ def status(last_confirmed: datetime, contradicted_by: Iterable[str], now: dateti
     if any(True for _ in contradicted_by):
         return "contested"
     return "verify" if now - last_confirmed > VERIFY_AFTER else "fresh"
+
+
+def standing(row: KnowledgeRow, now: datetime) -> Standing:
+    """Return where an entry stands at `now`: its status while it is active, or `retired`."""
+    return "retired" if row.status == "retired" else status(row.last_confirmed, row.contradicted_by, now)
 
 
 def confirmed(entry: Entry, *, now: datetime, request_id: str | None = None) -> Entry:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fleet_memory.rules.ageing import status
+from fleet_memory.rules.ageing import standing
 from fleet_memory.rules.decay import age_days, is_stale, strength
 from fleet_memory.schemas.answers import (
     KnowledgeAnswer,
@@ -68,7 +68,7 @@ def shown_knowledge(
         contributors=row.contributors if contributors else None,
         evidence_count=row.evidence_count,
         last_confirmed=row.last_confirmed,
-        status=status(row.last_confirmed, row.contradicted_by, now),
+        status=standing(row, now),
         score=score,
         explain=explain,
     )

@@ -11,6 +11,7 @@ from fleet_memory.schemas.value import Value
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
 KnowledgeStatus: TypeAlias = Literal["fresh", "verify", "contested"]
+Standing: TypeAlias = KnowledgeStatus | Literal["retired"]
 Verdict: TypeAlias = Literal["healthy", "empty", "forgetting", "hoarding", "echoing", "repeating", "unreinforced"]
 
 
@@ -82,7 +83,7 @@ class KnowledgeAnswer(Value):
     contributors: tuple[str, ...] | None = None
     evidence_count: int
     last_confirmed: Timestamp
-    status: KnowledgeStatus
+    status: Standing
     score: float | None = None
     explain: ScoreTerms | None = None
 
@@ -132,7 +133,7 @@ class ReinforceAnswer(Value):
     reinforcements: int
     last_reinforced: Timestamp
     revived: bool
-    status: KnowledgeStatus | Literal["retired"] | None = None
+    status: Standing | None = None
 
 
 class DecayAnswer(Value):

@@ -13,7 +13,10 @@ LedgerEvent: TypeAlias = Literal["promoted", "attached", "confirmed", "contradic
 
 
 class Contribution(Value):
-    """One program's lesson behind an entry; `similarity` is its cosine to the entry's text (1 for the text itself)."""
+    """One program's lesson behind an entry; `similarity` is its cosine to the entry's text (1 for the text itself).
+
+    `program_deleted` marks a contribution of a program whose memory was deleted since.
+    """
 
     program_id: str
     pattern_id: str
@@ -23,6 +26,7 @@ class Contribution(Value):
     discovered_at: Timestamp
     session_id: str | None = None
     similarity: float
+    program_deleted: bool | None = None
 
 
 class EntryValue(Value):

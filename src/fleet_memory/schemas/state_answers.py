@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from fleet_memory.schemas.answers import Absence, DecayAnswer, Degraded, EvictedPattern, KnowledgeStatus, StoreStatus
+from fleet_memory.schemas.answers import Absence, DecayAnswer, Degraded, EvictedPattern, Standing, StoreStatus
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.state import ContextSummary
@@ -104,7 +104,7 @@ class ReinforcedItem(Value):
     confidence: float | None = None
     strength: float | None = None
     revived: bool | None = None
-    knowledge_status: KnowledgeStatus | Literal["retired"] | None = None
+    knowledge_status: Standing | None = None
     error: str | None = None
 
 

@@ -14,6 +14,9 @@ from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.gsp_diff import gsp_diff
+from fleet_memory.tools.gsp_read import gsp_read
+from fleet_memory.tools.gsp_search import gsp_search
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
@@ -45,5 +48,10 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(remove_note, "Remove a note", WRITES),
         ToolSpec(forget_memory, "Forget a lesson", WRITES),
     ),
-    "knowledge": (ToolSpec(fleet_health, "Show fleet health", READS),),
+    "knowledge": (
+        ToolSpec(gsp_search, "Search knowledge", READS),
+        ToolSpec(gsp_read, "Read an entry", READS),
+        ToolSpec(gsp_diff, "Show what changed", READS),
+        ToolSpec(fleet_health, "Show fleet health", READS),
+    ),
 }

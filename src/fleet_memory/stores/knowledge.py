@@ -99,6 +99,12 @@ class Knowledge:
         """Return how many lines of this kind the ledger holds. Billed as one sum."""
         return await self.store.total(Query(f"{self._fleet}/ledger", {"event": event}))
 
+    async def history(self, entry: Entry, most: int) -> list[LedgerLine]:
+        """Return an entry's newest ledger lines, oldest first. Billed 1 read each."""
+        versions = range(max(1, entry.version - most + 1), entry.version + 1)
+        documents = await self.store.get(*(self._ledger(entry.key, version) for version in versions))
+        return [LedgerLine.model_validate(document.fields) for document in documents if document]
+
     def ref(self, key: str) -> Ref:
         """Return where an entry's document is."""
         return Ref(self.entries, document_id(key))
@@ -110,10 +116,9 @@ class Knowledge:
     def writes(self, before: HeldEntry, after: Entry, line: LedgerLine) -> list[Write]:
         """Return the writes of one change: the entry and its ledger line, whose id makes a second one impossible."""
         expect = before.document.revision if before.document else ABSENT
-        ledger = Ref(f"{self._fleet}/ledger", document_id(f"{after.key}#{after.version}"))
         return [
             Write(self.ref(after.key), _changed(before.entry, after), expect),
-            Write(ledger, cast("dict[str, Json]", line.wire()), ABSENT),
+            Write(self._ledger(after.key, after.version), cast("dict[str, Json]", line.wire()), ABSENT),
         ]
 
     async def publish(self, guard: Write, *, consolidated_at: datetime | None = None) -> Snapshot:
@@ -151,6 +156,9 @@ class Knowledge:
     def entries(self) -> str:
         """The collection of the entries."""
         return f"{self._fleet}/gsp"
+
+    def _ledger(self, key: str, version: int) -> Ref:
+        return Ref(f"{self._fleet}/ledger", document_id(f"{key}#{version}"))
 
     def _shard(self, part: int) -> Ref:
         return Ref(f"{self._fleet}/snapshots", f"s{part}")

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from fleet_memory.rules.ageing import status
 from fleet_memory.rules.budget import size
+from fleet_memory.rules.changes import changes_since
 from fleet_memory.rules.decay import is_stale, strength
 from fleet_memory.rules.freshness import freshness
 from fleet_memory.rules.presentation import shown_knowledge, shown_pattern
@@ -128,12 +129,9 @@ def _own(fleet: Fleet, program: Program) -> list[Pattern]:
 
 
 def _changes(snapshot: Snapshot, since: int) -> KnowledgeChanges:
-    changed = [row for row in snapshot.rows if row.changed_in > since]
-    return KnowledgeChanges(
-        added=tuple(row.key for row in changed if row.status == "active" and row.since > since),
-        updated=tuple(row.key for row in changed if row.status == "active" and row.since <= since),
-        retired=tuple(row.key for row in changed if row.status == "retired" and row.since <= since),
-    )
+    changes = changes_since(snapshot.rows, since)
+    added, updated, retired = (tuple(row.key for row in rows) for rows in changes)
+    return KnowledgeChanges(added=added, updated=updated, retired=retired)
 
 
 async def _for_agent(

@@ -95,16 +95,14 @@ async def recall_memory(
     own = [] if scope == "shared" else program.patterns.values()
     pool = [Found(p, strength(p, now)) for p in own if filters.admit(p, program, now)]
     pool += [Found(row, row.confidence) for row in snapshot.rows if filters.admit_row(row)]
-    ranked = await _ranked(fleet, pool, query)
-    frame = await _frame(fleet, program, snapshot if scope != "own" else None, len(ranked))
-    shown = [
-        _shown(pool[one.position], one, program, now, terms=(query is not None, explain)) for one in ranked[:limit]
-    ]
+    best = await ranked(fleet, pool, query)
+    frame = await _frame(fleet, program, snapshot if scope != "own" else None, len(best))
+    shown = [_shown(pool[one.position], one, program, now, terms=(query is not None, explain)) for one in best[:limit]]
     kept = shown[: fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
     return frame.changed(
         patterns=tuple(item for item in kept if isinstance(item, PatternAnswer)),
         knowledge=tuple(item for item in kept if isinstance(item, KnowledgeAnswer)),
-        truncated=len(kept) < len(ranked),
+        truncated=len(kept) < len(best),
     )
 
 
@@ -122,7 +120,8 @@ async def _frame(fleet: Fleet, program: Program, snapshot: Snapshot | None, tota
     )
 
 
-async def _ranked(fleet: Fleet, pool: Sequence[Found], query: str | None) -> list[Ranked]:
+async def ranked(fleet: Fleet, pool: Sequence[Found], query: str | None) -> list[Ranked]:
+    """Return the pool best first: by relevance to the query, else by strength."""
     strengths = [found.strength for found in pool]
     if query is None:
         return by_strength(strengths)

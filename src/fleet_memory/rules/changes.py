@@ -1,0 +1,25 @@
+"""What happened to shared knowledge since a version that somebody knew."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from fleet_memory.schemas.knowledge import KnowledgeRow
+
+
+class Changes(NamedTuple):
+    """Rows that are new, that changed, and that left; what came and left meanwhile is in none of them."""
+
+    added: Sequence[KnowledgeRow]
+    updated: Sequence[KnowledgeRow]
+    retired: Sequence[KnowledgeRow]
+
+
+def changes_since(rows: Iterable[KnowledgeRow], version: int) -> Changes:
+    """Return what changed after knowledge version `version`, in the order of the rows."""
+    changed = [row for row in rows if row.changed_in > version]
+    active = [row for row in changed if row.status == "active"]
+    return Changes(
+        added=[row for row in active if row.since > version],
+        updated=[row for row in active if row.since <= version],
+        retired=[row for row in changed if row.status == "retired" and row.since <= version],
+    )

@@ -1,0 +1,176 @@
+"""The toolset `knowledge`: searching, reading and comparing what the fleet knows."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from fleet_memory.rules.budget import tokens
+from fleet_memory.rules.keys import knowledge_key
+from fleet_memory.server.app import create_server
+from fleet_memory.settings import TOOLSETS, Settings
+
+pytestmark = pytest.mark.anyio
+
+CLAIM = "Check that a task is still free before you claim it"
+ROTATE = "Rotate the log files once a day"
+PINNED = "Pin the compiler to version 17"
+KEY = knowledge_key("tasks", CLAIM)
+
+
+class Caller:
+    """A connected client; calling a tool returns its answer."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def __call__(self, tool: str, **arguments: object) -> dict[str, Any]:
+        result = await self._client.call_tool(tool, arguments)
+        assert not result.is_error, result.content
+        assert result.structured_content is not None
+        return result.structured_content
+
+    async def refused(self, tool: str, **arguments: object) -> str:
+        result = await self._client.call_tool(tool, arguments)
+        assert result.is_error
+        return "".join(block.text for block in result.content if block.type == "text")
+
+
+@pytest.fixture
+async def call(settings: Settings) -> AsyncIterator[Caller]:
+    with anyio.fail_after(30):
+        async with Client(create_server(replace(settings, toolsets=TOOLSETS)), raise_exceptions=True) as client:
+            yield Caller(client)
+
+
+async def learnt(call: Caller, text: str, *programs: str, domain: str = "tasks") -> None:
+    for program in programs:
+        lesson = {"pattern": text, "domain": domain, "confidence": 0.8, "evidence": f"{program} saw it"}
+        await call("store_memory", programId=program, pattern=lesson)
+    await call("pattern_consolidate")
+
+
+async def contradicted(call: Caller, *programs: str) -> None:
+    for program in programs:
+        told = {"outcome": "contradicted", "evidence": f"{program} saw otherwise"}
+        await call("reinforce_memory", programId=program, patternId=KEY, **told)
+
+
+def keys(answer: dict[str, Any], name: str = "knowledge") -> list[str]:
+    return [entry["key"].rpartition("/")[2] for entry in answer[name]]
+
+
+async def test_a_search_ranks_what_fits_and_leaves_out_what_is_retired(call: Caller) -> None:
+    await learnt(call, CLAIM, "iso", "sark")
+    await learnt(call, ROTATE, "iso", "sark", domain="logs")
+    found = await call("gsp_search", query="may I claim this task", explain=True)
+    assert keys(found)[0] == KEY.rpartition("/")[2]
+    assert found["knowledge"][0]["explain"]["words"] == 1.0
+    assert (found["total"], found["truncated"]) == (len(found["knowledge"]), False)
+    await contradicted(call, "basher", "quorra")
+    assert keys(await call("gsp_search")) == ["rotate-log-files-once-day"]
+    (retired,) = (await call("gsp_search", status="retired"))["knowledge"]
+    assert (retired["key"], retired["status"]) == (KEY, "retired")
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({}, 2),
+        ({"domain": "logs"}, 1),
+        ({"tier": "architectural"}, 2),
+        ({"tier": "constitutional"}, 0),
+        ({"status": "contested"}, 1),
+        ({"status": "fresh"}, 1),
+        ({"minConfidence": 0.9}, 0),
+        ({"limit": 1}, 1),
+    ],
+    ids=str,
+)
+async def test_a_search_can_be_filtered(call: Caller, filters: dict[str, object], found: int) -> None:
+    await learnt(call, CLAIM, "iso", "sark")
+    await learnt(call, ROTATE, "iso", "sark", domain="logs")
+    await contradicted(call, "basher")
+    answer = await call("gsp_search", **filters)
+    assert len(answer["knowledge"]) == found
+    assert answer["truncated"] == ("limit" in filters)
+
+
+async def test_an_entry_is_read_with_its_sources_and_its_history(call: Caller) -> None:
+    await learnt(call, CLAIM, "iso", "sark")
+    await learnt(call, CLAIM.lower(), "ram")
+    await call("reinforce_memory", programId="iso", patternId=KEY, evidence="helped again")
+    await contradicted(call, "basher")
+    entry = await call("gsp_read", key=KEY)
+    assert (entry["status"], entry["evidenceCount"], entry["contributors"]) == ("contested", 3, ["iso", "ram", "sark"])
+    assert [(line["programId"], line["evidence"]) for line in entry["provenance"]] == [
+        ("iso", "iso saw it"),
+        ("sark", "sark saw it"),
+        ("ram", "ram saw it"),
+    ]
+    assert [(word["programId"], word["evidence"]) for word in entry["contradictions"]] == [
+        ("basher", "basher saw otherwise")
+    ]
+    assert [(line["event"], line["by"]) for line in entry["ledger"]] == [
+        ("promoted", "consolidation"),
+        ("attached", "consolidation"),
+        ("confirmed", "iso"),
+        ("contradicted", "basher"),
+    ]
+    assert entry["omitted"] == {}
+
+
+async def test_a_long_history_is_cut_at_the_old_end_and_says_so(call: Caller) -> None:
+    await learnt(call, CLAIM, "iso", "sark")
+    for number in range(60):
+        await call("reinforce_memory", programId="iso", patternId=KEY, evidence=f"time {number}")
+    entry = await call("gsp_read", key=KEY, maxTokens=100_000)
+    assert [line["why"] for line in entry["ledger"]] == [f"time {number}" for number in range(10, 60)]
+    assert entry["omitted"] == {"ledger": 11}
+
+
+async def test_an_unknown_key_is_refused_with_the_close_ones(call: Caller) -> None:
+    await learnt(call, CLAIM, "iso", "sark")
+    assert KEY in await call.refused("gsp_read", key=KEY[:-3])
+    assert "recall_memory" in await call.refused("gsp_read", key="nothing-like-it")
+
+
+async def test_a_diff_tells_what_came_changed_and_left(call: Caller) -> None:
+    await learnt(call, CLAIM, "iso", "sark")
+    await learnt(call, ROTATE, "iso", "sark", domain="logs")
+    known = (await call("gsp_search"))["knowledgeVersion"]
+    assert (await call("gsp_diff", sinceVersion=known))["omitted"] == {}
+    await learnt(call, PINNED, "iso", "sark", domain="build")
+    await learnt(call, ROTATE, "ram", domain="logs")
+    await contradicted(call, "basher", "quorra")
+    diff = await call("gsp_diff", sinceVersion=known)
+    assert keys(diff, "added") == ["pin-compiler-version-17"]
+    assert [(entry["domain"], entry["contributorCount"]) for entry in diff["updated"]] == [("logs", 3)]
+    assert diff["retired"] == [KEY]
+    whole = await call("gsp_diff", sinceVersion=0)
+    assert (len(whole["added"]), whole["updated"], whole["retired"]) == (2, [], [])
+
+
+async def test_a_version_from_elsewhere_is_refused(call: Caller) -> None:
+    assert "has version 0" in await call.refused("gsp_diff", sinceVersion=7)
+
+
+@pytest.mark.parametrize("budget", [200, 300, 500, 800, 2_000])
+async def test_no_answer_exceeds_its_budget_and_what_is_left_out_is_counted(call: Caller, budget: int) -> None:
+    for number in range(12):
+        await learnt(call, f"Lesson {number} about the thing called {'xyz' * number}", "iso", "sark")
+    found = await call("gsp_search", maxTokens=budget)
+    assert tokens(found) <= budget
+    assert found["truncated"] == (len(found["knowledge"]) < 12)
+    diff = await call("gsp_diff", sinceVersion=0, maxTokens=budget)
+    assert tokens(diff) <= budget
+    assert len(diff["added"]) + diff["omitted"].get("added", 0) == 12
+    key = found["knowledge"][0]["key"] if found["knowledge"] else diff["added"][0]["key"] if diff["added"] else None
+    if key is not None and budget >= 300:  # an entry's own line takes some 220 tokens
+        entry = await call("gsp_read", key=key, maxTokens=budget)
+        assert tokens(json.loads(json.dumps(entry))) <= budget
+        assert len(entry["provenance"]) + entry["omitted"].get("provenance", 0) == 2
