@@ -85,7 +85,7 @@ async def test_a_server_that_ends_within_a_run_leaves_the_rest_to_the_next(
 
 
 async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Path) -> None:
-    runs = 6
+    runs = 12
     with anyio.fail_after(PATIENCE_S):
         async with (
             opened(store_address) as store,
@@ -96,7 +96,8 @@ async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Pa
             began, first = anyio.current_time(), (await claim(store)).fence
             await until_taken(store, first + runs)
             passed_s = anyio.current_time() - began
-    assert runs <= 1 + passed_s / (MINUTES * 60)  # two that each did their own would have done twice as many
+    # Two that each did their own would have done twice as many. A lost race is a taking without a run: two are excused.
+    assert runs <= 3 + passed_s / (MINUTES * 60)
 
 
 async def until_taken(store: Store, fence: int) -> None:
