@@ -205,3 +205,37 @@ async def test_a_quiet_run_with_nothing_to_do_is_billed_alike_in_any_fleet(store
         await maintained_if_due(fleet_on(billed, NOW + timedelta(hours=size, minutes=25)), 900)
         bills.append(billed.bill)
     assert bills == [Bill(reads=10, writes=4), Bill(reads=1)] * 2
+
+
+async def booted(store: Store, program: str) -> tuple[int, list[str]]:
+    told = await gsp_bootstrap(fleet_on(store), program)
+    return told.knowledge_version, [entry.key for entry in told.knowledge]
+
+
+async def known(store: Store, *names: str) -> None:
+    for program in ("basher", "sark"):
+        await learn(fleet_on(store), program, *names)
+    await maintain(fleet_on(store))
+
+
+@pytest.mark.parametrize("damage", ["lost", "older"])
+async def test_a_rebuild_shows_every_entry_to_boot_again(store: Store, damage: str) -> None:
+    head = Ref("fleets/default/snapshots", "s0")
+    await known(store, "one")
+    (older,) = await store.get(head)
+    await known(store, "two")
+    version, whole = await booted(store, "iso")
+    assert older is not None
+    await store.commit(Write(head, older.fields if damage == "older" else None))
+    assert (await booted(store, "clu"))[1] == whole[:1] * (damage == "older")
+    assert (await rehearsed(fleet_on(store), silently, rebuild=True)).renewed == (1 if damage == "older" else 2)
+    assert (await maintained(fleet_on(store), silently, rebuild=True)).renewed == (1 if damage == "older" else 2)
+    again, keys = await booted(store, "iso")
+    assert keys == whole
+    assert again >= version  # nobody has read a later version than there is
+    assert (await maintained(fleet_on(store), silently, rebuild=True)).renewed == 0
+    assert (await booted(store, "iso"))[0] == again
+
+
+async def test_without_a_rebuild_no_entry_is_read(store: Store) -> None:
+    assert (await maintain(fleet_on(store))).renewed is None

@@ -17,6 +17,7 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     maintain = commands.add_parser("maintain", parents=[shared], help="archive what faded and consolidate, for cron")
     maintain.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
     maintain.add_argument("--json", action="store_true", help="print one JSON object")
+    maintain.add_argument("--rebuild", action="store_true", help="also compare what boot reads with every entry")
     maintain.set_defaults(run=_maintain)
 
 
@@ -30,7 +31,7 @@ def _maintain(given: argparse.Namespace, settings: Settings) -> int:
         async def report(done: float, total: float, message: str) -> None:
             step(int(done), int(total), message)
 
-        done = anyio.run(partial(once, settings, report, dry_run=given.dry_run))
+        done = anyio.run(partial(once, settings, report, dry_run=given.dry_run, rebuild=given.rebuild))
     if given.json:
         print_json(done.wire())
     else:
@@ -50,4 +51,5 @@ def _lines(done: "Maintained") -> list[str]:
         *(f"  {key}" for key in done.updated),
         f"echoes: {done.echoes}",
         f"waiting: {done.waiting}",
+        *([f"renewed: {done.renewed}"] if done.renewed is not None else []),
     ]

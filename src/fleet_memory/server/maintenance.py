@@ -40,7 +40,8 @@ class ArchivedLesson(Value):
 class Maintained(Value):
     """A run's result, step by step; of a dry run, what it would have been.
 
-    `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry.
+    `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry, `renewed` the
+    entries that boot did not read as they are; None unless that was looked at.
     """
 
     dry_run: bool
@@ -49,14 +50,15 @@ class Maintained(Value):
     updated: tuple[str, ...] = ()
     echoes: int = 0
     waiting: int = 0
+    renewed: int | None = None
 
 
-async def once(settings: Settings, progress: Progress, *, dry_run: bool) -> Maintained:
+async def once(settings: Settings, progress: Progress, *, dry_run: bool, rebuild: bool) -> Maintained:
     """Open the configured fleet and maintain it once; a dry run writes nothing. Raises what `maintained` raises."""
     lazy = LazyFleet(settings, clock(settings.now))
     try:
         fleet = await lazy.fleet()
-        return await (rehearsed if dry_run else maintained)(fleet, progress)
+        return await (rehearsed if dry_run else maintained)(fleet, progress, rebuild=rebuild)
     finally:
         await lazy.close()
 
@@ -123,8 +125,11 @@ def _jittered(seconds: float) -> float:
     return seconds * random.uniform(1.0, 1.2)  # noqa: S311 - spreads servers, guards no secret
 
 
-async def maintained(fleet: Fleet, progress: Progress) -> Maintained:
-    """Maintain a fleet. Raises ConflictError when another run is under way, here or in another process."""
+async def maintained(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
+    """Maintain a fleet; `rebuild` compares what boot reads with every entry.
+
+    Raises ConflictError when another run is under way, here or in another process.
+    """
     async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
         if hands is None:
             raise ConflictError("Another maintenance of this fleet is running; leave it to that one.")
@@ -132,17 +137,19 @@ async def maintained(fleet: Fleet, progress: Progress) -> Maintained:
         last = await last_maintenance(fleet.knowledge)
         maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
         archived = await maintenance.sweep(fleet.now())
+        renewed = await maintenance.renew() if rebuild else None
         consolidated = await _consolidated(fleet, progress, dry_run=False)
         await maintenance.note(fleet.now())
-        return _told(archived, consolidated)
+        return _told(archived, consolidated, renewed)
 
 
-async def rehearsed(fleet: Fleet, progress: Progress) -> Maintained:
+async def rehearsed(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
     """Return what `maintained` would do now; nothing is written."""
     hands = Promotions(fleet.programs, fleet.knowledge)
-    last = await last_maintenance(fleet.knowledge)
-    archived = await Maintenance(fleet.programs, fleet.knowledge, hands, last).sweep(fleet.now())
-    return _told(archived, await _consolidated(fleet, progress, dry_run=True))
+    maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, await last_maintenance(fleet.knowledge))
+    archived = await maintenance.sweep(fleet.now())
+    renewed = await maintenance.renew() if rebuild else None
+    return _told(archived, await _consolidated(fleet, progress, dry_run=True), renewed)
 
 
 async def _consolidated(fleet: Fleet, progress: Progress, *, dry_run: bool) -> ConsolidateAnswer:
@@ -152,7 +159,7 @@ async def _consolidated(fleet: Fleet, progress: Progress, *, dry_run: bool) -> C
     return await pattern_consolidate(fleet, beyond_the_sweep, dry_run=dry_run)
 
 
-def _told(archived: Sequence[Archived], consolidated: ConsolidateAnswer) -> Maintained:
+def _told(archived: Sequence[Archived], consolidated: ConsolidateAnswer, renewed: int | None = None) -> Maintained:
     return Maintained(
         dry_run=consolidated.dry_run,
         archived=tuple(_lesson(line) for line in archived),
@@ -160,6 +167,7 @@ def _told(archived: Sequence[Archived], consolidated: ConsolidateAnswer) -> Main
         updated=tuple(entry.key for entry in consolidated.updated),
         echoes=consolidated.echoes,
         waiting=consolidated.waiting,
+        renewed=renewed,
     )
 
 

@@ -56,6 +56,17 @@ class Knowledge:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
         return [held_entry(document) for document in await self.store.find(Query(self.entries, {"unpublished": True}))]
 
+    async def unshown(self) -> list[HeldEntry]:
+        """Return the entries that the snapshot does not show as they are. Billed 1 read per entry, and the snapshot."""
+        rows = {row.key: row for row in (await self.snapshot()).rows}
+        every = [held_entry(document) for document in await self.store.find(Query(self.entries))]
+        return [held for held in every if held.entry and not _is_shown(held.entry, rows.get(held.entry.key))]
+
+    def restart(self, version: int) -> Write:
+        """Return the write that begins a snapshot where there is none, after `version`."""
+        fields = _shards(Snapshot(version=version))[0]
+        return Write(self._shard(0), fields, ABSENT)
+
     async def update(self, key: str, change: Callable[[Entry], tuple[Entry, LedgerLine]]) -> Entry:
         """Apply `change` to an entry and its ledger in one commit; an unchanged entry writes nothing.
 
@@ -201,6 +212,10 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
         vector=entry.vector,
         embedder=entry.embedder,
     )
+
+
+def _is_shown(entry: Entry, row: KnowledgeRow | None) -> bool:
+    return row is not None and row_of(entry, row.since, row.changed_in) == row
 
 
 def _shards(snapshot: Snapshot) -> list[dict[str, Json]]:

@@ -53,6 +53,20 @@ class Maintenance:
         await self._sweep_due(now)
         return self._archived
 
+    async def renew(self) -> int:
+        """Have the next publishing show every entry as it is, and return how many it does not show now.
+
+        A snapshot that was lost begins anew, after every version that a program has read. Billed 1 read per entry.
+        Raises ConflictError when the lease was lost.
+        """
+        unshown = await self._knowledge.unshown()
+        if unshown and not (await self._knowledge.snapshot()).version:
+            await self._hands.commit(self._knowledge.restart(await self._programs.newest_seen()))
+        for held in unshown:
+            if held.document is not None:  # one that moves meanwhile is marked by whoever moved it
+                await self._hands.commit(Write(held.document.ref, {"unpublished": True}, held.document.revision))
+        return len(unshown)
+
     async def note(self, at: datetime) -> None:
         """Note that maintenance ended at `at`. Raises ConflictError when the lease was lost."""
         fields: dict[str, Json] = {"at": at.isoformat(), "knowledgeVersion": self._version}

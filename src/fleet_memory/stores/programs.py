@@ -145,6 +145,11 @@ class Programs:
         """Return the programs that the decay sweep must look at first, `most` of them. Billed 1 read each."""
         return all_held(await self.store.find(Query(self._collection, order="sweepAfter", limit=most)))
 
+    async def newest_seen(self) -> int:
+        """Return the newest version of knowledge that any program has read. Billed 1 read."""
+        found = await self.store.find(Query(self._collection, order="-knowledgeSeen", limit=1))
+        return cast("int", found[0].fields["knowledgeSeen"]) if found else 0
+
     async def all(self) -> list[Held]:
         """Return every program. Billed 1 read each."""
         return all_held(await self.store.find(Query(self._collection)))
