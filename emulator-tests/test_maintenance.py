@@ -9,10 +9,11 @@ from fleets import NOW, consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.server.maintenance import Maintained, maintained, maintained_if_due, rehearsed
-from fleet_memory.stores import Query, Ref, Store, Write
+from fleet_memory.stores import Query, Ref, Store, Write, maintenance
 from fleet_memory.stores.consolidation import leased
 from fleet_memory.stores.leases import take
-from fleet_memory.stores.maintenance import LEASE, Maintenance, last_maintenance
+from fleet_memory.stores.maintenance import LEASE, Last, Maintenance, last_maintenance
+from fleet_memory.stores.promotions import Promotions
 from fleet_memory.tools import Fleet
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import silently
@@ -180,6 +181,22 @@ async def test_a_sweep_of_many_reads_each_once_and_little_more(store: Store) -> 
     bill = await swept_for(billed, fleet_on(billed, FADED))
     assert bill.writes == 2 + 40 * 3  # the program, the archive, the fence
     assert bill.reads <= 6 + 40 * 2 + 1  # the program, and the fence again
+
+
+async def test_a_dry_run_reads_no_more_than_four_times_what_is_due(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "TOGETHER", 5)  # far fewer than are due
+    billed = Billed(store)
+    for program in range(100):
+        await learn(fleet_on(store), f"old-{program}", "old")
+    fleet = fleet_on(billed, FADED)
+    billed.bill = Bill()
+    nobody = Promotions(fleet.programs, fleet.knowledge)
+    faded = await Maintenance(fleet.programs, fleet.knowledge, nobody, Last()).sweep(FADED)
+    assert len(faded) == 100
+    assert billed.bill.reads <= 4 * 100
+    assert billed.bill.writes == 0
 
 
 async def test_the_documents_field_is_what_the_rule_says(store: Store) -> None:

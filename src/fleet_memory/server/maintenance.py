@@ -11,13 +11,12 @@ import anyio
 
 from fleet_memory.errors import ConflictError, FleetMemoryError
 from fleet_memory.schemas.answers import ConsolidateAnswer
-from fleet_memory.schemas.programs import Archived
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.clock import clock
 from fleet_memory.server.opening import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores.consolidation import leased
-from fleet_memory.stores.maintenance import LEASE, Last, Maintenance, last_maintenance
+from fleet_memory.stores.maintenance import LEASE, Faded, Last, Maintenance, last_maintenance
 from fleet_memory.stores.promotions import Promotions
 from fleet_memory.tools import Fleet, Progress
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate, silently
@@ -108,9 +107,9 @@ async def _quietly(fleet: Fleet, hands: Promotions, every_s: float) -> None:
     if _due_in_s(last, fleet.now(), every_s):
         return
     maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
-    archived = await maintenance.sweep(fleet.now())
+    faded = await maintenance.sweep(fleet.now())
     if await fleet.programs.any_dirty() or await fleet.knowledge.unpublished():
-        done = _told(archived, await _consolidated(fleet, silently, dry_run=False))
+        done = _told(faded, await _consolidated(fleet, silently, dry_run=False))
         log.info("maintenance: %s", done.compact())
     await maintenance.note(fleet.now())
 
@@ -136,20 +135,20 @@ async def maintained(fleet: Fleet, progress: Progress, *, rebuild: bool = False)
         await progress(0, STEPS, "archiving what faded")
         last = await last_maintenance(fleet.knowledge)
         maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
-        archived = await maintenance.sweep(fleet.now())
+        faded = await maintenance.sweep(fleet.now())
         renewed = await maintenance.renew() if rebuild else None
         consolidated = await _consolidated(fleet, progress, dry_run=False)
         await maintenance.note(fleet.now())
-        return _told(archived, consolidated, renewed)
+        return _told(faded, consolidated, renewed)
 
 
 async def rehearsed(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
     """Return what `maintained` would do now; nothing is written."""
     hands = Promotions(fleet.programs, fleet.knowledge)
     maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, await last_maintenance(fleet.knowledge))
-    archived = await maintenance.sweep(fleet.now())
+    faded = await maintenance.sweep(fleet.now())
     renewed = await maintenance.renew() if rebuild else None
-    return _told(archived, await _consolidated(fleet, progress, dry_run=True), renewed)
+    return _told(faded, await _consolidated(fleet, progress, dry_run=True), renewed)
 
 
 async def _consolidated(fleet: Fleet, progress: Progress, *, dry_run: bool) -> ConsolidateAnswer:
@@ -159,20 +158,13 @@ async def _consolidated(fleet: Fleet, progress: Progress, *, dry_run: bool) -> C
     return await pattern_consolidate(fleet, beyond_the_sweep, dry_run=dry_run)
 
 
-def _told(archived: Sequence[Archived], consolidated: ConsolidateAnswer, renewed: int | None = None) -> Maintained:
+def _told(faded: Sequence[Faded], consolidated: ConsolidateAnswer, renewed: int | None = None) -> Maintained:
     return Maintained(
         dry_run=consolidated.dry_run,
-        archived=tuple(_lesson(line) for line in archived),
+        archived=tuple(ArchivedLesson.model_validate(one._asdict()) for one in faded),
         promoted=tuple(entry.key for entry in consolidated.promoted),
         updated=tuple(entry.key for entry in consolidated.updated),
         echoes=consolidated.echoes,
         waiting=consolidated.waiting,
         renewed=renewed,
-    )
-
-
-def _lesson(line: Archived) -> ArchivedLesson:
-    pattern = line.pattern
-    return ArchivedLesson(
-        program_id=line.program_id, pattern_id=pattern.id, domain=pattern.domain, pattern=pattern.pattern
     )

@@ -26,6 +26,15 @@ class Last(NamedTuple):
     knowledge_version: int = 0
 
 
+class Faded(NamedTuple):
+    """A pattern that went to the archive; not the whole of it, since a first sweep may move very many."""
+
+    program_id: str
+    pattern_id: str
+    domain: str
+    pattern: str
+
+
 class Maintenance:
     """The maintenance of one fleet, carried out by `hands`: under a lease for good, without one as a dry run."""
 
@@ -37,9 +46,9 @@ class Maintenance:
         self._left: set[str] = set()  # programs that are as they were, so the store names them again
         self._missed = False  # one was written by an agent at that moment
         self._version = last.knowledge_version
-        self._archived: list[Archived] = []
+        self._faded: list[Faded] = []
 
-    async def sweep(self, now: datetime) -> list[Archived]:
+    async def sweep(self, now: datetime) -> list[Faded]:
         """Archive what is prunable at `now` and return it. Raises ConflictError when the lease was lost.
 
         A program that is written at that moment is left to the next sweep.
@@ -51,7 +60,7 @@ class Maintenance:
         if not self._missed:
             self._version = snapshot.version
         await self._sweep_due(now)
-        return self._archived
+        return self._faded
 
     async def renew(self) -> int:
         """Have the next publishing show every entry as it is, and return how many it does not show now.
@@ -88,7 +97,8 @@ class Maintenance:
                 await self._sweep(held, now)
             if len(due) < most:
                 return
-            most = min(2 * most, TOGETHER)
+            # A dry run leaves all as they are, to be read again each time: only doubling bounds that.
+            most = 2 * most if self._hands.lease is None else min(2 * most, TOGETHER)
 
     def _is_due(self, held: Held, now: datetime) -> bool:
         after = sweep_after(held.program)
@@ -99,10 +109,14 @@ class Maintenance:
         writes = self._programs.writes(held, after, archived)
         done = not writes or await self._hands.commit(*writes)
         if done:
-            self._archived += archived
+            self._faded += [_faded(line) for line in archived]
         if not done or not writes or self._hands.lease is None:
             self._left.add(held.program.program_id)
         self._missed |= not done
+
+
+def _faded(line: Archived) -> Faded:
+    return Faded(line.program_id, line.pattern.id, line.pattern.domain, line.pattern.pattern)
 
 
 async def last_maintenance(knowledge: Knowledge) -> Last:
