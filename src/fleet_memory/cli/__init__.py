@@ -14,6 +14,7 @@ from fleet_memory import __version__
 from fleet_memory.cli import (
     call,
     check,
+    delete_program,
     demo,
     health,
     hook,
@@ -22,7 +23,9 @@ from fleet_memory.cli import (
     moving,
     reembed,
     restore,
+    retire,
     review,
+    seed,
     serve,
 )
 from fleet_memory.cli.printing import complain
@@ -41,7 +44,10 @@ COMMANDS: Final = (  # in the order of --help
     maintain,
     moving,
     reembed,
+    seed,
+    retire,
     restore,
+    delete_program,
     review,
     install,
     hook,

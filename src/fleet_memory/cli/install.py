@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fleet_memory.cli.printing import complain, say
+from fleet_memory.cli.printing import agreed, complain, say
 from fleet_memory.settings import SETTINGS, Settings, SqliteFile
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _install(given: argparse.Namespace, settings: Settings) -> int:
         say(f"Nothing to do: {given.client} {'does not have' if given.undo else 'already has'} fleet-memory.")
     if given.dry_run or not changes:
         return 0
-    if not (given.yes or _agreed()):
+    if not (given.yes or agreed()):
         return EXIT_USAGE
     for change in changes:
         (files.undone if given.undo else files.written)(change)
@@ -51,15 +51,6 @@ def _install(given: argparse.Namespace, settings: Settings) -> int:
         say(f"{'Restored' if change.exact else 'Wrote'} {change.file}")
     say(f"Restart {given.client} to see it." + ("" if given.undo else " `--undo` takes it out again."))
     return 0
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        complain("nothing was changed: pass --yes, or run this in a terminal and answer")
-        return False
-    sys.stdout.write("Write this? [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _server(given: argparse.Namespace, settings: Settings) -> "Server":

@@ -65,6 +65,16 @@ def print_table(rows: Mapping[str, object]) -> None:
     Console().print(table)
 
 
+def agreed(question: str = "Write this?") -> bool:
+    """Ask a person; without a terminal nobody can agree."""
+    if not sys.stdin.isatty():
+        complain("nothing was changed: pass --yes, or run this in a terminal and answer")
+        return False
+    sys.stdout.write(f"{question} [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def say(text: str) -> None:
     """Print to stdout."""
     print(text)  # noqa: T201 this is the command line

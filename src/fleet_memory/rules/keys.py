@@ -10,9 +10,10 @@ LONGEST_SLUG: Final = 60  # characters; with "pattern/", a domain of 100 and a s
 _MOST_WORDS: Final = 6
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
-# Words that carry no topic; without them the key of the article's own entry comes out as printed there.
+# Words that carry no topic; without them the key of the article's own entry comes out as printed there. A "never" or
+# "not" stays: a key must not say the opposite of its entry.
 _PLAIN_WORDS: Final = frozenset(
-    {"a", "an", "the", "always", "never", "do", "does", "not", "be", "is", "are", "was", "to", "of", "in", "on", "at"}
+    {"a", "an", "the", "always", "do", "does", "be", "is", "are", "was", "to", "of", "in", "on", "at"}
     | {"it", "its", "and", "or", "for", "with", "when", "if", "so", "that", "this", "your", "you", "must", "should"}
 )
 

@@ -16,7 +16,7 @@ MOST_UNPROMOTED = 100  # patterns; Source: Bourlier, the same, Memory Health
 MOST_PATTERNS = 500  # the largest cap a program may set: more would outgrow its document
 MOST_DAYS = 3_650  # the longest age a program may set
 
-ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten"]
+ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted"]
 
 
 class DecayConfig(Value):

@@ -4,13 +4,14 @@ This is the one place that picks engines.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import anyio
 from anyio import to_thread
 
+from fleet_memory.server.clock import clock
 from fleet_memory.settings import FirestoreDatabase, Settings, SqliteFile, StoreLocation
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
@@ -20,6 +21,8 @@ from fleet_memory.stores.programs import Programs
 from fleet_memory.tools import Caller, Fleet
 
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +69,15 @@ class LazyFleet:
             caller=Caller(settings.program),
         )
         return store, fleet
+
+
+async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[T]]) -> T:
+    """Open the configured fleet for one piece of work, and return what that returns."""
+    lazy = LazyFleet(settings, clock(settings.now))
+    try:
+        return await work(await lazy.fleet())
+    finally:
+        await lazy.close()
 
 
 class CheckedStore(Store, Protocol):

@@ -7,6 +7,7 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mcp.server.mcpserver import Context
@@ -73,7 +74,12 @@ class FleetTool(Tool):
 
 def registered(spec: ToolSpec) -> FleetTool:
     """Return the mcp tool of a function whose signature is the schema and whose docstring says when to call it."""
-    signature = inspect.signature(spec.function, eval_str=True)
+    return _made(spec.function).model_copy(update={"title": spec.title, "annotations": spec.annotations})
+
+
+@cache  # schemas take most of the time that a server in this process takes to start
+def _made(function: ToolFunction) -> FleetTool:
+    signature = inspect.signature(function, eval_str=True)
     parameters = signature.parameters.values()
     injected = {each.name: each.annotation for each in parameters if each.annotation in (Fleet, Progress)}
     fields: dict[str, Any] = {
@@ -81,21 +87,21 @@ def registered(spec: ToolSpec) -> FleetTool:
         for each in parameters
         if each.name not in injected
     }
-    name = spec.function.__name__
+    name = function.__name__
     answer = output_schema(signature.return_annotation)
     arguments = create_model(f"{name}_arguments", __base__=Arguments, **fields)
     return FleetTool(
-        fn=spec.function,
+        fn=function,
         name=name,
-        title=spec.title,
-        description=inspect.getdoc(spec.function) or "",
+        title=None,
+        annotations=None,
+        description=inspect.getdoc(function) or "",
         parameters=input_schema(arguments),
         fn_metadata=FuncMetadata(arg_model=arguments, output_schema=outlined(answer)),
         answer=answer,
         injected=injected,
         is_async=True,
         context_kwarg=None,
-        annotations=spec.annotations,
     )
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Final, NamedTuple, cast
 
 from fleet_memory.errors import ConflictError, KnowledgeNotFoundError
@@ -51,6 +52,14 @@ class Knowledge:
     async def hold(self, *keys: str) -> list[HeldEntry]:
         """Return entries with what a commit needs to replace them. Billed 1 read each."""
         return [held_entry(document) for document in await self.store.get(*(self.ref(key) for key in keys))]
+
+    async def found(self, key: str) -> Entry:
+        """Return an entry. Raises KnowledgeNotFoundError, which names close keys. Billed 1 read."""
+        entry = (await self.hold(key))[0].entry
+        if entry is None:
+            keys = [row.key for row in (await self.snapshot()).rows]
+            raise KnowledgeNotFoundError(key, get_close_matches(key, keys, 3, 0.5))
+        return entry
 
     async def unpublished(self) -> list[HeldEntry]:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
@@ -208,7 +217,9 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
         status=entry.status,
         since=since,
         changed_in=version,
-        wordings=tuple(sorted({text_hash(line.pattern) for line in entry.provenance})),
+        wordings=tuple(
+            sorted(text_hash(text) for text in {value.pattern, *(line.pattern for line in entry.provenance)})
+        ),
         vector=entry.vector,
         embedder=entry.embedder,
     )

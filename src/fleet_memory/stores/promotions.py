@@ -273,6 +273,8 @@ def _still_so(held: Held, lesson: Learnt) -> bool:
 def _independent(entry: Entry, lesson: Waiting) -> bool:
     if lesson.program_id in entry.value.contributors or is_echo(lesson.pattern, entry.since):
         return False
+    if entry.tier == "constitutional":
+        return False  # people set it, and need no votes
     before = [(line.program_id, line.session_id) for line in entry.provenance]
     return independent_origins([*before, (lesson.program_id, lesson.pattern.session_id)]) > independent_origins(before)
 

@@ -41,6 +41,14 @@ class Caller:
                 "Promoted lessons of others are in recall_memory with scope 'shared'."
             )
 
+    def require_curation(self) -> None:
+        """Raise ForbiddenError unless this caller may set rules and retire entries: people may, agents may not."""
+        if self.program_id is not None and self.role != "admin":
+            raise ForbiddenError(
+                f"You are {self.program_id}, and only an operator (no --program) or role admin may do this. "
+                "Report what you saw with reinforce_memory."
+            )
+
     @property
     def sees_other_programs(self) -> bool:
         """Whether texts of other programs may be shown to this caller."""
