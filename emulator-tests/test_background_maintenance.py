@@ -20,7 +20,7 @@ from fleet_memory.stores.maintenance import LEASE
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE_S = 120
+PATIENCE_S = 300  # a busy disk takes seconds for a commit
 MINUTES = 0.01
 FADED = NOW + timedelta(days=181)
 PROGRAMS = [f"program-{n}" for n in range(60)]
@@ -85,7 +85,7 @@ async def test_a_server_that_ends_within_a_run_leaves_the_rest_to_the_next(
 
 
 async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Path) -> None:
-    runs = 12
+    runs = 8
     with anyio.fail_after(PATIENCE_S):
         async with (
             opened(store_address) as store,
@@ -96,8 +96,8 @@ async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Pa
             began, first = anyio.current_time(), (await claim(store)).fence
             await until_taken(store, first + runs)
             passed_s = anyio.current_time() - began
-    # Two that each did their own would have done twice as many. A lost race is a taking without a run: two are excused.
-    assert runs <= 3 + passed_s / (MINUTES * 60)
+    # Two that each did their own would have done twice as many. A lost race is a taking without a run: one is excused.
+    assert runs <= 2 + passed_s / (MINUTES * 60)
 
 
 async def until_taken(store: Store, fence: int) -> None:
