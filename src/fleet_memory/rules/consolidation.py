@@ -4,6 +4,7 @@ A topic is a set of domains that are compared with each other: first within each
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -36,13 +37,14 @@ class Topic(NamedTuple):
     """What is decided together: lessons of some domains (settled ones too, as rivals), the entries of these domains.
 
     `vectors` and `entry_vectors` hold a unit row each; zeros stand for a vector of another embedder, which is alike to
-    nothing: only equal words match it.
+    nothing: only equal words match it. `trust` is how reliable each program is, as far as that is known.
     """
 
     lessons: Sequence[Learnt]
     vectors: Vectors
     entries: Sequence[KnowledgeRow]
     entry_vectors: Vectors
+    trust: Mapping[str, float] = MappingProxyType({})
 
 
 class Group(NamedTuple):
@@ -116,7 +118,7 @@ def _members(view: _View, done: Collection[int]) -> list[list[int]]:
 def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     nodes, vectors = view.part.nodes, view.part.vectors[np.asarray(members, dtype=int)]
     cosines = vectors @ vectors.T
-    text = medoid(cosines, [_rank(topic.lessons[view.positions[member]]) for member in members])
+    text = medoid(cosines, [_rank(topic.lessons[view.positions[member]], topic.trust) for member in members])
     spoken = nodes[members[text]]
     similarities = [
         1.0 if nodes[member].words == spoken.words else round(float(cosines[text, at]), 3)
@@ -133,8 +135,9 @@ def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     return Group(positions, positions[text], tuple(similarities), why)
 
 
-def _rank(lesson: Learnt) -> tuple[object, ...]:
-    return (-lesson.confidence, lesson.discovered_at, lesson.program_id)
+def _rank(lesson: Learnt, trust: Mapping[str, float]) -> tuple[object, ...]:
+    """Return what settles a tie: calibrated confidence, as far as it is known, then age, then the program's name."""
+    return (-lesson.confidence * trust.get(lesson.program_id, 1.0), lesson.discovered_at, lesson.program_id)
 
 
 def _origins(topic: Topic, group: Group) -> int:

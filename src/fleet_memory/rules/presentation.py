@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from fleet_memory.rules.ageing import standing
+from fleet_memory.rules.calibration import calibrated
 from fleet_memory.rules.decay import age_days, is_stale, strength
 from fleet_memory.schemas.answers import (
     KnowledgeAnswer,
@@ -16,27 +17,28 @@ from fleet_memory.schemas.answers import (
 )
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.waiting import OpenPair
 
 
 def shown_pattern(
     pattern: Pattern,
     now: datetime,
-    decay: DecayConfig,
+    program: Program,
     *,
     score: float | None = None,
     explain: ScoreTerms | None = None,
 ) -> PatternAnswer:
-    """Return a pattern with what time has done to it."""
+    """Return one of a program's patterns with what time has done to it."""
     return PatternAnswer(
         id=pattern.id,
         domain=pattern.domain,
         pattern=pattern.pattern,
         evidence=pattern.evidence,
         confidence=round(pattern.confidence, 4),
+        calibrated_confidence=calibrated(pattern, program),
         strength=round(strength(pattern, now), 4),
-        stale=is_stale(pattern, now, decay),
+        stale=is_stale(pattern, now, program.decay),
         age_days=round(age_days(pattern, now), 1),
         discovered_at=pattern.discovered_at,
         last_reinforced=pattern.last_reinforced,
@@ -64,6 +66,7 @@ def shown_knowledge(
         pattern=row.pattern,
         domain=row.domain,
         confidence=row.confidence,
+        calibrated_confidence=row.calibrated_confidence,
         contributor_count=len(row.contributors),
         contributors=row.contributors if contributors else None,
         evidence_count=row.evidence_count,
@@ -82,6 +85,7 @@ def shown_promotion(entry: Entry, explain: str) -> PromotedAnswer:
         pattern=value.pattern,
         domain=value.domain,
         confidence=value.confidence,
+        calibrated_confidence=value.calibrated_confidence,
         contributors=value.contributors,
         evidence_count=value.evidence_count,
         first_discovered=value.first_discovered,

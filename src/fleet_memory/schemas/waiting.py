@@ -85,7 +85,8 @@ class OpenPair(Value):
 class WaitingIndex(Value):
     """What the last run left: under which threshold, embedder and knowledge it decided, and about which topics.
 
-    `judged` maps the latest judged pairs to their verdict: a repeated verdict is known.
+    `judged` maps the latest judged pairs to their verdict: a repeated verdict is known. `outcomes` maps each program to
+    how many reports confirmed and contradicted its lessons.
     """
 
     threshold: int = 0
@@ -94,6 +95,7 @@ class WaitingIndex(Value):
     domains: Mapping[str, DomainState] = {}
     topics: tuple[tuple[str, ...], ...] = ()
     judged: Mapping[str, bool] = {}
+    outcomes: Mapping[str, tuple[int, int]] = {}
 
 
 PAIRS: Final = TypeAdapter(list[OpenPair])

@@ -94,7 +94,7 @@ async def gsp_bootstrap(
     full = depth == "full"
     constitution = [shown_knowledge(r, now, contributors=full) for r in ranked if r.tier == "constitutional"]
     knowledge = [shown_knowledge(r, now, contributors=full) for r in ranked if r.tier != "constitutional"]
-    patterns = [shown_pattern(p, now, program.decay) for p in _own(fleet, program)]
+    patterns = [shown_pattern(p, now, program) for p in _own(fleet, program)]
     parts = _Parts(
         constitution, knowledge[: share.entries], patterns[: share.patterns], _state(program), _changes(snapshot, since)
     )

@@ -154,5 +154,5 @@ def _shown(
         "explain": ranked.terms if explain else None,
     }
     if isinstance(found.source, Pattern):
-        return shown_pattern(found.source, now, program.decay).changed(**extra)
+        return shown_pattern(found.source, now, program).changed(**extra)
     return shown_knowledge(found.source, now).changed(**extra)
