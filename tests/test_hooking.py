@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,13 @@ async def test_a_session_without_a_transcript_may_stop(settings: Settings, tmp_p
     assert await told(settings, "Stop", {"transcript_path": str(tmp_path / "missing.jsonl")}) == ""
 
 
-async def test_nothing_is_said_at_the_end(settings: Settings) -> None:
+async def test_at_the_end_nothing_is_said_and_what_agrees_becomes_knowledge(settings: Settings) -> None:
+    await learn(settings, "iso", "Look before you leap")
+    await learn(settings, "sark", "Look before you leap")
+    assert await told(replace(settings, maintenance_s=0.0), "SessionEnd", {"reason": "logout"}) == ""
+    assert await news(settings, "quorra") == []
     assert await told(settings, "SessionEnd", {"reason": "logout"}) == ""
+    assert len(await news(settings, "quorra")) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from fleet_memory.server.boot_text import lines
-from fleet_memory.server.clock import clock
-from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.opening import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
@@ -47,11 +46,20 @@ async def told(settings: Settings, event: str, given: Mapping[str, object]) -> s
     """Return what the client reads on stdout after an event, "" for nothing. Raises what opening a store raises."""
     if event == "SessionStart":
         return _context(await _booted(settings, given))
+    if event == "SessionEnd" and settings.maintenance_s:
+        await _maintained(settings)
     if event == "PreCompact":
         return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
     if event == "Stop" and given.get("stop_hook_active") is not True and _wants_a_reminder(given):
         return json.dumps({"decision": "block", "reason": REMINDER})
     return ""
+
+
+async def _maintained(settings: Settings) -> None:
+    """Maintain the fleet if nobody did lately: sessions may all be too short for a server's own turn."""
+    from fleet_memory.server.maintenance import maintained_if_due  # noqa: PLC0415 the other events go without
+
+    await with_fleet(settings, lambda fleet: maintained_if_due(fleet, settings.maintenance_s))
 
 
 def program_of(settings: Settings, folder: str) -> str:
@@ -60,12 +68,8 @@ def program_of(settings: Settings, folder: str) -> str:
 
 
 async def _booted(settings: Settings, given: Mapping[str, object]) -> list[str]:
-    lazy = LazyFleet(settings, clock(settings.now))
-    try:
-        name = program_of(settings, str(given.get("cwd") or Path.cwd()))
-        boot = lines(await gsp_bootstrap(await lazy.fleet(), name, max_tokens=BOOT_TOKENS))
-    finally:
-        await lazy.close()
+    name = program_of(settings, str(given.get("cwd") or Path.cwd()))
+    boot = lines(await with_fleet(settings, lambda fleet: gsp_bootstrap(fleet, name, max_tokens=BOOT_TOKENS)))
     return [boot[0], COMPACTED, *boot[1:]] if given.get("source") == "compact" else boot
 
 
