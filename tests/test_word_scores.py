@@ -57,3 +57,12 @@ def test_any_question_over_any_texts_gives_one_finite_score_a_text(question: str
     assert scores.shape == (len(texts),)
     assert np.isfinite(scores).all()
     assert (scores >= 0).all()
+    assert (scores <= 1).all()
+
+
+def test_a_score_is_the_share_of_the_question_that_a_text_answers() -> None:
+    half, whole, none = word_scores("claim task", ["claim a lease", "task: claim", "rotate credentials"])
+    assert 0 < half < 0.7 < whole <= 1
+    assert none == 0
+    few = word_scores("claim the next task of the queue before the lease of the worker ends", LESSONS)
+    assert few.max() < 0.5  # the best of a bad lot is still little

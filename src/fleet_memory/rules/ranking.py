@@ -31,10 +31,10 @@ def by_strength(strengths: Sequence[float]) -> list[Ranked]:
 def by_relevance(cosines: Sequence[float], words: Sequence[float], strengths: Sequence[float]) -> list[Ranked]:
     """Rank by half meaning, half words, boosted by strength; what matches neither is left out.
 
-    `cosines` to the question (-1 where there is no comparable vector), `words` BM25 scores >= 0, all of one pool.
-    score = 0.5 x semantic + 0.5 x words + 0.05 x strength, semantic and words min-max scaled to 0..1 over the pool.
+    `cosines` to the question (-1 where there is no comparable vector), `words` 0..1 (`word_scores`), all of one pool.
+    score = 0.5 x semantic + 0.5 x words + 0.05 x strength, semantic min-max scaled to 0..1 over the pool.
     """
-    meaning, said = _scaled(np.asarray(cosines)), _share(np.asarray(words))
+    meaning, said = _scaled(np.asarray(cosines)), np.asarray(words)
     matching = [i for i in range(len(cosines)) if words[i] > 0 or cosines[i] >= ALIKE_WITHOUT_WORDS]
     ranked = [_ranked(i, float(meaning[i]), float(said[i]), strengths[i]) for i in matching]
     return sorted(ranked, key=lambda one: -one.score)
@@ -59,7 +59,3 @@ def _scaled(cosines: Scores) -> Scores:
     spread = float(np.ptp(known)) or 1.0
     lowest = float(known.min()) if len(known) > 1 else 0.0
     return np.clip((cosines - lowest) / spread, 0.0, 1.0)
-
-
-def _share(words: Scores) -> Scores:
-    return words / max(float(words.max(initial=0.0)), 1e-9)
