@@ -257,16 +257,26 @@ class KnowledgeChanges(Value):
     retired: tuple[str, ...] = ()
 
 
-class BootAnswer(Absence, Degraded):
-    """Everything an agent reads before it starts to work."""
+class BootNote(Value):
+    """A short-term note as boot shows it."""
 
+    id: str
+    text: str
+    pinned: bool | None = None
+
+
+class BootAnswer(Absence, Degraded):
+    """Everything an agent reads before it starts to work: what seldom changes comes first, for prompt caches."""
+
+    protocol: str
     agent_id: str
-    knowledge_version: int
     constitution: tuple[KnowledgeAnswer, ...] = ()
     knowledge: tuple[KnowledgeAnswer, ...] = ()
+    knowledge_version: int
     program: ProgramAnswer = ProgramAnswer()
+    notes: tuple[BootNote, ...] | None = None
     patterns: tuple[PatternAnswer, ...] = ()
+    fading_soon: tuple[FadingPattern, ...] | None = None
     changes: KnowledgeChanges = KnowledgeChanges()
     freshness: Freshness
     omitted: Mapping[str, int] = {}
-    protocol: str

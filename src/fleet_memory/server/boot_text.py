@@ -17,7 +17,12 @@ def lines(boot: BootAnswer) -> list[str]:
         *_section("Rules of the house", map(_entry, boot.constitution)),
         *_section("What the fleet knows", map(_entry, boot.knowledge)),
         *_section("Where you stopped", _state(boot)),
+        *_section("Your notes", (note.text for note in boot.notes or ())),
         *_section("Your own lessons", (f"{one.pattern} ({one.domain}; {one.id})" for one in boot.patterns)),
+        *_section(
+            "Fading: reinforce what still holds",
+            (f"{one.pattern} ({one.id}; {one.stale_in_days:.0f} days left)" for one in boot.fading_soon or ()),
+        ),
         *_section("News since your last session", _news(boot)),
         *_section("How to go on", _ending(boot)),
     ]

@@ -1,0 +1,197 @@
+"""Boot: within its budget whatever there is, the same bytes for the same input, and what seldom changes first."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+
+from fleet_memory.rules.booting import Parts, filled, first_for, shown_notes
+from fleet_memory.rules.budget import tokens
+from fleet_memory.rules.freshness import freshness
+from fleet_memory.rules.presentation import shown_knowledge, shown_pattern
+from fleet_memory.schemas.answers import BootAnswer, FadingPattern, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Note, Program
+from fleet_memory.server.app import create_server
+from fleet_memory.settings import TOOLSETS, Settings
+
+NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(days=200)
+TEXTS = st.text('abc ü→"\\', min_size=1, max_size=120)
+
+
+def row(text: str, number: int, **more: object) -> KnowledgeRow:
+    named = KnowledgeRow(key=f"pattern/care/{number}", pattern=text, domain="care", confidence=0.8, last_confirmed=NOW)
+    return named.changed(**more)
+
+
+def pattern(text: str, number: int) -> Pattern:
+    return Pattern(
+        id=f"p{number}",
+        domain="care",
+        pattern=text,
+        confidence=0.7,
+        discovered_at=NOW,
+        last_reinforced=NOW,
+        stored_at=NOW,
+    )
+
+
+@st.composite
+def parts(draw: st.DrawFn) -> Parts:
+    def texts(most: int) -> list[str]:
+        return draw(st.lists(TEXTS, max_size=most))
+
+    shown = [shown_knowledge(row(text, number), NOW) for number, text in enumerate(texts(8))]
+    rules = draw(st.integers(0, len(shown)))
+    notes = {f"n{number}": Note(id=f"n{number}", text=text, at=NOW) for number, text in enumerate(texts(4))}
+    return Parts(
+        shown[:rules],
+        shown[rules:],
+        [shown_pattern(pattern(text, number), NOW, Program(program_id="a")) for number, text in enumerate(texts(4))],
+        ProgramAnswer(context_summary={"handoffNotes": draw(TEXTS)}, config=dict.fromkeys(texts(3), 1)),
+        shown_notes(notes),
+        [FadingPattern(id=f"f{at}", pattern=text, stale_in_days=1.5) for at, text in enumerate(texts(3))],
+        KnowledgeChanges(added=tuple(texts(3))),
+    )
+
+
+def booted(given_parts: Parts, budget: int) -> BootAnswer:
+    frame = BootAnswer(agent_id="basher", knowledge_version=7, freshness=freshness(3), protocol="How to go on. " * 10)
+    total = {name: len(getattr(given_parts, name)) + 5 for name in ("constitution", "knowledge", "patterns")}
+    return filled(frame, given_parts, total, budget)
+
+
+@given(parts(), st.integers(200, 3_000))
+def test_no_boot_exceeds_its_budget_and_every_omission_is_counted(given_parts: Parts, budget: int) -> None:
+    boot = booted(given_parts, budget)
+    assert tokens(boot.wire()) <= budget
+    for name in ("constitution", "knowledge", "patterns"):
+        missing = len(getattr(given_parts, name)) + 5 - len(getattr(boot, name))
+        assert boot.omitted.get(name, 0) == missing
+    assert len(given_parts.notes) - len(boot.notes or ()) == boot.omitted.get("notes", 0)
+    assert len(given_parts.fading) - len(boot.fading_soon or ()) == boot.omitted.get("fadingSoon", 0)
+    assert (boot.program != given_parts.program) == ("program" in boot.omitted)
+
+
+@given(parts(), st.integers(200, 3_000), st.integers(0, 2_000))
+def test_a_larger_budget_never_shows_less(given_parts: Parts, budget: int, more: int) -> None:
+    small, large = booted(given_parts, budget), booted(given_parts, budget + more)
+    for name in ("constitution", "knowledge", "patterns", "notes", "fading_soon"):
+        shown = getattr(small, name) or ()
+        assert (getattr(large, name) or ())[: len(shown)] == shown
+    assert not small.protocol or large.protocol
+    assert not small.program.context_summary or large.program.context_summary
+    assert not small.changes.added or large.changes.added
+
+
+@given(parts(), st.integers(200, 3_000))
+def test_the_same_input_gives_the_same_bytes(given_parts: Parts, budget: int) -> None:
+    assert json.dumps(booted(given_parts, budget).wire()) == json.dumps(booted(given_parts, budget).wire())
+
+
+def test_a_handoff_too_long_beside_its_config_is_shown_without_it() -> None:
+    whole = ProgramAnswer(context_summary={"handoffNotes": "go on " * 100}, config={"much": "x" * 4_000})
+    boot = booted(Parts([], [], [], whole, [], [], KnowledgeChanges()), 1_500)
+    assert boot.program == ProgramAnswer(context_summary=whole.context_summary)
+    assert boot.omitted["program"] == 1
+
+
+def test_entries_come_by_relevance_then_own_domain_then_trust_then_confidence_then_breadth() -> None:
+    rows = [
+        row("plain", 1),
+        row("broad", 2, contributors=("a", "b", "c")),
+        row("sure", 3, confidence=0.9),
+        row("unconfirmed", 4, confidence=0.99, last_confirmed=LONG_AGO),
+        row("mine", 5, domain="mine", confidence=0.1),
+        row("fitting", 6, confidence=0.1),
+    ]
+    ordered = first_for(rows, [0, 0, 0, 0, 0, 0.4], {"mine"}, NOW)
+    assert [one.pattern for one in ordered] == ["fitting", "mine", "sure", "broad", "plain", "unconfirmed"]
+
+
+def test_pinned_notes_come_first_then_the_newest() -> None:
+    notes = [Note(id=f"n{at}", text="x", at=NOW + timedelta(hours=at), pinned=at == 0) for at in range(3)]
+    assert [note.id for note in shown_notes({note.id: note for note in notes})] == ["n0", "n2", "n1"]
+
+
+class Server:
+    """A server whose clock starts where it is told."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        result = await self._client.call_tool(tool, arguments)
+        assert not result.is_error, result.content
+        assert result.structured_content is not None
+        return result.structured_content
+
+    async def boot_text(self, **arguments: object) -> str:
+        result = await self._client.call_tool("gsp_bootstrap", {"agentId": "basher", **arguments})
+        return "".join(block.text for block in result.content if block.type == "text")
+
+
+async def at(settings: Settings, now: datetime, work: Any) -> Any:  # noqa: ANN401 - whatever the work returns
+    with anyio.fail_after(30):
+        async with Client(create_server(replace(settings, toolsets=TOOLSETS, now=now, maintenance_s=0))) as client:
+            return await work(Server(client))
+
+
+async def live_a_little(server: Server) -> None:
+    for program in ("iso", "sark"):
+        lesson = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.8, "evidence": "seen"}
+        await server.call("store_memory", programId=program, pattern=lesson)
+    mine = {"pattern": "Rotate the logs", "domain": "logs", "confidence": 0.8, "evidence": "seen"}
+    await server.call("store_memory", programId="basher", pattern=mine)
+    await server.call("pattern_consolidate")
+    await server.call("add_note", programId="basher", text="Port 8081 is taken")
+    await server.call("update_program_state", programId="basher", contextSummary={"handoffNotes": "go on"})
+    await server.call("gsp_bootstrap", agentId="basher")
+
+
+@pytest.mark.anyio
+async def test_a_minute_later_the_part_for_prompt_caches_is_the_same(settings: Settings) -> None:
+    await at(settings, NOW, live_a_little)
+    once = await at(settings, NOW + timedelta(minutes=5), Server.boot_text)
+    later = await at(settings, NOW + timedelta(days=3, minutes=1), Server.boot_text)
+    stable = once[: once.index('"patterns":')]
+    assert all(name in stable for name in ("protocol", "Look before you leap", "go on", "Port 8081"))
+    assert later.startswith(stable)
+
+
+@pytest.mark.anyio
+async def test_boot_names_notes_and_what_is_about_to_fade(settings: Settings) -> None:
+    await at(settings, NOW, live_a_little)
+    fresh = json.loads(await at(settings, NOW + timedelta(days=1), Server.boot_text))
+    assert [note["text"] for note in fresh["notes"]] == ["Port 8081 is taken"]
+    assert "fadingSoon" not in fresh
+    fading = json.loads(await at(settings, NOW + timedelta(days=80), Server.boot_text))
+    assert [one["pattern"] for one in fading["fadingSoon"]] == ["Rotate the logs"]
+    assert fading["fadingSoon"][0]["staleInDays"] <= 10
+
+
+@pytest.mark.anyio
+async def test_who_knows_a_version_gets_the_difference_only(settings: Settings) -> None:
+    await at(settings, NOW, live_a_little)
+
+    async def work(server: Server) -> tuple[dict[str, Any], dict[str, Any]]:
+        known = (await server.call("gsp_bootstrap", agentId="basher"))["knowledgeVersion"]
+        nothing = await server.call("gsp_bootstrap", agentId="basher", knownVersion=known)
+        for program in ("iso", "sark"):
+            lesson = {"pattern": "Pin the compiler", "domain": "build", "confidence": 0.8, "evidence": "seen"}
+            await server.call("store_memory", programId=program, pattern=lesson)
+        await server.call("pattern_consolidate")
+        return nothing, await server.call("gsp_bootstrap", agentId="basher", knownVersion=known)
+
+    nothing, something = await at(settings, NOW, work)
+    assert (nothing["knowledge"], nothing["changes"]) == ([], {"added": [], "updated": [], "retired": []})
+    assert [entry["pattern"] for entry in something["knowledge"]] == ["Pin the compiler"]
+    assert len(something["changes"]["added"]) == 1
