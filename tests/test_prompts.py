@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import Settings
@@ -7,11 +10,52 @@ from fleet_memory.settings import Settings
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legacy"])]
 
 
+async def prompted(client: Client, name: str, **arguments: str) -> str:
+    prompt = await client.get_prompt(name, arguments)
+    return "".join(message.content.text for message in prompt.messages if message.content.type == "text")
+
+
+async def test_each_prompt_has_a_title_says_what_for_and_names_its_arguments(settings: Settings, mode: str) -> None:
+    async with Client(create_server(settings), mode=mode) as client:
+        listed = (await client.list_prompts()).prompts
+    assert all(prompt.title and prompt.description for prompt in listed)
+    assert {prompt.name: [(a.name, a.required) for a in prompt.arguments or ()] for prompt in listed} == {
+        "boot": [("agentId", True), ("task", False)],
+        "end_of_session": [("agentId", True)],
+        "consolidate_review": [],
+    }
+
+
 async def test_an_agent_can_be_led_through_the_pairs_that_wait(settings: Settings, mode: str) -> None:
     async with Client(create_server(settings), mode=mode) as client:
-        (listed,) = (await client.list_prompts()).prompts
-        assert (listed.name, bool(listed.title), bool(listed.description)) == ("consolidate_review", True, True)
-        prompt = await client.get_prompt("consolidate_review")
-        text = "".join(message.content.text for message in prompt.messages if message.content.type == "text")
-        assert "pattern_consolidate" in text
-        assert "verdicts" in text
+        text = await prompted(client, "consolidate_review")
+    assert "pattern_consolidate" in text
+    assert "verdicts" in text
+
+
+async def test_an_agent_is_booted_for_its_task(settings: Settings, mode: str) -> None:
+    async with Client(create_server(settings), mode=mode) as client:
+        text = await prompted(client, "boot", agentId="basher", task='claim "17"')
+        assert 'gsp_bootstrap with agentId "basher" and task "claim \\"17\\""' in text
+        assert 'agentId "basher".' in await prompted(client, "boot", agentId="basher")
+
+
+@pytest.mark.parametrize(
+    ("toolsets", "told", "not_told"),
+    [(("core", "state"), "commit_session", "store_memory for"), (("core",), "store_memory for", "commit_session")],
+)
+async def test_the_end_of_a_session_asks_for_the_tools_there_are(
+    settings: Settings, mode: str, toolsets: tuple[str, ...], told: str, not_told: str
+) -> None:
+    async with Client(create_server(replace(settings, toolsets=toolsets)), mode=mode) as client:
+        text = await prompted(client, "end_of_session", agentId="basher")
+        offered = {tool.name for tool in (await client.list_tools()).tools}
+    assert told in text
+    assert not_told not in text
+    assert told.split(maxsplit=1)[0] in offered
+
+
+async def test_a_wrong_name_is_refused(settings: Settings, mode: str) -> None:
+    async with Client(create_server(settings), mode=mode) as client:
+        with pytest.raises(MCPError):
+            await client.get_prompt("boot", {"agentId": "no such name"})

@@ -12,7 +12,7 @@ from fleet_memory import __version__
 from fleet_memory.server.clock import clock
 from fleet_memory.server.maintenance import kept_up
 from fleet_memory.server.opening import LazyFleet
-from fleet_memory.server.prompts import PROMPTS
+from fleet_memory.server.prompts import prompts
 from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings
@@ -56,6 +56,6 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = 
         log_level=cast("_LogLevel", settings.log_level),
         tools=[registered(spec) for toolset in settings.toolsets for spec in tools[toolset]],
     )
-    for prompt in PROMPTS:
+    for prompt in prompts(settings.toolsets):
         server.add_prompt(prompt)
     return server
