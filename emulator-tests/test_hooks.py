@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 COMMON = {
     "session_id": "3f9a-11",
     "transcript_path": "",
-    "cwd": "/home/somebody/projects/basher",
+    "cwd": "/projects/basher",
     "permission_mode": "default",
 }
 # As documented for each event

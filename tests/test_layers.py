@@ -52,7 +52,8 @@ ENGINES = {
 LAYERS = {
     "": layer(),
     "errors": layer(),
-    "settings": layer("errors", "platformdirs"),
+    "locations": layer(),
+    "settings": layer("errors locations", "platformdirs"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", EFFECTS),
     "similarity": layer("schemas similarity errors", "anyio numpy"),
@@ -63,11 +64,13 @@ LAYERS = {
     "stores.sqlite": layer("schemas rules stores errors", "anyio", {"fleet_memory.stores.firestore"}),
     "stores.firestore": layer("schemas rules stores errors", "anyio google grpc", {"fleet_memory.stores.sqlite"}),
     "tools": layer("schemas rules similarity stores errors tools", "anyio numpy pydantic", ENGINES),
-    "server": layer("schemas rules similarity stores errors tools settings server", "anyio mcp pydantic pydantic_core"),
+    "server": layer(
+        "schemas rules similarity stores errors tools locations settings server", "anyio mcp pydantic pydantic_core"
+    ),
     "server.wire": layer(),  # it runs before anything that might print
     "demo": layer("errors settings schemas server demo", "anyio mcp rich"),
     "install": layer("install errors", "json5 platformdirs tomlkit"),
-    "cli": layer("server settings errors demo install cli", "anyio rich"),
+    "cli": layer("server locations settings errors demo install cli", "anyio rich"),
     "__main__": layer("cli"),
 }
 
@@ -75,6 +78,7 @@ LAYERS = {
 VIOLATIONS = {
     "": "import fleet_memory.errors",
     "errors": "from fleet_memory.schemas.value import Value",
+    "locations": "from fleet_memory import errors",
     "settings": "import pydantic",
     "schemas": "from fleet_memory.rules import decay",
     "rules": "import time",

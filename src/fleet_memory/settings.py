@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import platformdirs
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.locations import SqliteFile, StoreLocation, location, shown
 
 T = TypeVar("T")
 
@@ -24,29 +25,9 @@ MOST_MINUTES: Final = 1440.0
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
-_NAME = re.compile(
-    r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}"
-)  # what schemas.fields.Name takes; pydantic loads too slowly
-_PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]{2,62}")
-_DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,62}")
+# What schemas.fields.Name takes; pydantic loads too slowly
+_NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
-_LONGEST_ECHO = 80  # characters of a bad value that an error repeats
-
-
-class SqliteFile(NamedTuple):
-    """A memory in one file."""
-
-    path: Path
-
-
-class FirestoreDatabase(NamedTuple):
-    """A memory in a Google Cloud project."""
-
-    project: str
-    database: str = "(default)"
-
-
-StoreLocation: TypeAlias = SqliteFile | FirestoreDatabase
 
 
 @dataclass(frozen=True)
@@ -164,7 +145,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
     if maintenance_s is None:
         maintenance_s = 0.0 if now else _interval(_SETTING["maintenance"].default)  # a replay does only what it is told
     return Settings(
-        store=given.optional("store", _location) or SqliteFile(default_path()),
+        store=given.optional("store", location) or SqliteFile(default_path()),
         fleet=given.read("fleet", _name),
         program=given.optional("program", _name),
         toolsets=given.read("toolsets", _toolsets),
@@ -201,20 +182,16 @@ class _Given(NamedTuple):
             raise SettingsError(f"{source}: {problem}. Allowed: {setting.allowed}.") from problem
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_ECHO else text[:_LONGEST_ECHO] + "…")
-
-
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise ValueError(f"{_shown(text)} is no name")
+        raise ValueError(f"{shown(text)} is no name")
     return text
 
 
 def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text not in known:
-            raise ValueError(f"{_shown(text)} is unknown")
+            raise ValueError(f"{shown(text)} is unknown")
         return text
 
     return check
@@ -223,7 +200,7 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
 def _embedder(text: str) -> str:
     kind, _, model = text.partition(":")
     if text not in ("minilm", "lexical") and not (kind in ("fastembed", "openai") and _MODEL.fullmatch(model)):
-        raise ValueError(f"{_shown(text)} is unknown")
+        raise ValueError(f"{shown(text)} is unknown")
     return text
 
 
@@ -232,7 +209,7 @@ def _address(text: str) -> str:
     if "@" in parts.netloc:
         raise ValueError(f"holds a user or a password; put the key in {KEY_VARIABLE}")  # not repeated here
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{_shown(text)} is no address")
+        raise ValueError(f"{shown(text)} is no address")
     return text
 
 
@@ -257,9 +234,9 @@ def _interval(text: str) -> float:
     try:
         minutes = float(text)
     except ValueError as error:
-        raise ValueError(f"{_shown(text)} is no number") from error
+        raise ValueError(f"{shown(text)} is no number") from error
     if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
-        raise ValueError(f"{_shown(text)} is out of range")
+        raise ValueError(f"{shown(text)} is out of range")
     return minutes * 60
 
 
@@ -280,34 +257,5 @@ def _instant(text: str) -> datetime:
         if instant.tzinfo is not None:
             return instant.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{_shown(text)} is no instant") from error
-    raise ValueError(f"{_shown(text)} has no zone")
-
-
-def _location(text: str) -> StoreLocation:
-    scheme, separator, rest = text.partition("://")
-    if not separator:
-        return _file(text, text)
-    if scheme == "sqlite" and rest.startswith("/"):
-        return _file(rest[1:], text)  # as everywhere: three slashes and a relative path, four and an absolute one
-    if scheme == "firestore":
-        return _database(rest, text)
-    raise ValueError(f"{_shown(text)} is no store")
-
-
-def _file(path: str, text: str) -> SqliteFile:
-    if not path.strip() or "\0" in path:
-        raise ValueError(f"{_shown(text)} names no file")
-    if path == ":memory:":
-        raise ValueError("':memory:' would forget everything when the server stops")
-    try:
-        return SqliteFile(Path(path).expanduser())
-    except RuntimeError as error:
-        raise ValueError(f"{_shown(text)} names no home directory") from error
-
-
-def _database(rest: str, text: str) -> FirestoreDatabase:
-    project, separator, database = rest.partition("/")
-    if not _PROJECT.fullmatch(project) or (separator and not _DATABASE.fullmatch(database)):
-        raise ValueError(f"{_shown(text)} names no Firestore project and database")
-    return FirestoreDatabase(project, database or "(default)")
+        raise ValueError(f"{shown(text)} is no instant") from error
+    raise ValueError(f"{shown(text)} has no zone")

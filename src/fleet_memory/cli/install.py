@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fleet_memory.cli.printing import agreed, complain, say
-from fleet_memory.settings import SETTINGS, Settings, SqliteFile
+from fleet_memory.locations import SqliteFile
+from fleet_memory.settings import SETTINGS, Settings
 
 if TYPE_CHECKING:
     from fleet_memory.cli.printing import Commands

@@ -4,8 +4,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from fleet_memory.errors import EmbedderError
+from fleet_memory.locations import SqliteFile
 from fleet_memory.server.opening import open_embedder, open_store
-from fleet_memory.settings import Settings, SqliteFile
+from fleet_memory.settings import Settings
 
 
 class Report(NamedTuple):

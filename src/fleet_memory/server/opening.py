@@ -11,8 +11,9 @@ from typing import Protocol, TypeVar
 import anyio
 from anyio import to_thread
 
+from fleet_memory.locations import FirestoreDatabase, SqliteFile, StoreLocation
 from fleet_memory.server.clock import clock
-from fleet_memory.settings import FirestoreDatabase, Settings, SqliteFile, StoreLocation
+from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
 from fleet_memory.stores.health import StoreHealth

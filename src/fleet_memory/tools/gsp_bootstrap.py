@@ -77,33 +77,36 @@ async def gsp_bootstrap(
     snapshot = await fleet.knowledge.snapshot()
     booted = await fleet.programs.update(agent_id, lambda program: _booted(program, snapshot.version))
     program, share = booted.program, SHARES[depth]
-    frame = BootAnswer(
-        exists=None if program.exists else False,
-        similarity_engine=fleet.degraded_engine,
-        agent_id=agent_id,
-        knowledge_version=snapshot.version,
-        freshness=freshness(await fleet.programs.count_pending(), snapshot.consolidated_at),
-        protocol=PROTOCOL,
-    )
     since = booted.seen if known_version is None else known_version
     rows = [row for row in snapshot.rows if row.status == "active" and row.changed_in > (known_version or 0)]
     domains = {pattern.domain for pattern in program.patterns.values()}
     best = first_for(rows, await _relevance(fleet, rows, task), domains, now)
-    full = depth == "full"
-    constitution = [shown_knowledge(r, now, contributors=full) for r in best if r.tier == "constitutional"]
-    knowledge = [shown_knowledge(r, now, contributors=full) for r in best if r.tier != "constitutional"]
+    rules = [row for row in best if row.tier == "constitutional"]
+    learnt = [row for row in best if row.tier != "constitutional"]
     own = _own(program, now)
     parts = Parts(
-        constitution,
-        knowledge[: share.entries],
+        [shown_knowledge(row, now, contributors=depth == "full") for row in rules],
+        [shown_knowledge(row, now, contributors=depth == "full") for row in learnt[: share.entries]],
         [shown_pattern(pattern, now, program) for pattern in own[: share.patterns]],
         ProgramAnswer(context_summary=program.context_summary, config=program.config, baselines=program.baselines),
         shown_notes(program.notes),
         shown_fading(fading(program, now)),
         _changes(snapshot, since),
     )
-    total = {"constitution": len(constitution), "knowledge": len(knowledge), "patterns": len(own)}
-    return filled(frame, parts, total, max_tokens or share.tokens)
+    total = {"constitution": len(rules), "knowledge": len(learnt), "patterns": len(own)}
+    return filled(await _frame(fleet, program, snapshot), parts, total, max_tokens or share.tokens)
+
+
+async def _frame(fleet: Fleet, program: Program, snapshot: Snapshot) -> BootAnswer:
+    """Return the answer without what may be long."""
+    return BootAnswer(
+        exists=None if program.exists else False,
+        similarity_engine=fleet.degraded_engine,
+        agent_id=program.program_id,
+        knowledge_version=snapshot.version,
+        freshness=freshness(await fleet.programs.count_pending(), snapshot.consolidated_at),
+        protocol=PROTOCOL,
+    )
 
 
 def _booted(program: Program, version: int) -> Booted:

@@ -1,0 +1,60 @@
+"""Where a memory can live: how a store's address is written, and what it names."""
+
+import re
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+LONGEST_ECHO: Final = 80  # characters of a bad value that an error repeats
+_PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]{2,62}")
+_DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,62}")
+
+
+class SqliteFile(NamedTuple):
+    """A memory in one file."""
+
+    path: Path
+
+
+class FirestoreDatabase(NamedTuple):
+    """A memory in a Google Cloud project."""
+
+    project: str
+    database: str = "(default)"
+
+
+StoreLocation: TypeAlias = SqliteFile | FirestoreDatabase
+
+
+def location(text: str) -> StoreLocation:
+    """Return what an address names. Raises ValueError, whose text repeats no more of it than helps."""
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return _file(text, text)
+    if scheme == "sqlite" and rest.startswith("/"):
+        return _file(rest[1:], text)  # as everywhere: three slashes and a relative path, four and an absolute one
+    if scheme == "firestore":
+        return _database(rest, text)
+    raise ValueError(f"{shown(text)} is no store")
+
+
+def _file(path: str, text: str) -> SqliteFile:
+    if not path.strip() or "\0" in path:
+        raise ValueError(f"{shown(text)} names no file")
+    if path == ":memory:":
+        raise ValueError("':memory:' would forget everything when the server stops")
+    try:
+        return SqliteFile(Path(path).expanduser())
+    except RuntimeError as error:
+        raise ValueError(f"{shown(text)} names no home directory") from error
+
+
+def _database(rest: str, text: str) -> FirestoreDatabase:
+    project, separator, database = rest.partition("/")
+    if not _PROJECT.fullmatch(project) or (separator and not _DATABASE.fullmatch(database)):
+        raise ValueError(f"{shown(text)} names no Firestore project and database")
+    return FirestoreDatabase(project, database or "(default)")
+
+
+def shown(text: str) -> str:
+    """Return a bad value as an error repeats it."""
+    return repr(text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…")
