@@ -97,11 +97,51 @@ def test_the_same_input_gives_the_same_bytes(given_parts: Parts, budget: int) ->
     assert json.dumps(booted(given_parts, budget).wire()) == json.dumps(booted(given_parts, budget).wire())
 
 
-def test_a_handoff_too_long_beside_its_config_is_shown_without_it() -> None:
-    whole = ProgramAnswer(context_summary={"handoffNotes": "go on " * 100}, config={"much": "x" * 4_000})
-    boot = booted(Parts([], [], [], whole, [], [], KnowledgeChanges()), 1_500)
-    assert boot.program == ProgramAnswer(context_summary=whole.context_summary)
-    assert boot.omitted["program"] == 1
+def crowded() -> Parts:
+    """Hundreds of everything, all of it small and alike: it fills any budget to the brim."""
+    entries = [shown_knowledge(row("x", number), NOW) for number in range(300)]
+    own = [shown_pattern(pattern("x", number), NOW, Program(program_id="a")) for number in range(300)]
+    notes = {f"n{number}": Note(id=f"n{number}", text="x", at=NOW) for number in range(300)}
+    fading = [FadingPattern(id=f"p{number}", pattern="x", stale_in_days=1.5) for number in range(300)]
+    keys = tuple(f"pattern/care/{number}" for number in range(300))
+    state = ProgramAnswer(context_summary={"handoffNotes": "go on"}, config=dict.fromkeys(keys, 1))
+    changes = KnowledgeChanges(added=keys, updated=keys, retired=("pattern/care/gone",))
+    return Parts(entries, entries, own, state, shown_notes(notes), fading, changes)
+
+
+NOTHING = Parts([], [], [], ProgramAnswer(), [], [], KnowledgeChanges())
+
+
+@pytest.mark.parametrize("only", [*Parts._fields, None])
+def test_no_budget_is_exceeded_by_a_byte_however_much_there_is(only: str | None) -> None:
+    there = crowded()
+    some = there if only is None else NOTHING._replace(**{only: getattr(there, only)})
+    sizes = {budget: tokens(booted(some, budget).wire()) for budget in range(200, 4_000, 197)}
+    assert [budget for budget, size in sizes.items() if size > budget] == []
+
+
+@pytest.mark.parametrize("budget", [2_500, 25_000])
+def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
+    boot = booted(crowded(), budget)
+    shown = (boot.constitution, boot.knowledge, boot.patterns, boot.notes, boot.fading_soon, boot.program.config)
+    assert min(len(one or ()) for one in shown) > 2
+    assert boot.program.context_summary == {"handoffNotes": "go on"}
+
+
+def test_what_is_no_longer_true_is_told_before_what_is_new() -> None:
+    boot = booted(crowded(), 1_500)
+    assert boot.changes.retired == ("pattern/care/gone",)
+    assert boot.omitted["changes"] == 600 - len(boot.changes.updated)
+
+
+def test_a_long_handoff_needs_no_more_than_the_room_that_others_leave() -> None:
+    whole = ProgramAnswer(context_summary={"handoffNotes": "go on " * 100, "openQuestions": ["why?"]}, config={"a": 1})
+    long = whole.changed(context_summary={**whole.context_summary, "handoffNotes": "go on " * 600})
+    small, large = (NOTHING._replace(program=state) for state in (whole, long))
+    assert (booted(small, 1_000).program, booted(large, 2_500).program) == (whole, long)
+    cut = booted(large, 1_000)
+    assert cut.program == ProgramAnswer(context_summary={"openQuestions": ["why?"]})
+    assert cut.omitted["program"] == 2
 
 
 def test_entries_come_by_relevance_then_own_domain_then_trust_then_confidence_then_breadth() -> None:

@@ -3,11 +3,14 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.budget import fitting, tokens
+from fleet_memory.rules.budget import Section, fitting, shared, tokens
 
 texts = st.text(max_size=60)
 items = st.lists(st.fixed_dictionaries({"text": texts}), max_size=20)
 budgets = st.integers(200, 2_000)
+sections = st.lists(
+    st.builds(Section, st.lists(st.integers(1, 200), max_size=9), st.sampled_from([0.0, 1 / 16, 3 / 16])), max_size=5
+)
 
 
 def answer(found: list[dict[str, str]]) -> dict[str, object]:
@@ -29,3 +32,24 @@ def test_more_budget_never_returns_less(found: list[dict[str, str]], one: int, t
 def test_a_token_is_four_bytes_of_the_compact_answer(value: dict[str, str]) -> None:
     sent = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
     assert tokens(value) == -(-len(sent) // 4)
+
+
+@given(st.integers(0, 2_000), sections)
+def test_sections_share_the_room_and_never_exceed_it(room: int, parts: list[Section]) -> None:
+    counts = shared(room, parts)
+    taken = [sum(part.sizes[:count]) for part, count in zip(parts, counts, strict=True)]
+    assert sum(taken) <= room
+    if sum(sum(part.sizes) for part in parts) <= room:
+        assert counts == [len(part.sizes) for part in parts]
+
+
+@given(st.integers(0, 2_000), st.integers(0, 2_000), sections)
+def test_more_room_gives_no_section_less(one: int, two: int, parts: list[Section]) -> None:
+    small, large = (shared(room, parts) for room in sorted((one, two)))
+    assert all(less <= more for less, more in zip(small, large, strict=True))
+
+
+def test_what_is_kept_for_a_section_is_there_however_much_those_before_it_want() -> None:
+    greedy, modest = Section([10] * 100, 0.5), Section([10] * 100, 0.25)
+    assert shared(400, [greedy, modest]) == [30, 10]
+    assert shared(400, [greedy, Section([10], 0.25)]) == [39, 1]

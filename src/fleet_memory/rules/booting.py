@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from fleet_memory.rules.ageing import status
-from fleet_memory.rules.budget import size
+from fleet_memory.rules.budget import Section, shared, size
 from fleet_memory.schemas.answers import (
     BootAnswer,
     BootNote,
@@ -18,16 +17,22 @@ from fleet_memory.schemas.answers import (
 )
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.programs import Note
+from fleet_memory.schemas.value import Value
 
-# Most of the budget that each of these may take; what they do not need goes to the lessons.
-PROGRAM_SHARE: Final = 1 / 4
-NOTES_SHARE: Final = 1 / 8
-FADING_SHARE: Final = 1 / 16
-CHANGES_SHARE: Final = 1 / 8
+# Who is served first, and what is kept for each of the room, however much the others have. They add up to 1.
+_SHARES: Final = {
+    "constitution": 1 / 16,
+    "program": 3 / 16,
+    "notes": 1 / 16,
+    "fadingSoon": 1 / 16,
+    "knowledge": 6 / 16,
+    "patterns": 3 / 16,
+    "changes": 1 / 16,
+}
 
 
 class Parts(NamedTuple):
-    """What boot may show. Of constitution, knowledge and patterns, in this order, as much as fits is a prefix."""
+    """What boot may show, the most important of each first."""
 
     constitution: Sequence[KnowledgeAnswer]
     knowledge: Sequence[KnowledgeAnswer]
@@ -62,68 +67,84 @@ def shown_notes(notes: Mapping[str, Note]) -> list[BootNote]:
     return [BootNote(id=note.id, text=note.text, pinned=True if note.pinned else None) for note in ordered]
 
 
+class _State(NamedTuple):
+    """One part of a program's state: the field that it is in, and its name there."""
+
+    field: str
+    name: str
+    value: object
+
+
+class _Change(NamedTuple):
+    """One line of the changes: the list that it is in, and the entry's key."""
+
+    field: str
+    key: str
+
+
+_Item: TypeAlias = Value | _State | _Change
+
+
 def filled(frame: BootAnswer, parts: Parts, total: Mapping[str, int], max_tokens: int) -> BootAnswer:
     """Fill the frame until the budget ends, and say what was left out; a larger budget never shows less of anything.
 
     `total` counts the lessons there are, shown or not.
     """
-    counts = {**total, "notes": len(parts.notes), "fadingSoon": len(parts.fading)}
+    items = _items(parts)
+    counts = {**{name: len(there) for name, there in items.items()}, **total}
     # Measured with every count that it may have to confess, so that confessing never breaks the budget.
-    confessing = dict.fromkeys(("protocol", "program", "changes"), 1) | counts
-    room = max(0, max_tokens * 4 - size(frame.changed(protocol="", omitted=confessing).wire()))
-    notes, notes_room = _prefix(parts.notes, room * NOTES_SHARE)
-    fading, fading_room = _prefix(parts.fading, room * FADING_SHARE)
-    program, program_room = _largest(_programs(parts.program), room * PROGRAM_SHARE)
-    changes, changes_room = _largest([parts.changes], room * CHANGES_SHARE)
-    left = room - notes_room - fading_room - program_room - changes_room
-    lessons = [*parts.constitution, *parts.knowledge, *parts.patterns]
-    sizes = [size(frame.protocol), *(size(item.wire()) + 1 for item in lessons)]
-    fit = sum(taken <= left for taken in accumulate(sizes))
-    cuts = (len(parts.constitution), len(parts.constitution) + len(parts.knowledge))
-    kept = lessons[: max(0, fit - 1)]
-    shown: dict[str, Sequence[object]] = {
-        "constitution": tuple(kept[: cuts[0]]),
-        "knowledge": tuple(kept[cuts[0] : cuts[1]]),
-        "patterns": tuple(kept[cuts[1] :]),
-        "notes": tuple(notes),
-        "fadingSoon": tuple(fading),
-    }
-    missing = {name: count - len(shown[name]) for name, count in counts.items()}
-    missing |= {
-        "protocol": int(fit == 0),
-        "program": int((program or ProgramAnswer()) != parts.program),
-        "changes": int((changes or KnowledgeChanges()) != parts.changes),
-    }
-    return frame.changed(
-        **{_snake(name): items for name, items in shown.items() if items or name not in ("notes", "fadingSoon")},
-        program=program or ProgramAnswer(),
-        changes=changes or KnowledgeChanges(),
-        protocol=frame.protocol if fit else "",
+    bare = frame.changed(protocol="", notes=(), fading_soon=(), omitted=counts | {"protocol": 1})
+    room = max_tokens * 4 - size(bare.wire()) - size(frame.protocol)
+    sections = [Section([_size(item) for item in items[name]], share) for name, share in _SHARES.items()]
+    fit = dict(zip(_SHARES, shared(max(0, room), sections), strict=True))
+    missing = {name: count - fit[name] for name, count in counts.items()} | {"protocol": int(room < 0)}
+    return _told(frame, {name: there[: fit[name]] for name, there in items.items()}).changed(
+        protocol=frame.protocol if room >= 0 else "",
         omitted={name: count for name, count in missing.items() if count},
     )
 
 
-def _snake(name: str) -> str:
-    return "fading_soon" if name == "fadingSoon" else name
+def _items(parts: Parts) -> dict[str, Sequence[_Item]]:
+    changes = [_Change(kind, key) for kind in ("retired", "updated", "added") for key in getattr(parts.changes, kind)]
+    return {
+        "constitution": parts.constitution,
+        "program": _state(parts.program),
+        "notes": parts.notes,
+        "fadingSoon": parts.fading,
+        "knowledge": parts.knowledge,
+        "patterns": parts.patterns,
+        "changes": changes,
+    }
 
 
-def _programs(whole: ProgramAnswer) -> list[ProgramAnswer]:
-    """Return a program's state, and what matters most of it: the handoff."""
-    return [whole, ProgramAnswer(context_summary=whole.context_summary)]
+def _state(program: ProgramAnswer) -> list[_State]:
+    """Return the parts of a program's state: the handoff before the rest, the smallest first, so that most fit."""
+    rest = [_State("config", *part) for part in program.config.items()]
+    rest += [_State("baselines", *part) for part in program.baselines.items()]
+    handoff = [_State("context_summary", *part) for part in program.context_summary.items()]
+    return [part for parts in (handoff, rest) for part in sorted(parts, key=lambda part: (_size(part), part[:2]))]
 
 
-Sized = ProgramAnswer | KnowledgeChanges
+def _size(item: _Item) -> int:
+    """Return the bytes that an item takes in the answer, at most: with the sign that parts it from the next."""
+    if isinstance(item, _State):
+        return size({item.name: item.value})
+    return size(item.key if isinstance(item, _Change) else item.wire()) + 1
 
 
-def _largest(choices: Sequence[Sized], share: float) -> tuple[Sized | None, float]:
-    """Return the first choice that fits, and the bytes to set aside: as many in any case, or more would show less."""
-    sizes = [size(choice.wire()) for choice in choices]
-    chosen = next((choice for choice, taken in zip(choices, sizes, strict=True) if taken <= share), None)
-    return chosen, min(sizes[0], share)
-
-
-def _prefix(items: Sequence[BootNote] | Sequence[FadingPattern], share: float) -> tuple[Sequence[object], float]:
-    """Return the items that fit from the front, and the bytes to set aside."""
-    taken = list(accumulate((size(item.wire()) + 1 for item in items), initial=len(',"fadingSoon":[]')))[1:]
-    fit = sum(one <= share for one in taken)
-    return items[:fit], min(taken[-1], share) if taken else 0.0
+def _told(frame: BootAnswer, shown: Mapping[str, Sequence[_Item]]) -> BootAnswer:
+    state = [part for part in shown["program"] if isinstance(part, _State)]
+    changes = [line for line in shown["changes"] if isinstance(line, _Change)]
+    program = {
+        field: {part.name: part.value for part in state if part.field == field} for field in ProgramAnswer.model_fields
+    }
+    lists = {kind: tuple(line.key for line in changes if line.field == kind) for kind in KnowledgeChanges.model_fields}
+    return frame.changed(
+        constitution=tuple(shown["constitution"]),
+        knowledge=tuple(shown["knowledge"]),
+        program=ProgramAnswer().changed(**program),
+        notes=tuple(shown["notes"]) or None,
+        patterns=tuple(shown["patterns"]),
+        fading_soon=tuple(shown["fadingSoon"]) or None,
+        changes=KnowledgeChanges(**lists),
+    )

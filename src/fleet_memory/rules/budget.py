@@ -1,8 +1,9 @@
 """Token budgets: what fits into an answer, counted on the answer as it is sent."""
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
 
 DEFAULT_TOKENS: Final = 4_000
 LEAST_TOKENS: Final = 200
@@ -32,3 +33,26 @@ def fitting(frame: Mapping[str, object], items: Iterable[object], max_tokens: in
             break
         count += 1
     return count
+
+
+class Section(NamedTuple):
+    """A part of an answer: the bytes of its items, the first first, and the share of the room that is kept for it."""
+
+    sizes: Sequence[int]
+    share: float
+
+
+def shared(room: int, sections: Sequence[Section]) -> list[int]:
+    """Return how many items of each section fit into `room` bytes together, taken from the front.
+
+    Sections are served in order: each may take all that is not kept for those after it. Shares add up to 1 at most, and
+    nothing is kept for what needs less. More room never gives any section less.
+    """
+    kept = [min(sum(one.sizes), room * one.share) for one in sections]
+    free = room - sum(kept)
+    counts = []
+    for one, least in zip(sections, kept, strict=True):
+        given = free + least
+        counts.append(sum(taken <= given for taken in accumulate(one.sizes)))
+        free = max(0.0, given - sum(one.sizes))
+    return counts
