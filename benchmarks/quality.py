@@ -2,9 +2,10 @@
 
     python benchmarks/quality.py [--eval DIR]
 
-Prints one markdown table per question. Our own pairs are lessons.tsv (kind, domain, a, b). The other sets, by file
-name: probe60.tsv (kind, a, b), sick_trial.tsv (score, nli, a, b), stsb_dev.tsv (score, a, b), lint_pairs.tsv (code,
-src, a, b), lint_corpus.json (code: text). Takes about a minute.
+Prints one markdown table per question. Our own pairs are lessons.tsv (kind, domain, a, b); thirds.tsv tells each `same`
+one in a third wording (lesson, third). The other sets, by file name: probe60.tsv (kind, a, b), sick_trial.tsv (score,
+nli, a, b), stsb_dev.tsv (score, a, b), lint_pairs.tsv (code, src, a, b), lint_corpus.json (code: text). Takes about a
+minute.
 """
 
 import argparse
@@ -13,11 +14,11 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from open_world import DRAWS, Lesson, Tally, decided, drawn
+from open_world import DRAWS, Lesson, Tally, decided, drawn, told_by_projects, told_by_three, told_by_two_of_three
 from retrieval import RETRIEVAL, cost_rows, retrieval_rows, vector_scores, vectors
 
 from fleet_memory.rules.guard import objection
@@ -29,6 +30,9 @@ Row: TypeAlias = dict[str, str]
 Pair: TypeAlias = tuple[str, str]
 Floats: TypeAlias = NDArray[np.floating]
 Score: TypeAlias = Callable[[Sequence[str], Sequence[str]], Floats]  # questions and texts to questions by texts
+
+BESIDE: Final = Path(__file__).parent
+OPEN_WORLD: Final = ("engine", "open world", "precision", "recall", "recall with offered", "offered per true")
 
 
 class Sets(NamedTuple):
@@ -139,20 +143,58 @@ def lint_scores(sets: Sets, score: Score) -> Floats:
     return score([row["a"] for row in sets.lint], list(sets.corpus.values()))
 
 
-def decision_rows(sets: Sets, engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
-    """Yield per engine and size what consolidation decides about lint rules told by two programs."""
-    told = [(row["code"], row["a"], sets.corpus[row["code"]]) for row in sets.lint]
-    texts = sorted({text for _, *both in told for text in both} | set(sets.corpus.values()))
+class World(NamedTuple):
+    """Programs that are drawn anew `draws` times from `texts`."""
+
+    name: str
+    draws: int
+    programs: Callable[[int], Sequence[Sequence[Lesson]]]
+    texts: Iterable[str]
+
+
+def decision_rows(worlds: Sequence[World], engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
+    """Yield per engine and world what consolidation decides about its programs."""
+    texts = sorted({text for world in worlds for text in world.texts})
     place = {text: at for at, text in enumerate(texts)}
     for engine in engines:
         known = vectors(engine, texts)
-        for sizes, draws in (((60, 60), DRAWS), ((25, 40), DRAWS), ((220, 790), 10)):
+        for world in worlds:
             tally = Tally()
-            for draw in range(draws):
-                left, right = drawn(told, list(sets.corpus.values()), sizes, draw)
-                rows = known[[place[lesson.text] for lesson in (*left, *right)]]
-                tally = tally.plus(decided(left, right, rows, engine.profile))
-            yield engine.name, *tally.row(f"lint {sizes[0]} x {sizes[1]}")
+            for draw in range(world.draws):
+                programs = world.programs(draw)
+                rows = known[[place[lesson.text] for program in programs for lesson in program]]
+                tally = tally.plus(decided(programs, rows, engine.profile))
+            yield engine.name, *tally.row(world.name)
+
+
+def lint_worlds(sets: Sets) -> list[World]:
+    """Return two and three programs that learnt lint rules; in the dense ones two have them from one project."""
+    told = [(row["code"], row["a"], sets.corpus[row["code"]]) for row in sets.lint]
+    strangers = list(sets.corpus.values())
+    texts = {*(text for _, *both in told for text in both), *strangers}
+    pylint = {row["code"] for row in sets.lint if row["src"] == "pylint"}
+    projects = [pair for pair in told if pair[0] in pylint], [pair for pair in told if pair[0] not in pylint]
+    return [
+        *(
+            World(f"lint {left} x {right}", draws, partial(drawn, told, strangers, (left, right)), texts)
+            for left, right, draws in ((60, 60, DRAWS), (25, 40, DRAWS), (220, 790, 10))
+        ),
+        World("lint 60 x 60 x 60", DRAWS, partial(told_by_projects, projects, strangers, 60), texts),
+        World("lint 60 x 60 x 60, dense", DRAWS, partial(told_by_two_of_three, told, strangers, 60), texts),
+    ]
+
+
+def own_worlds(rows: Sequence[Row]) -> list[World]:
+    """Return three programs of which each tells a quarter of our lessons in words of its own, and two of the three."""
+    third = {row["lesson"]: row["third"] for row in rows_of(BESIDE / "thirds.tsv")}
+    triples = [(row["a"], row["b"], third[row["a"]]) for row in rows if row["kind"] == "same"]
+    strangers = [row[side] for row in rows if row["kind"] == "near" for side in ("a", "b")]
+    texts = [*strangers, *(text for triple in triples for text in triple)]
+    three = partial(told_by_three, triples, strangers, 40)
+    return [
+        World("ours 40 x 40", DRAWS, lambda draw: three(draw)[:2], texts),
+        World("ours 40 x 40 x 40", DRAWS, three, texts),
+    ]
 
 
 def own_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
@@ -167,7 +209,7 @@ def own_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tuple
                 said._replace(meaning=f"not {said.meaning}") if not_it else said
                 for said, not_it in zip(right, alone, strict=True)
             ]
-            tally = decided(left, truth, both, engine.profile)
+            tally = decided((left, truth), both, engine.profile)
             yield engine.name, kind, tally.true, tally.right, tally.offered_right
 
 
@@ -186,6 +228,8 @@ def own_tables(rows: Sequence[Row], engines: Sequence[Embedder]) -> None:
     """Print the tables that need no other set."""
     header = ("engine", "kind", "pairs", "merged", "offered")
     table("Our own pairs: what consolidation decides", header, own_rows(rows, engines))
+    found = decision_rows(own_worlds(rows), engines)
+    table("Our own lessons in three wordings: what consolidation decides, a quarter shared", OPEN_WORLD, found)
     header = ("engine", "AUC same, others", "best F1", "precision at recall .5")
     table("Our own pairs: a bare cosine", header, best_rows(rows, engines))
     flagged = [
@@ -207,15 +251,15 @@ def main() -> None:
     parser.add_argument("--eval", type=Path, metavar="DIR", help="folder that holds the other sets")
     folder = parser.parse_args().eval
     engines: list[Embedder] = [MiniLM(), Lexical()]
-    own_tables(rows_of(Path(__file__).with_name("lessons.tsv")), engines)
+    own_tables(rows_of(BESIDE / "lessons.tsv"), engines)
     if folder is not None:
         other_tables(read(folder), engines)
 
 
 def other_tables(sets: Sets, engines: Sequence[Embedder]) -> None:
     """Print the tables of the sets that are not in this repository."""
-    header = ("engine", "open world", "precision", "recall", "recall with offered", "offered per true")
-    table("Lint: what consolidation decides, a fifth shared", header, decision_rows(sets, engines))
+    found = decision_rows(lint_worlds(sets), engines)
+    table("Lint: what consolidation decides, a fifth shared", OPEN_WORLD, found)
     table(
         "probe60: what consolidation decides",
         ("engine", "kind", "pairs", "merged", "offered"),

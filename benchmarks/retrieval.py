@@ -78,7 +78,7 @@ def cost_rows(
         operations: Mapping[str, Callable[[int], object]] = {
             "embed a text": lambda turn, engine=engine: vectors(engine, [f"{texts[0]} {turn}"]),
             "compare 60 lessons with 60": lambda _, known=known, engine=engine: decided(
-                told[:60], told[60:], known[:120], engine.profile
+                (told[:60], told[60:]), known[:120], engine.profile
             ),
             "rank 1,000 lessons": lambda _, known=known, asked=asked: by_relevance(
                 list(known @ asked), list(word_scores("which task may I claim?", pool)), [0.8] * len(pool)
