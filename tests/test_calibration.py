@@ -11,6 +11,7 @@ from fleet_memory.rules.calibration import (
     MOST_REPORTS,
     PRIOR_REPORTS,
     Outcomes,
+    Trust,
     fleet_rate,
     reliability,
     trust,
@@ -53,7 +54,32 @@ def test_one_program_is_not_the_fleet() -> None:
 
 
 def test_without_any_report_nothing_is_calibrated() -> None:
-    assert trust({"basher": Outcomes(), "iso": Outcomes()}) == {}
+    assert trust({"basher": Outcomes(), "iso": Outcomes()}) == Trust()
+    assert trust({"basher": Outcomes()}).of("basher") is None
+
+
+@given(REPORTS, st.lists(REPORTS, max_size=4))
+def test_confirming_never_costs_a_program_trust_whatever_the_fleet_did(one: Outcomes, rest: list[Outcomes]) -> None:
+    others = {str(number): told for number, told in enumerate(rest)}
+    before = trust({"iso": one} | others).of("iso")
+    after = trust({"iso": Outcomes(one.confirmed + 1, one.contradicted)} | others).of("iso")
+    assert after is not None
+    assert 0 < after < 1
+    assert before is None or after >= before - 1e-12
+
+
+@given(REPORTS, st.lists(REPORTS, max_size=4))
+def test_equal_reports_give_equal_trust_and_none_gives_the_fleets_mean(one: Outcomes, rest: list[Outcomes]) -> None:
+    others = {str(number): told for number, told in enumerate(rest)}
+    found = trust({"iso": one, "sark": one, "silent": Outcomes()} | others)
+    assert found.of("iso") == found.of("sark")
+    assert found.of("nobody") == found.fleet
+    assert found.of("silent") == (None if found.fleet is None else pytest.approx(found.fleet))
+
+
+@given(st.lists(REPORTS, min_size=1, max_size=4), st.integers(50, 10_000_000))
+def test_a_million_reports_of_one_program_move_the_fleet_as_fifty_do(rest: list[Outcomes], many: int) -> None:
+    assert fleet_rate([*rest, Outcomes(many)]) == pytest.approx(fleet_rate([*rest, Outcomes(MOST_REPORTS)]))
 
 
 async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from fleet_memory.rules.calibration import Trust
 from fleet_memory.rules.consolidation import Plan, Topic, contested, planned
 from fleet_memory.rules.keys import text_hash
 from fleet_memory.rules.waiting import learnt_of
@@ -33,6 +34,7 @@ def decided(
     lessons: list[tuple[Learnt, tuple[float, ...]]],
     entries: list[tuple[KnowledgeRow, tuple[float, ...]]] | None = None,
     threshold: int = 2,
+    trust: Trust = Trust(),  # noqa: B008 - a frozen value
 ) -> Plan:
     known_rows = entries or []
     topic = Topic(
@@ -40,6 +42,7 @@ def decided(
         np.array([direction for _, direction in lessons], np.float32).reshape(-1, 4),
         [row for row, _ in known_rows],
         np.array([direction for _, direction in known_rows], np.float32).reshape(-1, 4),
+        trust,
     )
     return planned(topic, Profile(), threshold)
 
@@ -48,6 +51,14 @@ def test_the_same_lesson_of_two_programs_in_other_words_is_promoted() -> None:
     plan = decided([(learnt("basher", CLAIM), SAME), (learnt("sark", VERIFY), LIKE), (learnt("sark", REBASE), OTHER)])
     assert [group.members for group in plan.promotions] == [(0, 1)]
     assert "cosine 0.80" in plan.promotions[0].explain
+
+
+@pytest.mark.parametrize(("reliable", "speaks"), [(0.9, 1), (0.5, 0), (0.4, 0)])
+def test_of_equally_central_texts_an_unknown_programs_counts_as_an_average_members(
+    reliable: float, speaks: int
+) -> None:
+    lessons = [(learnt("basher", CLAIM), SAME), (learnt("sark", VERIFY), LIKE)]
+    assert decided(lessons, trust=Trust(0.5, {"sark": reliable})).promotions[0].text == speaks
 
 
 def test_one_program_alone_promotes_nothing_however_often_it_says_it() -> None:

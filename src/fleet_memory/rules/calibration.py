@@ -9,6 +9,7 @@ al., Bayesian Data Analysis, chapter 5.
 """
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from fleet_memory.schemas.patterns import Pattern
@@ -48,10 +49,21 @@ def reliability(one: Outcomes, fleet: float) -> float:
     return (one.confirmed + PRIOR_REPORTS * fleet) / (sum(one) + PRIOR_REPORTS)
 
 
-def trust(known: Mapping[str, Outcomes]) -> dict[str, float]:
-    """Return the reliability of each program; empty while nobody reported anything."""
+class Trust(NamedTuple):
+    """The fleet's rate, None while nobody reported anything, and how reliable each program is."""
+
+    fleet: float | None = None
+    programs: Mapping[str, float] = MappingProxyType({})
+
+    def of(self, program_id: str) -> float | None:
+        """Return a program's reliability, the fleet's rate for one that is not known; None without any report."""
+        return self.programs.get(program_id, self.fleet)
+
+
+def trust(known: Mapping[str, Outcomes]) -> Trust:
+    """Return how reliable each program is, from the reports on each."""
     fleet = fleet_rate(known.values())
-    return {} if fleet is None else {name: reliability(one, fleet) for name, one in known.items()}
+    return Trust() if fleet is None else Trust(fleet, {name: reliability(one, fleet) for name, one in known.items()})
 
 
 def calibrated(pattern: Pattern, program: Program) -> float | None:

@@ -4,12 +4,12 @@ A topic is a set of domains that are compared with each other: first within each
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from fleet_memory.rules.attachment import Attachment, Side, attachments
+from fleet_memory.rules.calibration import Trust
 from fleet_memory.rules.consensus import Bar, Link, Pair, Rulings, bar_of, groups, links, medoid, strict_bar
 from fleet_memory.rules.pairs import (
     Candidate,
@@ -37,14 +37,14 @@ class Topic(NamedTuple):
     """What is decided together: lessons of some domains (settled ones too, as rivals), the entries of these domains.
 
     `vectors` and `entry_vectors` hold a unit row each; zeros stand for a vector of another embedder, which is alike to
-    nothing: only equal words match it. `trust` is how reliable each program is, as far as that is known.
+    nothing: only equal words match it. `trust` is how reliable each program is.
     """
 
     lessons: Sequence[Learnt]
     vectors: Vectors
     entries: Sequence[KnowledgeRow]
     entry_vectors: Vectors
-    trust: Mapping[str, float] = MappingProxyType({})
+    trust: Trust = Trust()
 
 
 class Group(NamedTuple):
@@ -135,9 +135,11 @@ def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     return Group(positions, positions[text], tuple(similarities), why)
 
 
-def _rank(lesson: Learnt, trust: Mapping[str, float]) -> tuple[object, ...]:
-    """Return what settles a tie: calibrated confidence, as far as it is known, then age, then the program's name."""
-    return (-lesson.confidence * trust.get(lesson.program_id, 1.0), lesson.discovered_at, lesson.program_id)
+def _rank(lesson: Learnt, trust: Trust) -> tuple[object, ...]:
+    """Return what settles a tie: calibrated confidence, plain without reports, then age, then the program's name."""
+    reliability = trust.of(lesson.program_id)
+    sure = lesson.confidence if reliability is None else lesson.confidence * reliability
+    return (-sure, lesson.discovered_at, lesson.program_id)
 
 
 def _origins(topic: Topic, group: Group) -> int:

@@ -10,7 +10,7 @@ import anyio
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.rules.ageing import confirmed_by_echo
-from fleet_memory.rules.calibration import Outcomes, fleet_rate, trust
+from fleet_memory.rules.calibration import Outcomes, Trust, trust
 from fleet_memory.rules.keys import digest, text_hash
 from fleet_memory.rules.promotion import Waiting, attached, entry_of, independent_origins, is_echo, returned
 from fleet_memory.rules.waiting import considered, touched
@@ -84,13 +84,12 @@ class Promotions:
         self._seen: Mapping[str, Program] = {}  # as the run read them, with the vectors it made
         self._holding: dict[str, Held] = {}  # as they are, unless somebody wrote meanwhile: then a commit tells
         self._known: dict[str, Program] = {}  # as this run wrote them, of a revision that it does not know
-        self._trust: Mapping[str, float] = {}
-        self._rate: float | None = None
+        self._trust = Trust()
         self._imagined: dict[str, Entry] = {}  # what a dry run would have written, so that its answers add up
 
     def look_at(self, programs: Sequence[Seen], known: Mapping[str, Outcomes]) -> None:
         """Work with these programs from here on, as they were read; `known` is what was reported on each program."""
-        self._trust, self._rate = trust(known), fleet_rate(known.values())
+        self._trust = trust(known)
         self._seen = {seen.program.program_id: seen.program for seen in programs}
         self._holding = {seen.program.program_id: seen.held for seen in programs}
 
@@ -205,7 +204,7 @@ class Promotions:
         return made, writes, after
 
     def _fresh(self, lesson: Learnt, program: Program) -> Waiting:
-        return Waiting(lesson.program_id, program.patterns[lesson.pattern_id], self._trust.get(lesson.program_id))
+        return Waiting(lesson.program_id, program.patterns[lesson.pattern_id], self._trust.of(lesson.program_id))
 
     async def _entry(self, entry: Entry, made: Sequence[Promoted]) -> tuple[HeldEntry, Entry, LedgerEvent]:
         """Return the entry to write and what its key holds: nothing, or a retired entry of the same words."""
@@ -225,7 +224,9 @@ class Promotions:
 
     async def _cleared(self, held: Sequence[Held], looked_at: set[str]) -> bool:
         after = {
-            one.program.program_id: considered(one.program, self._seen[one.program.program_id], looked_at, self._rate)
+            one.program.program_id: considered(
+                one.program, self._seen[one.program.program_id], looked_at, self._trust.fleet
+            )
             for one in held
         }
         writes = [write for one in held for write in self._programs.writes(one, after[one.program.program_id])]
