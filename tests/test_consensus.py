@@ -74,8 +74,10 @@ def test_lessons_do_not_chain() -> None:
 
 
 def test_a_triangle_of_weak_links_is_a_group_and_a_weak_link_alone_is_none() -> None:
-    weak = [Link(0.3, 0.5, 0.0, 0, 1), Link(0.3, 0.5, 0.0, 0, 2), Link(0.3, 0.5, 0.0, 1, 2)]
+    weak = [Link(0.33, 0.5, 0.0, i, j, 0.4) for i, j in ((0, 1), (0, 2), (1, 2))]
     assert groups(weak, ["a", "b", "c"], Rulings(), BAR) == [[0, 1, 2]]
+    weaker = [*weak[:2], weak[2]._replace(shared=0.2)]
+    assert groups(weaker, ["a", "b", "c"], Rulings(), BAR) == []
     assert groups(weak[:1], ["a", "b", "c"], Rulings(), BAR) == []
 
 
@@ -91,8 +93,16 @@ def test_a_third_programs_wording_is_no_rival() -> None:
     assert {link.pair: link.rival for link in found} == {(0, 1): 0.0, (0, 2): 0.0, (1, 2): 0.0}
 
 
-def test_a_lower_contrast_is_enough_where_nothing_else_comes_near() -> None:
-    lone, disputed = Link(0.46, 0.62, 0.32, 0, 1), Link(0.46, 0.66, 0.4, 0, 1)
+def test_a_lower_contrast_is_enough_where_words_are_shared_and_nothing_else_comes_near() -> None:
+    lone, disputed = Link(0.46, 0.62, 0.32, 0, 1, 0.34), Link(0.46, 0.66, 0.4, 0, 1, 0.34)
     assert groups([lone], ["a", "b"], Rulings(), BAR) == [[0, 1]]
     assert groups([disputed], ["a", "b"], Rulings(), BAR) == []
+    assert groups([lone._replace(shared=0.3)], ["a", "b"], Rulings(), BAR) == []
     assert groups([lone], ["a", "b"], Rulings(), bar_of(PROFILE, 1_000)) == []
+
+
+def test_shared_words_add_a_tenth_to_a_contrast() -> None:
+    near = Link(0.5, 0.7, 0.4, 0, 1, 0.8)
+    assert groups([near], ["a", "b"], Rulings(), BAR) == [[0, 1]]
+    assert groups([near._replace(shared=0.7)], ["a", "b"], Rulings(), BAR) == []
+    assert groups([near._replace(shared=1.0)], ["a", "b"], Rulings(), bar_of(PROFILE, 1_000)) == []

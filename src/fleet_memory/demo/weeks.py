@@ -149,7 +149,7 @@ NEWCOMER_TASK: Final = "claim the next task from the queue"
 ECHO: Final = Lesson(
     "look-before-claiming",
     "task-claiming",
-    "Look at a task's status before claiming it, so that two agents do not race for the same task",
+    "Check that a task still has the status created before claiming it, or two agents race for it",
     0.9,
     "Read it at boot, and it held",
 )

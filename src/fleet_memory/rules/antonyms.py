@@ -68,6 +68,8 @@ upstream downstream
 above below
 over under
 more less fewer
+many few
+much little
 most least fewest
 maximum minimum
 max min

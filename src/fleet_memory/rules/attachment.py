@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fleet_memory.rules.consensus import Bar, bar_of, links_between, strict_bar
-from fleet_memory.rules.pairs import Candidate, candidate, decided, explained, objections, ruled
+from fleet_memory.rules.pairs import Candidate, candidate, decided, explained, objections, ruled, worded
 from fleet_memory.rules.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.waiting import Learnt
@@ -69,6 +69,7 @@ def _attached(lessons: Side, entries: Side, profile: Profile, bar: Bar) -> tuple
         for link in links_between(block, [node.program_id for node in lessons.nodes], profile)
         if not nodes[link.i].settled
     ]
+    found = worded(nodes, found)
     rulings = decided(nodes)
     said = objections(nodes, found, rulings)
     first = len(lessons.nodes)

@@ -3,14 +3,14 @@
 The measurements behind every threshold and choice are in docs/consensus.md.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.similarity import OFF, Profile
 
 Matrix: TypeAlias = NDArray[np.float32]
 Positions: TypeAlias = NDArray[np.int_]
@@ -21,10 +21,14 @@ EXACT: Final = 2.0  # contrast of a pair that is the same by its words or by a v
 CROWDED: Final = 500  # lessons in a domain from which only `strict` merges unasked; Source: docs/consensus.md
 
 
+A_THIRD: Final = 0.33  # of the words, see `Bar`
+
+
 class Link(NamedTuple):
     """Two lessons of different programs, each the other's best match.
 
-    `contrast` is the cosine less half the best rival's; `rival` is that rival's cosine.
+    `contrast` is the cosine less half the best rival's; `rival` is that rival's cosine. `shared` is which part of the
+    content words of the text that has fewer stands in the other too, 0..1.
     """
 
     contrast: float
@@ -32,6 +36,7 @@ class Link(NamedTuple):
     rival: float
     i: int
     j: int
+    shared: float = 0.0
 
     @property
     def pair(self) -> Pair:
@@ -40,25 +45,40 @@ class Link(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """What a contrast must reach to merge unasked: `least`, or `alone` where no rival's cosine exceeds `quiet`."""
+    """What makes a link merge unasked: its contrast and `words` times its shared words reach `least`.
+
+    Where a third of the words is shared and no rival's cosine exceeds `quiet`, a contrast of `alone` is enough. Three
+    links that each reach `triangle` in the same way hold each other.
+    """
 
     least: float
     alone: float
     quiet: float
+    words: float
+    triangle: float
+
+    def score(self, link: Link) -> float:
+        """Return the link's contrast with what its shared words add."""
+        return round(link.contrast + self.words * link.shared, 4)
 
     def merges(self, link: Link) -> bool:
         """Whether a link is strong enough by itself."""
-        return link.contrast >= self.least or (link.contrast >= self.alone and link.rival <= self.quiet)
+        lone = link.contrast >= self.alone and link.rival <= self.quiet and link.shared >= A_THIRD
+        return self.score(link) >= self.least or lone
 
 
 def bar_of(profile: Profile, lessons: int) -> Bar:
     """Return the bar within a domain of so many lessons; a crowded one asks for what holds across domains."""
-    return strict_bar(profile) if lessons > CROWDED else Bar(profile.auto, profile.alone, profile.quiet)
+    return (
+        strict_bar(profile)
+        if lessons > CROWDED
+        else Bar(profile.auto, profile.alone, profile.quiet, profile.words, profile.triangle)
+    )
 
 
 def strict_bar(profile: Profile) -> Bar:
     """Return the bar across domains."""
-    return Bar(profile.strict, profile.strict, 1.0)
+    return Bar(profile.strict, OFF, 0.0, 0.0, profile.triangle)
 
 
 class Rulings(NamedTuple):
@@ -138,9 +158,11 @@ def groups(found: Sequence[Link], programs: Sequence[str], rulings: Rulings, bar
     """
     scores = {link.pair: link.contrast for link in found if link.pair not in rulings.apart}
     scores |= dict.fromkeys(rulings.together - rulings.apart, EXACT)
-    near = _neighbours(scores)
+    close = {link.pair for link in found if bar.score(link) >= bar.triangle and link.pair in scores}
+    close |= rulings.together - rulings.apart
+    near = _neighbours(close)
     strong = {link.pair for link in found if bar.merges(link)} | rulings.together
-    sure = [pair for pair in scores if pair in strong or near[pair[0]] & near[pair[1]]]
+    sure = [pair for pair in scores if pair in strong or (pair in close and near[pair[0]] & near[pair[1]])]
     home: dict[int, list[int]] = {position: [position] for pair in sure for position in pair}
     for i, j in sorted(sure, key=lambda pair: (-scores[pair], pair)):
         one, two = home[i], home[j]
@@ -150,9 +172,9 @@ def groups(found: Sequence[Link], programs: Sequence[str], rulings: Rulings, bar
     return sorted({id(group): sorted(group) for group in home.values() if len(group) > 1}.values())
 
 
-def _neighbours(scores: Mapping[Pair, float]) -> dict[int, set[int]]:
+def _neighbours(close: Iterable[Pair]) -> dict[int, set[int]]:
     near: dict[int, set[int]] = {}
-    for i, j in scores:
+    for i, j in close:
         near.setdefault(i, set()).add(j)
         near.setdefault(j, set()).add(i)
     return near

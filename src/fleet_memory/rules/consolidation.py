@@ -20,6 +20,7 @@ from fleet_memory.rules.pairs import (
     objections,
     pairs,
     ruled,
+    worded,
 )
 from fleet_memory.rules.promotion import independent_origins
 from fleet_memory.rules.vectors import Vectors
@@ -105,6 +106,7 @@ def _viewed(lessons: Side, positions: Sequence[int], done: Collection[int], prof
     part = lessons.part(positions)
     everyone = links(part.vectors @ part.vectors.T, [node.program_id for node in part.nodes], profile)
     free = [link for link in everyone if positions[link.i] not in done and positions[link.j] not in done]
+    free = worded(part.nodes, free)
     rulings = decided(part.nodes)
     return _View(positions, part, free, rulings, objections(part.nodes, free, rulings), bar)
 
@@ -124,7 +126,9 @@ def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
         1.0 if nodes[member].words == spoken.words else round(float(cosines[text, at]), 3)
         for at, member in enumerate(members)
     ]
-    inside = [link for link in view.found if set(link.pair) <= set(members)]
+    inside = [
+        link for link in view.found if set(link.pair) <= set(members) and not ruled(link.pair, nodes, view.rulings)
+    ]
     rulings = sorted({why for pair in pairs(members, members) if (why := ruled(pair, nodes, view.rulings))})
     linked = [
         f"{nodes[link.i].program_id} and {nodes[link.j].program_id}: {explained(link, view.bar, grouped=True)}"

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from fleet_memory.rules.consensus import Bar, Link, Pair, Rulings
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.keys import digest, text_hash
+from fleet_memory.rules.wording import content
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.waiting import Learnt
 
@@ -79,6 +80,16 @@ def objections(nodes: Sequence[Learnt], found: Iterable[Link], rulings: Rulings)
     }
 
 
+def worded(nodes: Sequence[Learnt], found: Iterable[Link]) -> list[Link]:
+    """Return links with the share of words that the two texts have in common."""
+    return [link._replace(shared=_shared(nodes[link.i].text, nodes[link.j].text)) for link in found]
+
+
+def _shared(one: str, two: str) -> float:
+    a, b = content(one), content(two)
+    return round(len(a & b) / min(len(a), len(b)), 4) if a and b else 0.0
+
+
 def pairs(one: Iterable[int], two: Iterable[int]) -> Iterable[Pair]:
     """Yield every pair of a position of `one` and another of `two`."""
     others = list(two)
@@ -101,13 +112,13 @@ def explained(link: Link, bar: Bar, *, grouped: bool = False) -> str:
     if grouped and not bar.merges(link):
         rule = f"< {bar.least:.2f}: held by a third lesson that both are linked to"
     elif not bar.merges(link):
-        alone = f" ({bar.alone:.2f} with no rival near)" if bar.alone < bar.least else ""
-        rule = f"< {bar.least:.2f}{alone}: needs a third lesson or a verdict"
-    elif link.contrast >= bar.least:
+        rule = f"< {bar.least:.2f}: needs a third lesson or a verdict"
+    elif bar.score(link) >= bar.least:
         rule = f">= {bar.least:.2f} merges"
     else:
-        rule = f">= {bar.alone:.2f} merges, as no rival is near"
-    return f"cosine {link.cosine:.2f}, best rival {link.rival:.2f}, contrast {link.contrast:.2f} {rule}"
+        rule = f">= {bar.alone:.2f} merges, as they share a third of their words and no rival is near"
+    words = f" + {bar.words * link.shared:.2f} for shared words" if bar.words else ""
+    return f"cosine {link.cosine:.2f}, best rival {link.rival:.2f}, contrast {link.contrast:.2f}{words} {rule}"
 
 
 def candidate(nodes: Sequence[Learnt], link: Link, said: str, bar: Bar) -> Candidate:

@@ -12,8 +12,10 @@ class Profile(BaseModel):
     """Thresholds of one embedder, all in 0..1 unless a value above 1 switches the decision off.
 
     `same`, `related`: cosine within one program. `auto`, `strict`, `review`: contrast between programs (cosine less
-    half the best rival's). `alone` is enough instead of `auto` where no rival's cosine exceeds `quiet`; `strict` is for
-    pairs across domains. `floor`: the least a rival counts for.
+    half the best rival's). `words`: what sharing all content words adds to a contrast that must reach `auto`. `alone`
+    is enough where a third of the words is shared and no rival's cosine exceeds `quiet`. `triangle`: what each of three
+    links needs that hold each other. `strict` is for pairs across domains, whatever their words. `floor`: the least a
+    rival counts for.
     Source of the default figures: measured on the development sets, see docs/consensus.md.
     """
 
@@ -21,8 +23,10 @@ class Profile(BaseModel):
 
     same: float = 0.92
     related: float = 0.40
-    auto: float = 0.50
-    alone: float = 0.45
+    auto: float = 0.58
+    words: float = 0.10
+    alone: float = 0.46
+    triangle: float = 0.36
     quiet: float = 0.39
     strict: float = 0.55
     review: float = 0.25
@@ -32,7 +36,9 @@ class Profile(BaseModel):
 # For a model that nobody measured here. `same` is off: only equal words merge within a program. Where unrelated lessons
 # have cosine u, a pair needs c - u/2 >= .60: a cosine of .75 at MiniLM's u of .30, of .98 where a model puts everything
 # above .75. So it is never looser than MiniLM's own strict threshold, and what it does not merge is offered for review.
-CAUTIOUS: Final = Profile(same=OFF, related=0.50, auto=0.60, alone=0.60, strict=0.65, review=0.30)
+CAUTIOUS: Final = Profile(
+    same=OFF, related=0.50, auto=0.60, words=0.0, alone=OFF, triangle=OFF, strict=0.65, review=0.30
+)
 
 
 class Embedding(BaseModel):
