@@ -13,6 +13,7 @@ from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write
 from fleet_memory.stores.leases import lease_ref
 
 LARGEST_SHARD: Final = 700_000  # bytes of rows; Firestore's documents end at 1 MiB
+MOST_AT_ONCE: Final = 3_000  # entries that one publication takes up; each costs its commit some 350 bytes
 _MOST_READS: Final = 5  # a snapshot that is replaced while being read is read again
 _MOST_RACES: Final = 20
 
@@ -22,6 +23,18 @@ class HeldEntry(NamedTuple):
 
     entry: Entry | None
     document: Document | None
+
+
+class Publication(NamedTuple):
+    """What brings the snapshot up to date, under the lease of whoever publishes.
+
+    `drafts` come first, in as many commits as they need: nobody reads them. `switch` is one commit and makes all of it
+    the snapshot. `complete` is False when entries are left for another one.
+    """
+
+    drafts: list[Write]
+    switch: list[Write]
+    complete: bool
 
 
 class Knowledge:
@@ -43,7 +56,8 @@ class Knowledge:
                 at = head.fields.get("consolidatedAt")
                 return self._cached.changed(consolidated_at=datetime.fromisoformat(str(at)) if at else None)
             parts = int(cast("int", head.fields["parts"]))
-            rest = await self.store.get(*(self._shard(part) for part in range(1, parts))) if parts > 1 else []
+            half = int(cast("int", head.fields.get("half", 0)))
+            rest = await self.store.get(*(self._shard(part, half) for part in range(1, parts))) if parts > 1 else []
             if all(part and part.fields["version"] == head.fields["version"] for part in rest):
                 self._cached = _snapshot([head, *cast("list[Document]", rest)])
                 return self._cached
@@ -141,36 +155,26 @@ class Knowledge:
             Write(self._ledger(after.key, after.version), cast("dict[str, Json]", line.wire()), ABSENT),
         ]
 
-    async def publish(self, guard: Write, *, consolidated_at: datetime | None = None) -> Snapshot:
-        """Bring the snapshot up to date with the entries, in one commit under the lease that `guard` belongs to.
+    async def publication(self, *, consolidated_at: datetime | None = None) -> Publication:
+        """Return what brings the snapshot up to date with the entries.
 
-        `consolidated_at` is when a consolidation ended, None when none did.
-
-        Raises ConflictError when the lease was lost or an entry moved meanwhile; nothing was published then.
+        `consolidated_at` is when a consolidation ended, None when none did. The shards after the first are written in
+        two places by turns: whoever reads the old ones meanwhile finds them whole.
         """
         head = (await self.store.get(self._shard(0)))[0]
         old = await self.snapshot()
         behind = await self.unpublished()
-        version = old.version + 1 if behind else max(old.version, 1)
-        rows = {row.key: row for row in old.rows}
-        writes: list[Write] = []
-        for entry, document in ((held.entry, held.document) for held in behind):
-            if entry is None or document is None:
-                continue
-            since = entry.since or version
-            rows[entry.key] = row_of(entry, since, version)
-            writes.append(Write(document.ref, {"unpublished": False, "since": since}, document.revision))
-        new = Snapshot(
-            version=version,
-            consolidated_at=consolidated_at or old.consolidated_at,
-            rows=tuple(rows[key] for key in sorted(rows)),
-        )
-        shards = _shards(new)
-        for part, fields in enumerate(shards):
-            expect = (head.revision if head else ABSENT) if part == 0 else None
-            writes.append(Write(self._shard(part), fields, expect))
-        await self.store.commit(guard, *writes)
-        return new
+        if head is not None and not behind:
+            at = consolidated_at or old.consolidated_at
+            moved = Write(head.ref, {"consolidatedAt": at.isoformat() if at else None}, head.revision)
+            return Publication([], [moved], complete=True)
+        taken = behind[:MOST_AT_ONCE]
+        new, writes = _published(old, taken, consolidated_at)
+        half = 1 - int(cast("int", head.fields.get("half", 0))) if head else 0
+        first, *rest = _shards(new)
+        drafts = [Write(self._shard(part, half), fields) for part, fields in enumerate(rest, 1)]
+        switch = Write(self._shard(0), first | {"half": half}, head.revision if head else ABSENT)
+        return Publication(drafts, [switch, *writes], complete=len(taken) == len(behind))
 
     @property
     def entries(self) -> str:
@@ -180,8 +184,8 @@ class Knowledge:
     def _ledger(self, key: str, version: int) -> Ref:
         return Ref(f"{self._fleet}/ledger", document_id(f"{key}#{version}"))
 
-    def _shard(self, part: int) -> Ref:
-        return Ref(f"{self._fleet}/snapshots", f"s{part}")
+    def _shard(self, part: int, half: int = 0) -> Ref:
+        return Ref(f"{self._fleet}/snapshots", f"{'st'[half]}{part}")
 
 
 def held_entry(document: Document | None) -> HeldEntry:
@@ -224,6 +228,26 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
         vector=entry.vector,
         embedder=entry.embedder,
     )
+
+
+def _published(
+    old: Snapshot, behind: Sequence[HeldEntry], consolidated_at: datetime | None
+) -> tuple[Snapshot, list[Write]]:
+    """Return the snapshot after `old` with these entries as they are, and the writes that say so of them."""
+    version = old.version + 1 if behind else max(old.version, 1)
+    rows = {row.key: row for row in old.rows}
+    writes: list[Write] = []
+    for entry, document in behind:
+        if entry is not None and document is not None:
+            since = entry.since or version
+            rows[entry.key] = row_of(entry, since, version)
+            writes.append(Write(document.ref, {"unpublished": False, "since": since}, document.revision))
+    new = Snapshot(
+        version=version,
+        consolidated_at=consolidated_at or old.consolidated_at,
+        rows=tuple(rows[key] for key in sorted(rows)),
+    )
+    return new, writes
 
 
 def _is_shown(entry: Entry, row: KnowledgeRow | None) -> bool:

@@ -23,6 +23,7 @@ from fleet_memory.stores.knowledge import HeldEntry, Knowledge
 from fleet_memory.stores.leases import Lease, refreshed
 from fleet_memory.stores.program_documents import Held
 from fleet_memory.stores.programs import Programs
+from fleet_memory.stores.waiting import batches
 
 BY: Final = "consolidation"
 TOGETHER: Final = 20  # promotions in one commit; each of them is whole or absent all the same
@@ -147,17 +148,19 @@ class Promotions:
         await self._programs.update(program_id, lambda program: judged(program, pattern_id, other, verdict))
 
     async def publish(self, *, consolidated_at: datetime | None = None) -> None:
-        """Bring the snapshot that boot reads up to date; an entry that moves meanwhile makes it start over."""
+        """Bring the snapshot that boot reads up to date; an entry that moves meanwhile makes it start over.
+
+        Raises ConflictError when the lease was lost, or every race.
+        """
         end = time.monotonic() + _RETRY_FOR
         while self.lease is not None:
-            try:
-                await self._knowledge.publish(self.lease.guard(self._until()), consolidated_at=consolidated_at)
-            except ConflictError:
-                self.lease = await refreshed(self._knowledge.store, self.lease)
+            made = await self._knowledge.publication(consolidated_at=consolidated_at)
+            # A draft may not be missing, and an overtaken worker may not write one over its successor's.
+            drafted = all([await self.commit(*drafts) for drafts in batches(made.drafts)])
+            if not drafted or not await self.commit(*made.switch):
                 await _pause(end)
-                continue
-            self.lease = await refreshed(self._knowledge.store, self.lease)
-            return
+            elif made.complete:
+                return
 
     async def commit(self, *writes: Write, imagined: Sequence[Entry] = ()) -> bool:
         """Commit under the fence. False when somebody else wrote first; raises ConflictError when the lease is lost."""
