@@ -17,6 +17,7 @@ from fleet_memory.server.opening import LazyFleet
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools import Caller, Fleet
+from fleet_memory.tools.gsp_bootstrap import PROTOCOL
 
 START = datetime(2026, 3, 7, 12, 0, 0, 123_456, tzinfo=UTC)
 
@@ -39,6 +40,14 @@ def test_the_instructions_name_only_tools_that_are_there() -> None:
     names = {spec.function.__name__ for specs in TOOLS.values() for spec in specs}
     assert set(re.findall(r"[a-z]+_[a-z]+", INSTRUCTIONS)) <= names
     assert INSTRUCTIONS.index("gsp_bootstrap") < 300
+
+
+def test_the_instructions_and_the_protocol_of_a_boot_lead_through_the_same_calls() -> None:
+    calls = ("recall_memory", "store_memory", "reinforce_memory", "Before you stop", "commit_session")
+    for text in (INSTRUCTIONS, PROTOCOL):
+        assert sorted(calls, key=text.index) == list(calls)
+    told = set(re.findall(r"[a-z]+(?:_[a-z]+)+", PROTOCOL))
+    assert told <= {spec.function.__name__ for specs in TOOLS.values() for spec in specs}
 
 
 @pytest.mark.parametrize("start", [None, START])
