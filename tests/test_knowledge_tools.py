@@ -1,6 +1,7 @@
 """The toolset `knowledge`: searching, reading and comparing what the fleet knows."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -131,6 +132,15 @@ async def test_a_long_history_is_cut_at_the_old_end_and_says_so(call: Caller) ->
     entry = await call("gsp_read", key=KEY, maxTokens=100_000)
     assert [line["why"] for line in entry["ledger"]] == [f"time {number}" for number in range(10, 60)]
     assert entry["omitted"] == {"ledger": 11}
+
+
+async def test_a_budget_too_small_for_the_entry_itself_is_refused_with_what_it_needs(call: Caller) -> None:
+    long = "Look before you leap " * 40
+    await learnt(call, long, "iso", "sark")
+    (entry,) = (await call("gsp_search"))["knowledge"]
+    told = await call.refused("gsp_read", key=entry["key"], maxTokens=200)
+    needed = int(re.findall(r"maxTokens: the entry alone takes (\d+) tokens", told)[0])
+    assert tokens(await call("gsp_read", key=entry["key"], maxTokens=needed)) <= needed
 
 
 async def test_an_unknown_key_is_refused_with_the_close_ones(call: Caller) -> None:

@@ -4,8 +4,9 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.ageing import standing
-from fleet_memory.rules.budget import DEFAULT_TOKENS, fitting
+from fleet_memory.rules.budget import DEFAULT_TOKENS, fitting, tokens
 from fleet_memory.rules.freshness import freshness
 from fleet_memory.schemas.entries import EntryAnswer, HistoryLine, ProvenanceLine
 from fleet_memory.schemas.fields import Key
@@ -71,8 +72,11 @@ def _within(bare: EntryAnswer, entry: Entry, history: list[LedgerLine], max_toke
         "provenance": entry.value.evidence_count,
         "ledger": entry.version,
     }
+    frame = bare.changed(omitted=total).wire()  # measured with every count that it may have to confess
+    if (needed := tokens(frame)) > max_tokens:
+        raise InvalidArgumentError(f"maxTokens: the entry alone takes {needed} tokens; ask for at least as many")
     items = [*entry.contradictions, *provenance, *ledger]
-    fit = fitting(bare.changed(omitted=total).wire(), (item.wire() for item in items), max_tokens)
+    fit = fitting(frame, (item.wire() for item in items), max_tokens)
     kept = items[:fit]
     shown = {
         "contradictions": tuple(item for item in kept if item in entry.contradictions),
