@@ -40,7 +40,6 @@ def layer(own: str = "", others: str = "", never: set[str] | frozenset[str] = fr
 
 ENGINES = {
     "fleet_memory.similarity.choice",
-    "fleet_memory.similarity.fastembed",
     "fleet_memory.similarity.lexical",
     "fleet_memory.similarity.onnx",
     "fleet_memory.similarity.openai",
@@ -57,7 +56,6 @@ LAYERS = {
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", EFFECTS),
     "similarity": layer("schemas similarity errors", "anyio numpy"),
-    "similarity.fastembed": layer("schemas similarity errors", "anyio fastembed numpy"),
     "similarity.onnx": layer("schemas similarity errors", "anyio numpy onnxruntime tokenizers"),
     "similarity.openai": layer("schemas similarity errors", "anyio httpx2 numpy"),
     "stores": layer("schemas rules stores errors", "anyio", ENGINES),
@@ -83,7 +81,6 @@ VIOLATIONS = {
     "schemas": "from fleet_memory.rules import decay",
     "rules": "import time",
     "similarity": "def vectors():\n    import onnxruntime",
-    "similarity.fastembed": "import onnxruntime",
     "similarity.onnx": "from fleet_memory.stores import Store",
     "similarity.openai": "import openai",
     "stores": "from fleet_memory.stores.sqlite import SqliteStore",

@@ -104,7 +104,7 @@ def open_store(location: StoreLocation) -> CheckedStore:
 def open_embedder(settings: Settings) -> Embedder:
     """Return the configured engine; a model loads at its first text.
 
-    Letters stand in for an engine of this machine that does not load. An endpoint that fails is asked again instead.
+    Falls back to `Lexical` if the model cannot load. An endpoint that fails is asked again instead.
     """
     kind, _, model = settings.embedder.partition(":")
     if kind == "lexical":
@@ -116,11 +116,6 @@ def open_embedder(settings: Settings) -> Embedder:
 
         return OpenAI(model, settings.embedder_url, settings.embedder_key)
     from fleet_memory.similarity.choice import Fallback  # noqa: PLC0415 the same
-
-    if kind == "fastembed":
-        from fleet_memory.similarity.fastembed import FastEmbed  # noqa: PLC0415 the same
-
-        return Fallback(FastEmbed(model))
     from fleet_memory.similarity.onnx import MiniLM  # noqa: PLC0415 the same
 
     return Fallback(MiniLM())
