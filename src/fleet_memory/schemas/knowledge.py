@@ -105,10 +105,6 @@ class Snapshot(Value):
     consolidated_at: Timestamp | None = None
     rows: tuple[KnowledgeRow, ...] = ()
 
-    def row(self, key: str) -> KnowledgeRow | None:
-        """Return the row of this key, or None."""
-        return next((row for row in self.rows if row.key == key), None)
-
 
 class LedgerLine(Value):
     """One change of shared knowledge: who, when, why, from which patterns."""

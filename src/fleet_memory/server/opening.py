@@ -3,7 +3,6 @@
 This is the one place that picks engines.
 """
 
-import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -24,8 +23,6 @@ from fleet_memory.tools import Caller, Fleet
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
 T = TypeVar("T")
-
-log = logging.getLogger(__name__)
 
 
 class LazyFleet:
