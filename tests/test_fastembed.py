@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.errors import EmbedderError
-from fleet_memory.server.opening import open_embedder
+from fleet_memory.server.composition import open_embedder
 from fleet_memory.settings import load
 from fleet_memory.similarity.fastembed import FastEmbed
 
