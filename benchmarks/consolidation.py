@@ -21,18 +21,18 @@ from typing import Final
 import anyio
 import numpy as np
 
-from fleet_memory.rules.keys import text_hash
-from fleet_memory.rules.vectors import Vectors, packed, unpacked
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.consolidation import Report
+from fleet_memory.jobs.consolidation.scene import Wanted
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.stores import Document, Query, Ref, Store
-from fleet_memory.stores.consolidation import Report
-from fleet_memory.stores.knowledge import Knowledge
-from fleet_memory.stores.programs import Programs
-from fleet_memory.stores.scene import Wanted
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.pattern_consolidate import consolidated
 
 SPOKEN: Final = (

@@ -19,16 +19,16 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from fleet_memory.schemas.answers import BootAnswer
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.maintenance import maintained
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.schemas.answers.memory import BootAnswer
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
-from fleet_memory.server.maintenance import maintained
-from fleet_memory.similarity.onnx import MiniLM
+from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import Store
-from fleet_memory.stores.knowledge import Knowledge
-from fleet_memory.stores.programs import Programs
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import silently

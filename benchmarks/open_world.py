@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fleet_memory.rules.consolidation import Topic, planned
-from fleet_memory.rules.keys import text_hash
-from fleet_memory.rules.vectors import packed, unpacked
+from fleet_memory.rules.consensus.planning import Topic, planned
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.vectors import packed, unpacked
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.waiting import Learnt
 from fleet_memory.similarity import Vectors

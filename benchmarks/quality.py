@@ -24,7 +24,7 @@ from retrieval import RETRIEVAL, cost_rows, retrieval_rows, vector_scores, vecto
 from fleet_memory.rules.guard import objection
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.similarity.onnx import MiniLM
+from fleet_memory.similarity.minilm import MiniLM
 
 Row: TypeAlias = dict[str, str]
 Pair: TypeAlias = tuple[str, str]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from open_world import Lesson, decided
 
 from fleet_memory.rules.guard import objection
-from fleet_memory.rules.ranking import by_relevance
+from fleet_memory.rules.retrieval.ranking import by_relevance
 from fleet_memory.similarity import Embedder, Vectors
-from fleet_memory.similarity.words import word_scores
+from fleet_memory.similarity.bm25 import word_scores
 
 Floats: TypeAlias = NDArray[np.floating]
 Score: TypeAlias = Callable[[Sequence[str], Sequence[str]], Floats]  # questions and texts to questions by texts

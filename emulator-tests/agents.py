@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from mcp import Client, StdioServerParameters
 
-from fleet_memory.server.opening import CheckedStore, open_store
+from fleet_memory.server.composition import CheckedStore, open_store
 from fleet_memory.settings import load
 
 PATIENCE_S = 60  # for a whole session, on a busy machine

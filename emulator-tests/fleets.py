@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime
 
-from fleet_memory.schemas.answers import ConsolidateAnswer, StoreAnswer
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.schemas.answers.memory import ConsolidateAnswer, StoreAnswer
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store
-from fleet_memory.stores.knowledge import Knowledge
-from fleet_memory.stores.programs import Programs
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.store_memory import store_memory
 

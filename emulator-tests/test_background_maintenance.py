@@ -13,10 +13,10 @@ from agents import Agent, opened, served
 from fleets import NOW, fleet_on, learn
 from mcp import Client, MCPError
 
+from fleet_memory.jobs.sweep import LEASE
+from fleet_memory.repositories.leases import lease_ref
 from fleet_memory.schemas.leases import Claim
 from fleet_memory.stores import Query, Store
-from fleet_memory.stores.leases import lease_ref
-from fleet_memory.stores.maintenance import LEASE
 
 pytestmark = pytest.mark.anyio
 

@@ -11,16 +11,16 @@ import anyio
 import pytest
 from billing import Bill, Billed
 
-from fleet_memory.rules.budget import tokens
-from fleet_memory.rules.keys import knowledge_key
-from fleet_memory.rules.vectors import packed
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.consolidation import leased
+from fleet_memory.repositories.knowledge import HeldEntry, Knowledge
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.rules.retrieval.budget import tokens
+from fleet_memory.rules.text.keys import knowledge_key
+from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
-from fleet_memory.similarity.onnx import MiniLM
+from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import Query, Store
-from fleet_memory.stores.consolidation import leased
-from fleet_memory.stores.knowledge import HeldEntry, Knowledge
-from fleet_memory.stores.programs import Programs
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
 pytestmark = pytest.mark.anyio

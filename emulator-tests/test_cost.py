@@ -8,9 +8,10 @@ import pytest
 from billing import Bill, Billed
 from fleets import consolidate, fleet_on, learn, lesson
 
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories import knowledge
 from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.stores import Store, knowledge
-from fleet_memory.tools import Fleet
+from fleet_memory.stores import Store
 from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.forget_memory import forget_memory

@@ -13,10 +13,10 @@ from agents import Agent, agent
 from emulator import VARIABLE, Emulator, NoEmulator, started
 
 from fleet_memory.errors import StoreUnavailableError
+from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore
-from fleet_memory.stores.programs import Programs
 
 pytestmark = pytest.mark.anyio
 

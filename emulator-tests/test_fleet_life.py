@@ -10,12 +10,12 @@ import anyio
 import pytest
 
 from benchmarks.fleet_life import AGENTS, CHANGE_DAY, DAYS, NEWCOMERS, Chronicle, Life, Report, truths
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.transfer import exported
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.server.moving import exported
 from fleet_memory.settings import load
 from fleet_memory.stores import Query, Store
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools import Fleet
 
 pytestmark = pytest.mark.anyio
 

@@ -8,11 +8,11 @@ from agents import agent
 from fleets import consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.rules.admission import pattern_of
-from fleet_memory.server import restoring
+from fleet_memory.jobs import restoration
+from fleet_memory.repositories.archive import archived_in
+from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.settings import Settings, load
 from fleet_memory.stores import Store
-from fleet_memory.stores.keeping import archived_in
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.store_memory import store_memory
 
@@ -50,7 +50,7 @@ async def test_a_restored_lesson_meets_the_one_that_agrees_with_it(store_address
             await one.call("store_memory", programId=program, pattern=pattern)
         await one.call("forget_memory", programId="basher", patternId="p", reason="no")
         assert (await one.call("pattern_consolidate"))["promoted"] == []
-        told = await restoring.restored(settings_of(store_address), "p")
+        told = await restoration.restored(settings_of(store_address), "p")
         assert told == {"restored": True, "patternId": "p"}
         (made,) = (await one.call("pattern_consolidate"))["promoted"]
     assert made["contributors"] == ["basher", "sark"]
@@ -64,7 +64,7 @@ async def test_of_ten_restorations_at_once_one_succeeds(store_address: str) -> N
 
         async def restore() -> None:
             try:
-                outcomes.append(bool((await restoring.restored(settings_of(store_address), "n1"))["restored"]))
+                outcomes.append(bool((await restoration.restored(settings_of(store_address), "n1"))["restored"]))
             except InvalidArgumentError:
                 outcomes.append(False)  # another was faster: the archive holds it no longer
 

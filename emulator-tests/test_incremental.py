@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fleet_memory.rules.vectors import Vectors
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.consolidation.scene import Wanted
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.stores import Document, Query, Ref, Store, Write
-from fleet_memory.stores.knowledge import Knowledge
-from fleet_memory.stores.programs import Programs
-from fleet_memory.stores.scene import Wanted
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.pattern_consolidate import consolidated
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory

@@ -6,9 +6,9 @@ import pytest
 from fleets import consolidate, fleet_on, learn, lesson
 from indexes import Declared, Index, Watched, declared, index_needed, problems
 
+from fleet_memory.jobs.maintenance import maintained
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.server.maintenance import maintained
 from fleet_memory.stores import Json, Query, Store
 from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import commit_session

@@ -15,8 +15,8 @@ from agents import opened, served
 from fleets import NOW, consolidate, fleet_on, lesson
 from mcp import Client, MCPError
 
+from fleet_memory.fleet import Fleet
 from fleet_memory.stores import Query, Store
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.store_memory import store_memory
 
 pytestmark = pytest.mark.anyio

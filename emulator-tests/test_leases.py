@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from fleet_memory.errors import ConflictError
-from fleet_memory.rules.leases import claimed
+from fleet_memory.repositories.leases import Lease, lease_ref, refreshed, release, take
+from fleet_memory.rules.lifecycle.leases import claimed
 from fleet_memory.schemas.leases import Claim
 from fleet_memory.stores import ABSENT, Ref, Store, Write
-from fleet_memory.stores.leases import Lease, lease_ref, refreshed, release, take
 
 pytestmark = pytest.mark.anyio
 

@@ -8,13 +8,14 @@ from billing import Bill, Billed
 from fleets import NOW, consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import ConflictError
-from fleet_memory.server.maintenance import Maintained, maintained, maintained_if_due, rehearsed
-from fleet_memory.stores import Query, Ref, Store, Write, maintenance
-from fleet_memory.stores.consolidation import leased
-from fleet_memory.stores.leases import take
-from fleet_memory.stores.maintenance import LEASE, Last, Maintenance, last_maintenance
-from fleet_memory.stores.promotions import Promotions
-from fleet_memory.tools import Fleet
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs import sweep
+from fleet_memory.jobs.consolidation import leased
+from fleet_memory.jobs.consolidation.promotions import Promotions
+from fleet_memory.jobs.maintenance import Maintained, maintained, maintained_if_due, rehearsed
+from fleet_memory.jobs.sweep import LEASE, Last, Maintenance, last_maintenance
+from fleet_memory.repositories.leases import take
+from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import silently
 from fleet_memory.tools.reinforce_memory import reinforce_memory
@@ -186,7 +187,7 @@ async def test_a_sweep_of_many_reads_each_once_and_little_more(store: Store) -> 
 async def test_a_dry_run_reads_no_more_than_four_times_what_is_due(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "TOGETHER", 5)  # far fewer than are due
+    monkeypatch.setattr(sweep, "TOGETHER", 5)  # far fewer than are due
     billed = Billed(store)
     for program in range(100):
         await learn(fleet_on(store), f"old-{program}", "old")

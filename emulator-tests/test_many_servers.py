@@ -12,8 +12,8 @@ import pytest
 from agents import Agent, agent, opened, served
 from mcp import Client, MCPError
 
+from fleet_memory.repositories.programs import Programs
 from fleet_memory.stores import Query
-from fleet_memory.stores.programs import Programs
 
 pytestmark = pytest.mark.anyio
 

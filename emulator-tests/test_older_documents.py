@@ -5,8 +5,8 @@ import json
 import pytest
 from fleets import consolidate, fleet_on, learn
 
+from fleet_memory.fleet import Fleet
 from fleet_memory.stores import Json, Query, Store, Write
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.gsp_read import gsp_read
 from fleet_memory.tools.recall_memory import recall_memory

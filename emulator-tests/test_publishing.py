@@ -9,13 +9,14 @@ from billing import Bill, Billed
 from fleets import fleet_on
 
 from fleet_memory.errors import ConflictError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.consolidation import LEASE_S, leased
+from fleet_memory.jobs.consolidation.promotions import Promotions
+from fleet_memory.repositories import knowledge
+from fleet_memory.repositories.knowledge import HeldEntry
+from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
-from fleet_memory.stores import Document, Query, Ref, Store, knowledge
-from fleet_memory.stores.consolidation import LEASE_S, leased
-from fleet_memory.stores.knowledge import HeldEntry
-from fleet_memory.stores.promotions import Promotions
-from fleet_memory.stores.waiting import batches
-from fleet_memory.tools import Fleet
+from fleet_memory.stores import Document, Query, Ref, Store
 
 pytestmark = pytest.mark.anyio
 

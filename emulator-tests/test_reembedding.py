@@ -7,8 +7,8 @@ import sys
 import pytest
 from agents import agent, opened
 
+from fleet_memory.repositories.programs import Programs
 from fleet_memory.stores import Query
-from fleet_memory.stores.programs import Programs
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from fleet_memory.errors import StoreError, StoreRejectedError, StoreUnavailable
 from fleet_memory.stores import ABSENT, Query, Ref, Write
 from fleet_memory.stores.health import StoreHealth
 from fleet_memory.stores.sqlite import SqliteStore, opened
-from fleet_memory.stores.sqlite_tables import STEPS
+from fleet_memory.stores.sqlite.tables import STEPS
 
 pytestmark = pytest.mark.anyio
 

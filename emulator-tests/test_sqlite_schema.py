@@ -10,7 +10,7 @@ import pytest
 from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores import ABSENT, Query, Ref, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.stores.sqlite_tables import STEPS, prepare
+from fleet_memory.stores.sqlite.tables import STEPS, prepare
 
 ENTRIES = Query("fleets/f1/gsp")
 NEXT_STEP = ("create table seen(id text)", "insert into seen select id from docs")

@@ -4,8 +4,8 @@ import anyio
 import pytest
 from agents import Agent, agent, opened
 
+from fleet_memory.repositories.programs import Programs
 from fleet_memory.stores import Query
-from fleet_memory.stores.programs import Programs
 
 pytestmark = pytest.mark.anyio
 

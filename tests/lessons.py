@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from fleet_memory.rules.admission import Lesson
-from fleet_memory.rules.keys import text_hash
+from fleet_memory.rules.lifecycle.admission import Lesson
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import Program
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.admission import Admission, Lesson, OnDuplicate, admitted, timestamp_problem
-from fleet_memory.rules.vectors import packed
+from fleet_memory.rules.lifecycle.admission import Admission, Lesson, OnDuplicate, admitted, timestamp_problem
+from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.similarity import Profile
 from tests.lessons import START, days, lesson, new_pattern, pattern, program

@@ -1,7 +1,7 @@
 from datetime import timedelta
 
-from fleet_memory.rules import ageing
-from fleet_memory.rules.promotion import Waiting, entry_of
+from fleet_memory.rules.knowledge import status
+from fleet_memory.rules.knowledge.promotion import Waiting, entry_of
 from fleet_memory.schemas.knowledge import Contradiction, Entry
 from tests.lessons import START, days, pattern
 
@@ -16,37 +16,37 @@ def word(program_id: str, session_id: str | None = None) -> Contradiction:
 
 
 def test_an_entry_wants_verifying_after_180_days_without_confirmation() -> None:
-    assert ageing.status(START, (), START + days(180)) == "fresh"
-    assert ageing.status(START, (), START + days(180) + timedelta(seconds=1)) == "verify"
+    assert status.status(START, (), START + days(180)) == "fresh"
+    assert status.status(START, (), START + days(180) + timedelta(seconds=1)) == "verify"
 
 
 def test_one_contradiction_contests_an_entry() -> None:
-    against = ageing.contradicted(entry(), word("iso"))
+    against = status.contradicted(entry(), word("iso"))
     assert against.status == "active"
-    assert ageing.status(against.last_confirmed, [w.program_id for w in against.contradictions], START) == "contested"
+    assert status.status(against.last_confirmed, [w.program_id for w in against.contradictions], START) == "contested"
 
 
 def test_two_independent_contradictions_retire_an_entry() -> None:
-    twice = ageing.contradicted(ageing.contradicted(entry(), word("iso")), word("sark"))
+    twice = status.contradicted(status.contradicted(entry(), word("iso")), word("sark"))
     assert twice.status == "retired"
 
 
 def test_one_program_cannot_retire_an_entry_by_repeating_itself() -> None:
-    twice = ageing.contradicted(ageing.contradicted(entry(), word("iso")), word("iso"))
+    twice = status.contradicted(status.contradicted(entry(), word("iso")), word("iso"))
     assert (twice.status, len(twice.contradictions)) == ("active", 1)
 
 
 def test_programs_of_one_session_contradict_as_one() -> None:
-    twice = ageing.contradicted(ageing.contradicted(entry(), word("iso", "s1")), word("sark", "s1"))
+    twice = status.contradicted(status.contradicted(entry(), word("iso", "s1")), word("sark", "s1"))
     assert twice.status == "active"
 
 
 def test_a_confirmation_answers_earlier_contradictions() -> None:
-    after = ageing.confirmed(ageing.contradicted(entry(), word("iso")), now=START + days(2))
+    after = status.confirmed(status.contradicted(entry(), word("iso")), now=START + days(2))
     assert (after.contradictions, after.last_confirmed) == ((), START + days(2))
 
 
 def test_a_constitutional_entry_is_never_retired_by_agents() -> None:
     constitutional = entry().changed(tier="constitutional")
-    twice = ageing.contradicted(ageing.contradicted(constitutional, word("iso")), word("sark"))
+    twice = status.contradicted(status.contradicted(constitutional, word("iso")), word("sark"))
     assert twice.status == "active"

@@ -9,14 +9,14 @@ from pathlib import Path
 import anyio
 import pytest
 
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.maintenance import kept_up
+from fleet_memory.jobs.sweep import LEASE, last_maintenance
+from fleet_memory.repositories.leases import take
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.server.maintenance import kept_up
-from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document, Query, Ref, Store, Write
-from fleet_memory.stores.leases import take
-from fleet_memory.stores.maintenance import LEASE, last_maintenance
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.store_memory import store_memory
 
 pytestmark = pytest.mark.anyio

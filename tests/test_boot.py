@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from fleet_memory.rules.booting import Parts, filled, first_for, first_own, shown_notes
-from fleet_memory.rules.budget import tokens
-from fleet_memory.rules.freshness import freshness
-from fleet_memory.rules.presentation import shown_knowledge, shown_pattern
-from fleet_memory.schemas.answers import BootAnswer, BootNote, FadingPattern, KnowledgeChanges, ProgramAnswer
+from fleet_memory.integration.boot_text import lines
+from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.retrieval.budget import tokens
+from fleet_memory.schemas.answers.memory import BootAnswer, BootNote, FadingPattern, KnowledgeChanges, ProgramAnswer
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.server.app import create_server
-from fleet_memory.server.boot_text import lines
 from fleet_memory.settings import TOOLSETS, Settings
+from fleet_memory.views.boot import Parts, filled, first_for, first_own, shown_notes
+from fleet_memory.views.lessons import shown_knowledge, shown_pattern
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=200)

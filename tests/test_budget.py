@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.budget import Section, fitting, shared, tokens
+from fleet_memory.rules.retrieval.budget import Section, fitting, shared, tokens
 
 texts = st.text(max_size=60)
 items = st.lists(st.fixed_dictionaries({"text": texts}), max_size=20)

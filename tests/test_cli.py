@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.errors import ConflictError
-from fleet_memory.server.calling import called
+from fleet_memory.server.in_process import called
 from fleet_memory.server.registration import ToolSpec
 from fleet_memory.server.toolsets import WRITES
 

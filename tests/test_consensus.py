@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus import Link, Matrix, Rulings, bar_of, groups, links
+from fleet_memory.rules.consensus.linking import Link, Matrix, Rulings, bar_of, groups, links
 from fleet_memory.schemas.similarity import Profile
 
 PROFILE = Profile()

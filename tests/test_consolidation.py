@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from fleet_memory.rules.consolidation import Plan, Topic, contested, planned
-from fleet_memory.rules.keys import text_hash
-from fleet_memory.rules.waiting import learnt_of
+from fleet_memory.rules.consensus.planning import Plan, Topic, contested, planned
+from fleet_memory.rules.consensus.waiting import learnt_of
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.similarity import Profile

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.rules.keys import knowledge_key
+from fleet_memory.rules.text.keys import knowledge_key
 
 DOCUMENTED = (Path(__file__).parent.parent / "docs" / "knowledge.md").read_text(encoding="utf-8")
 CLAIM = "Check that a task is still free before you claim it"

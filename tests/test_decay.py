@@ -4,8 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.decay import age_days, half_life_days, is_prunable, is_stale, stale_in_days, strength
-from fleet_memory.rules.reinforcement import contradicted, reinforced
+from fleet_memory.rules.lifecycle.decay import (
+    age_days,
+    half_life_days,
+    is_prunable,
+    is_stale,
+    stale_in_days,
+    strength,
+)
+from fleet_memory.rules.lifecycle.reinforcement import contradicted, reinforced
 from fleet_memory.schemas.programs import DecayConfig
 from tests.lessons import START, days, pattern
 

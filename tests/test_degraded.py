@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.similarity.choice import Fallback
-from fleet_memory.similarity.onnx import FOLDER, MiniLM
-from fleet_memory.stores.knowledge import Knowledge
-from fleet_memory.stores.programs import Programs
+from fleet_memory.similarity.fallback import Fallback
+from fleet_memory.similarity.minilm import FOLDER, MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
@@ -42,7 +42,7 @@ async def test_a_damaged_model_is_named_in_every_affected_answer_and_vectors_nev
         await pattern_consolidate(fleet, silently),
     ]
     assert [answer.similarity_engine for answer in answers] == ["lexical"] * 4
-    assert [record.name for record in caplog.records] == ["fleet_memory.similarity.choice"]
+    assert [record.name for record in caplog.records] == ["fleet_memory.similarity.fallback"]
     kept = (await fleet.programs.read("basher")).patterns.values()
     assert {pattern.embedder for pattern in kept} == {engine.name} == {"lexical/1"}
     await store.close()

@@ -9,9 +9,9 @@ import pytest
 from fleet_memory.errors import EmbedderError
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.similarity import Vectors
-from fleet_memory.similarity.choice import Fallback
+from fleet_memory.similarity.fallback import Fallback
 from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.similarity.onnx import MiniLM
+from fleet_memory.similarity.minilm import MiniLM
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,11 @@ from typing import get_args
 import pytest
 
 from fleet_memory.errors import ForbiddenError
-from fleet_memory.rules.budget import tokens
-from fleet_memory.rules.fleet_health import (
+from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.rules.health.duplicates import Repeat, Scale
+from fleet_memory.rules.health.fleet import (
     HORIZONS,
     JUNK_OF,
     Left,
@@ -23,11 +26,10 @@ from fleet_memory.rules.fleet_health import (
     together,
     unwell,
 )
-from fleet_memory.rules.freshness import freshness
-from fleet_memory.rules.health import Signs
-from fleet_memory.rules.repeats import Repeat, Scale
-from fleet_memory.schemas.answers import Verdict
-from fleet_memory.schemas.fleet_health import (
+from fleet_memory.rules.health.program import Signs
+from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.retrieval.budget import tokens
+from fleet_memory.schemas.answers.health import (
     FleetHealthAnswer,
     FleetRates,
     Forecast,
@@ -35,13 +37,11 @@ from fleet_memory.schemas.fleet_health import (
     PatternCounts,
     ProgramHealth,
 )
+from fleet_memory.schemas.answers.memory import Verdict
 from fleet_memory.schemas.knowledge import KnowledgeRow, LedgerEvent
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.stores.knowledge import Knowledge
-from fleet_memory.stores.programs import Programs
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools import Caller, Fleet
 from fleet_memory.tools.fleet_health import LEAST, fleet_health
 from tests.lessons import START, days, pattern, program
 

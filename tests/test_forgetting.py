@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.rules.forgetting import forgotten, no_room_for, restored
+from fleet_memory.rules.lifecycle.forgetting import forgotten, no_room_for, restored
 from fleet_memory.schemas.programs import DecayConfig
 from tests.lessons import START, days, pattern, program
 

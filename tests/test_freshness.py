@@ -1,6 +1,6 @@
 import pytest
 
-from fleet_memory.rules.freshness import freshness
+from fleet_memory.rules.knowledge.freshness import freshness
 
 
 @pytest.mark.parametrize(

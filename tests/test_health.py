@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.cli.call import UNHEALTHY
-from fleet_memory.rules.health import Signs, advice, fading, shown_fading, signs, verdict
-from fleet_memory.rules.repeats import Repeat, Scale, repeats
-from fleet_memory.rules.vectors import packed
-from fleet_memory.schemas.answers import Verdict
+from fleet_memory.rules.health.duplicates import Repeat, Scale, repeats
+from fleet_memory.rules.health.program import Signs, advice, fading, shown_fading, signs, verdict
+from fleet_memory.rules.text.vectors import packed
+from fleet_memory.schemas.answers.memory import Verdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.similarity import Profile

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from fleet_memory.cli import _settings_flags, hook
+from fleet_memory.clock import clock
+from fleet_memory.integration.hooks import LARGEST_OUTPUT, LEAST_WORK, REMINDER, program_of, told
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.server.calling import called
-from fleet_memory.server.clock import clock
-from fleet_memory.server.hooking import LARGEST_OUTPUT, LEAST_WORK, REMINDER, program_of, told
-from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.in_process import called
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools.store_memory import store_memory
 
@@ -162,7 +162,7 @@ def test_a_hook_that_cannot_work_says_one_line_and_lets_the_session_go_on(
 
 
 def test_a_hook_imports_neither_the_protocol_nor_a_model() -> None:
-    script = "import fleet_memory.server.hooking, sys; print(sorted(set(sys.modules) & set({})))".format(
+    script = "import fleet_memory.integration.hooks, sys; print(sorted(set(sys.modules) & set({})))".format(
         ["google", "mcp", "onnxruntime", "rich", "tokenizers", "httpx2"]
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603

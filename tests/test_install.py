@@ -11,7 +11,7 @@ import pytest
 from json5.loader import loads
 
 from fleet_memory.cli import main
-from fleet_memory.install import jsonc
+from fleet_memory.integration import jsonc
 
 CLAUDE_JSON = '{"numStartups":7,"mcpServers":{"weather":{"command":"npx"}},"projects":{"/a":{"history":[]}}}'
 CLAUDE_SETTINGS = """{

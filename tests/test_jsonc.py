@@ -10,7 +10,7 @@ from json5.loader import loads
 from json5.tokenizer import tokenize
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.install.jsonc import value_at, with_element, with_member, without
+from fleet_memory.integration.jsonc import value_at, with_element, with_member, without
 
 KEYS = st.text('abc"\\/ é', max_size=3)
 Indent: TypeAlias = int | str | None

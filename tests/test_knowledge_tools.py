@@ -10,8 +10,8 @@ import anyio
 import pytest
 from mcp import Client
 
-from fleet_memory.rules.budget import tokens
-from fleet_memory.rules.keys import knowledge_key
+from fleet_memory.rules.retrieval.budget import tokens
+from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
 

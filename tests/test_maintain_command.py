@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.server.opening import open_store
+from fleet_memory.jobs.sweep import LEASE
+from fleet_memory.repositories.leases import lease_ref, take
+from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
-from fleet_memory.stores.leases import lease_ref, take
-from fleet_memory.stores.maintenance import LEASE
 
 LEARNT = datetime(2026, 3, 1, tzinfo=UTC)
 FADED = LEARNT + timedelta(days=181)

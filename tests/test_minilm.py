@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 from fleet_memory.errors import EmbedderError
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.similarity import Embedder, Vectors
-from fleet_memory.similarity.onnx import FOLDER, REMEMBERED, MiniLM
+from fleet_memory.similarity.minilm import FOLDER, REMEMBERED, MiniLM
 
 pytestmark = pytest.mark.anyio
 
@@ -74,7 +74,7 @@ async def test_changing_an_answer_does_not_change_what_is_remembered(engine: Emb
 
 async def test_it_remembers_the_texts_used_last_and_no_more_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert REMEMBERED == 4096
-    monkeypatch.setattr("fleet_memory.similarity.onnx.REMEMBERED", 3)
+    monkeypatch.setattr("fleet_memory.similarity.minilm.REMEMBERED", 3)
     engine = MiniLM()
     await engine.vectors(["a", "b", "c"])
     await engine.vectors(["a"])

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fleet_memory.rules.consolidation import Plan, Topic, planned
-from fleet_memory.rules.keys import text_hash
-from fleet_memory.rules.vectors import packed, unpacked
+from fleet_memory.rules.consensus.planning import Plan, Topic, planned
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.vectors import packed, unpacked
 from fleet_memory.schemas.waiting import Learnt
-from fleet_memory.similarity.onnx import MiniLM
+from fleet_memory.similarity.minilm import MiniLM
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fleet_memory import __version__
-from fleet_memory.install.clients import HOOK_TIMEOUT_S, HOOKS, Server
-from fleet_memory.server.hooking import EVENTS
+from fleet_memory.integration.clients import HOOK_TIMEOUT_S, HOOKS, Server
+from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import load
 

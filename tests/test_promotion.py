@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.promotion import Waiting, attached, entry_of, independent_origins, is_echo
+from fleet_memory.rules.knowledge.promotion import Waiting, attached, entry_of, independent_origins, is_echo
 from tests.lessons import START, days, pattern
 
 origins = st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("123")), max_size=12)

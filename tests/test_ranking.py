@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.ranking import STRENGTH_BOOST, by_relevance, by_strength, recomputed
+from fleet_memory.rules.retrieval.ranking import STRENGTH_BOOST, by_relevance, by_strength, recomputed
 
 units = st.floats(0, 1, allow_nan=False)
 pools = st.lists(st.tuples(st.floats(-1, 1, allow_nan=False), units, units), min_size=1, max_size=20)

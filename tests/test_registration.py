@@ -12,14 +12,14 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, JsonValue
 
 from fleet_memory.errors import ConflictError, EmbedderError, PatternNotFoundError, StoreUnavailableError
+from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.schemas.fields import Confidence, Name, Tags, Timestamp
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.server.app import create_server
+from fleet_memory.server.json_schema import input_schema
 from fleet_memory.server.registration import FleetTool, ToolSpec, registered
 from fleet_memory.server.toolsets import READS, TOOLS, WRITES
-from fleet_memory.server.wire_schema import input_schema
 from fleet_memory.settings import Settings
-from fleet_memory.tools import Fleet, Progress
 
 pytestmark = pytest.mark.anyio
 

@@ -1,5 +1,5 @@
-from fleet_memory.rules.decay import is_stale
-from fleet_memory.rules.reinforcement import (
+from fleet_memory.rules.lifecycle.decay import is_stale
+from fleet_memory.rules.lifecycle.reinforcement import (
     LONGEST_EVIDENCE_LOG,
     WIDEST_EVIDENCE_LOG,
     contradicted,

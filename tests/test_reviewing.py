@@ -1,4 +1,4 @@
-from fleet_memory.server.reviewing import Judgement, judged
+from fleet_memory.cli.review_session import Judgement, judged
 
 PAIRS = [
     {

@@ -10,13 +10,13 @@ import pytest
 from mcp import Client
 
 from fleet_memory import __version__
+from fleet_memory.clock import clock
 from fleet_memory.errors import StoreError
+from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.server.app import INSTRUCTIONS
-from fleet_memory.server.clock import clock
-from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings, load
-from fleet_memory.tools import Caller, Fleet
 from fleet_memory.tools.gsp_bootstrap import PROTOCOL
 
 START = datetime(2026, 3, 7, 12, 0, 0, 123_456, tzinfo=UTC)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.locations import FirestoreDatabase, SqliteFile
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import SETTINGS, TOOLSETS, Settings, default_path, load
+from fleet_memory.store_address import FirestoreDatabase, SqliteFile
 
 
 def test_nothing_given_means_the_defaults() -> None:

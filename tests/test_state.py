@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from fleet_memory.rules.state import LARGEST_CONFIG, LARGEST_SUMMARY, Stated, StatePatch, merged, stated, too_large
+from fleet_memory.rules.lifecycle.state import (
+    LARGEST_CONFIG,
+    LARGEST_SUMMARY,
+    Stated,
+    StatePatch,
+    merged,
+    stated,
+    too_large,
+)
 from fleet_memory.schemas.programs import Archived, DecayConfig, PastSummary, Program
 from fleet_memory.settings import TOOLSETS, load
 from tests.calls import call, refusal

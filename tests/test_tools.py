@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from fleet_memory.rules.budget import tokens
+from fleet_memory.rules.retrieval.budget import tokens
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fleet_memory.rules.vectors import Vectors, packed, unpacked
+from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 
 SIZE = 384
 directions = arrays(np.float32, SIZE, elements=st.floats(-1, 1, width=32)).filter(lambda v: np.linalg.norm(v) > 0.1)

@@ -9,10 +9,10 @@ from pydantic import BaseModel
 
 from fleet_memory import cli
 from fleet_memory.server import app
-from fleet_memory.server.opening import LazyFleet
+from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.registration import ToolSpec
+from fleet_memory.server.std_streams import Wire, claimed
 from fleet_memory.server.toolsets import WRITES
-from fleet_memory.server.wire import Wire, claimed
 
 
 class Done(BaseModel):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.locations import SqliteFile, StoreLocation, location, shown
+from fleet_memory.store_address import SqliteFile, StoreLocation, location, shown
 
 T = TypeVar("T")
 

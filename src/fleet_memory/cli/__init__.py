@@ -20,13 +20,13 @@ from fleet_memory.cli import (
     hook,
     install,
     maintain,
-    moving,
     reembed,
     restore,
     retire,
     review,
     seed,
     serve,
+    transfer,
 )
 from fleet_memory.cli.printing import complain
 from fleet_memory.errors import FleetMemoryError
@@ -42,7 +42,7 @@ COMMANDS: Final = (  # in the order of --help
     check,
     health,
     maintain,
-    moving,
+    transfer,
     reembed,
     seed,
     retire,

@@ -28,7 +28,7 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _call(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server.calling import called  # noqa: PLC0415 half a second
+    from fleet_memory.server.in_process import called  # noqa: PLC0415 half a second
 
     arguments = _object(sys.stdin.read() if given.arguments == "-" else given.arguments)
     answer = anyio.run(called, settings, given.tool, arguments)

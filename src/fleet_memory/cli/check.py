@@ -21,7 +21,7 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _check(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server.checkup import checkup  # noqa: PLC0415 half a second
+    from fleet_memory.jobs.check import checkup  # noqa: PLC0415 half a second
 
     report = anyio.run(checkup, settings)
     if given.json:

@@ -8,7 +8,7 @@ from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
     from fleet_memory.cli.printing import Commands
-    from fleet_memory.server.deleting import Deleted
+    from fleet_memory.jobs.deletion import Deleted
 
 EXIT_USAGE = 2
 
@@ -27,17 +27,17 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _delete(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server import deleting  # noqa: PLC0415 half a second
-    from fleet_memory.server.opening import with_fleet  # noqa: PLC0415 the same
+    from fleet_memory.jobs import deletion  # noqa: PLC0415 half a second
+    from fleet_memory.server.composition import with_fleet  # noqa: PLC0415 the same
 
-    found = anyio.run(with_fleet, settings, lambda fleet: deleting.previewed(fleet, given.name))
+    found = anyio.run(with_fleet, settings, lambda fleet: deletion.previewed(fleet, given.name))
     if given.dry_run:
         print_json({"dryRun": True, **_wire(found)})
         return 0
     question = f"Delete {given.name} with {found.patterns} lessons and {found.notes} notes?"
     if not (given.yes or agreed(question)):
         return EXIT_USAGE
-    print_json(_wire(anyio.run(with_fleet, settings, lambda fleet: deleting.deleted(fleet, given.name))))
+    print_json(_wire(anyio.run(with_fleet, settings, lambda fleet: deletion.deleted(fleet, given.name))))
     return 0
 
 

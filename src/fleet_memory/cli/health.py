@@ -8,8 +8,8 @@ from fleet_memory.cli.printing import EXIT_NO, print_json, refused
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
+    from fleet_memory.cli.health_report import Wellbeing
     from fleet_memory.cli.printing import Commands
-    from fleet_memory.server.wellbeing import Wellbeing
 
 BAR_WIDTH: Final = 20  # characters
 
@@ -26,7 +26,7 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _health(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server.wellbeing import asked, shown  # noqa: PLC0415 half a second
+    from fleet_memory.cli.health_report import asked, shown  # noqa: PLC0415 half a second
 
     answer = anyio.run(asked, settings)
     if answer.refusal:

@@ -65,8 +65,8 @@ def _work(arguments: Sequence[str], shared: argparse.ArgumentParser, said: list[
 def _said(settings: Settings, event: str, given: Mapping[str, object]) -> str:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server.hooking import EVENTS as known  # noqa: N811, PLC0415 a fifth of a second
-    from fleet_memory.server.hooking import told  # noqa: PLC0415 the same
+    from fleet_memory.integration.hooks import EVENTS as known  # noqa: N811, PLC0415 a fifth of a second
+    from fleet_memory.integration.hooks import told  # noqa: PLC0415 the same
 
     if event not in known:
         raise InvalidArgumentError(f"EVENT: {event!r} is unknown; known are {', '.join(known)}")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fleet_memory.cli.printing import agreed, complain, say
-from fleet_memory.locations import SqliteFile
 from fleet_memory.settings import SETTINGS, Settings
+from fleet_memory.store_address import SqliteFile
 
 if TYPE_CHECKING:
     from fleet_memory.cli.printing import Commands
-    from fleet_memory.install.clients import Server
+    from fleet_memory.integration.clients import Server
 
 EXIT_USAGE: Final = 2
 TOOLSETS: Final = "core,state"  # an installed agent hands over at its end
@@ -30,8 +30,8 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 def _install(given: argparse.Namespace, settings: Settings) -> int:
-    from fleet_memory.install import files  # noqa: PLC0415 not needed for --help
-    from fleet_memory.install.clients import CLIENTS, edits  # noqa: PLC0415 the same
+    from fleet_memory.integration import files  # noqa: PLC0415 not needed for --help
+    from fleet_memory.integration.clients import CLIENTS, edits  # noqa: PLC0415 the same
 
     if given.client not in CLIENTS:
         complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
@@ -56,7 +56,7 @@ def _install(given: argparse.Namespace, settings: Settings) -> int:
 
 def _server(given: argparse.Namespace, settings: Settings) -> "Server":
     """Return how the server is started: as this command was, with the settings that were given as flags."""
-    from fleet_memory.install.clients import Server  # noqa: PLC0415 not needed for --help
+    from fleet_memory.integration.clients import Server  # noqa: PLC0415 not needed for --help
 
     flags = {setting.flag: getattr(given, setting.name) for setting in SETTINGS}
     if flags["--store"] is not None and isinstance(settings.store, SqliteFile):

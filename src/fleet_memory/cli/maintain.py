@@ -9,7 +9,7 @@ from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
     from fleet_memory.cli.printing import Commands
-    from fleet_memory.server.maintenance import Maintained
+    from fleet_memory.jobs.maintenance import Maintained
 
 
 def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _maintain(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server.maintenance import once  # noqa: PLC0415 half a second
+    from fleet_memory.jobs.maintenance import once  # noqa: PLC0415 half a second
 
     with progress("maintenance") as step:
 

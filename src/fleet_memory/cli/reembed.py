@@ -19,7 +19,7 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _reembed(_: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server.reembedding import reembedded  # noqa: PLC0415 half a second
+    from fleet_memory.jobs.reembedding import reembedded  # noqa: PLC0415 half a second
 
     with progress("programs and entries") as step:
         moved = anyio.run(reembedded, settings, step)

@@ -22,11 +22,11 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _restore(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server import restoring  # noqa: PLC0415 half a second
+    from fleet_memory.jobs import restoration  # noqa: PLC0415 half a second
 
     if given.id is None:
-        print_json({"programId": settings.program, "archive": anyio.run(restoring.listed, settings)})
+        print_json({"programId": settings.program, "archive": anyio.run(restoration.listed, settings)})
         return 0
-    told = anyio.run(restoring.restored, settings, given.id)
+    told = anyio.run(restoration.restored, settings, given.id)
     print_json({"programId": settings.program, **told})
     return 0 if told["restored"] else EXIT_NO

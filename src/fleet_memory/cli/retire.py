@@ -22,9 +22,9 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _retire(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server import curating  # noqa: PLC0415 half a second
-    from fleet_memory.server.opening import with_fleet  # noqa: PLC0415 the same
+    from fleet_memory.jobs import curation  # noqa: PLC0415 half a second
+    from fleet_memory.server.composition import with_fleet  # noqa: PLC0415 the same
 
-    done = anyio.run(with_fleet, settings, lambda fleet: curating.retire(fleet, given.key, given.why, undo=given.undo))
+    done = anyio.run(with_fleet, settings, lambda fleet: curation.retire(fleet, given.key, given.why, undo=given.undo))
     print_json(done._asdict())
     return 0 if done.changed else EXIT_NO

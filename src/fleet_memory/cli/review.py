@@ -20,19 +20,19 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _review(_: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server import reviewing  # noqa: PLC0415 half a second
+    from fleet_memory.cli import review_session  # noqa: PLC0415 half a second
 
-    answer = anyio.run(reviewing.offered, settings)
+    answer = anyio.run(review_session.offered, settings)
     if answer.refusal:
         return refused(answer.refusal)
-    pairs = reviewing.waiting(answer)
-    made = reviewing.judged(pairs, sys.stdin, say) if pairs else []
+    pairs = review_session.waiting(answer)
+    made = review_session.judged(pairs, sys.stdin, say) if pairs else []
     if any(one.same is not None for one in made):
-        answer = anyio.run(reviewing.sent, settings, made)
+        answer = anyio.run(review_session.sent, settings, made)
         if answer.refusal:
             return refused(answer.refusal)
     promoted = [*_keys(answer.content["promoted"]), *_keys(answer.content["updated"])]
-    say(f"{len(reviewing.waiting(answer))} pairs left" + "".join(f"\npromoted: {key}" for key in promoted))
+    say(f"{len(review_session.waiting(answer))} pairs left" + "".join(f"\npromoted: {key}" for key in promoted))
     return 0
 
 

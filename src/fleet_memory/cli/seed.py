@@ -11,7 +11,7 @@ from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
     from fleet_memory.cli.printing import Commands
-    from fleet_memory.server.curating import Plan
+    from fleet_memory.jobs.curation import Plan
 
 EXIT_USAGE = 2
 
@@ -30,11 +30,11 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _seed(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 not needed for --help
 
-    from fleet_memory.server import curating  # noqa: PLC0415 half a second
-    from fleet_memory.server.opening import with_fleet  # noqa: PLC0415 the same
+    from fleet_memory.jobs import curation  # noqa: PLC0415 half a second
+    from fleet_memory.server.composition import with_fleet  # noqa: PLC0415 the same
 
-    wanted = curating.read_seeds(Path(given.file))
-    plan = anyio.run(with_fleet, settings, lambda fleet: curating.planned(fleet, wanted))
+    wanted = curation.read_seeds(Path(given.file))
+    plan = anyio.run(with_fleet, settings, lambda fleet: curation.planned(fleet, wanted))
     told = _told(plan, prune=given.prune)
     if given.json:
         print_json({"dryRun": given.dry_run, **told})
@@ -44,7 +44,7 @@ def _seed(given: argparse.Namespace, settings: Settings) -> int:
         return 0
     if not (given.yes or agreed()):
         return EXIT_USAGE
-    anyio.run(with_fleet, settings, lambda fleet: curating.seed(fleet, wanted, prune=given.prune))
+    anyio.run(with_fleet, settings, lambda fleet: curation.seed(fleet, wanted, prune=given.prune))
     sys.stderr.write("Every agent reads it at its next boot.\n")
     return 0
 

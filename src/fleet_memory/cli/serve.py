@@ -4,7 +4,7 @@ import argparse
 import gc
 from typing import TYPE_CHECKING
 
-from fleet_memory.server.wire import claimed
+from fleet_memory.server.std_streams import claimed
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from fleet_memory.demo import weeks
 from fleet_memory.demo.agents import Agent, Stage
 from fleet_memory.demo.telling import Teller
 from fleet_memory.demo.weeks import Lesson, Session
-from fleet_memory.schemas.answers import (
+from fleet_memory.schemas.answers.memory import (
     BootAnswer,
     ConsolidateAnswer,
     HealthAnswer,

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fleet_memory.demo.weeks import Session
-from fleet_memory.schemas.answers import (
+from fleet_memory.schemas.answers.memory import (
     BootAnswer,
     ConsolidateAnswer,
     HealthAnswer,

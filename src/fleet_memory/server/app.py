@@ -9,9 +9,9 @@ from typing import Final, Literal, cast
 from mcp.server.mcpserver import MCPServer
 
 from fleet_memory import __version__
-from fleet_memory.server.clock import clock
-from fleet_memory.server.maintenance import kept_up
-from fleet_memory.server.opening import LazyFleet
+from fleet_memory.clock import clock
+from fleet_memory.jobs.maintenance import kept_up
+from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.prompts import prompts
 from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.server.toolsets import TOOLS

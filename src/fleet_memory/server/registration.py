@@ -20,10 +20,10 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
-from fleet_memory.server.opening import LazyFleet
-from fleet_memory.server.refusals import explained
-from fleet_memory.server.wire_schema import Schema, input_schema, outlined, output_schema
-from fleet_memory.tools import Fleet, Progress
+from fleet_memory.fleet import Fleet, Progress
+from fleet_memory.server.argument_errors import explained
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema
 
 LARGEST_ARGUMENTS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
 

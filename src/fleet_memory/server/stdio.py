@@ -32,8 +32,8 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from fleet_memory.server.opening import LazyFleet
-from fleet_memory.server.wire import Wire
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.std_streams import Wire
 
 DRAIN_S = 1.5  # seconds that calls under way may take to end; clients send SIGTERM 2 s after closing our stdin
 LAST_WRITE_S = 1.0  # seconds that a client may take to read the last replies

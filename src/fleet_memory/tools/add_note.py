@@ -6,12 +6,12 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from fleet_memory.errors import CapacityExceededError
-from fleet_memory.rules.notes import MOST_LINES, Noted, new_note, with_note
-from fleet_memory.rules.requests import made_by, mark, remembered
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.lifecycle.idempotency import made_by, mark, remembered
+from fleet_memory.rules.lifecycle.notes import MOST_LINES, Noted, new_note, with_note
+from fleet_memory.schemas.answers.state import GoneNote, NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.state_answers import GoneNote, NotedAnswer
-from fleet_memory.tools import Fleet
 
 
 class NewNote(NamedTuple):

@@ -8,22 +8,22 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import Field
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, KnowledgeNotFoundError, OutcomeUnknownError
-from fleet_memory.rules.admission import Lesson, admitted, pattern_of, timestamp_problem
-from fleet_memory.rules.keys import digest
-from fleet_memory.rules.outcomes import Report, recorded
-from fleet_memory.rules.requests import made_by, mark, remembered
-from fleet_memory.schemas.answers import EvictedPattern, ReinforceAnswer
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.knowledge import HeldEntry
+from fleet_memory.repositories.programs import require_room
+from fleet_memory.rules.lifecycle.admission import Lesson, admitted, pattern_of, timestamp_problem
+from fleet_memory.rules.lifecycle.idempotency import made_by, mark, remembered
+from fleet_memory.rules.lifecycle.reports import Report, recorded
+from fleet_memory.rules.text.keys import digest
+from fleet_memory.schemas.answers.memory import EvictedPattern, ReinforceAnswer
+from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, NoteText
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.schemas.programs import Kept, Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.schemas.state_answers import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
 from fleet_memory.schemas.value import Input
 from fleet_memory.stores import Json, Write
-from fleet_memory.stores.knowledge import HeldEntry
-from fleet_memory.stores.programs import require_room
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.add_note import NewNote, added
 from fleet_memory.tools.reinforce_memory import entry_answer, is_key, pattern_answer, reported, told_the_fleet
 from fleet_memory.tools.store_memory import embedded

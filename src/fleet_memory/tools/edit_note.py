@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError, NoteNotFoundError
-from fleet_memory.rules.notes import Noted, with_note
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.lifecycle.notes import Noted, with_note
+from fleet_memory.schemas.answers.state import NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.state_answers import NotedAnswer
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.add_note import fitting, noted_answer
 
 

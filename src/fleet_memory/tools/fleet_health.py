@@ -7,8 +7,9 @@ from typing import Annotated, Final, get_args
 from pydantic import Field
 
 from fleet_memory.errors import EmbedderError, ForbiddenError
-from fleet_memory.rules.budget import MOST_TOKENS, fitting
-from fleet_memory.rules.fleet_health import (
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.health.duplicates import Scale
+from fleet_memory.rules.health.fleet import (
     by_verdict,
     counts,
     fleet_advice,
@@ -19,12 +20,11 @@ from fleet_memory.rules.fleet_health import (
     together,
     unwell,
 )
-from fleet_memory.rules.freshness import freshness
-from fleet_memory.rules.health import verdict
-from fleet_memory.rules.repeats import Scale
-from fleet_memory.schemas.fleet_health import FleetHealthAnswer
+from fleet_memory.rules.health.program import verdict
+from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.retrieval.budget import MOST_TOKENS, fitting
+from fleet_memory.schemas.answers.health import FleetHealthAnswer
 from fleet_memory.schemas.knowledge import LedgerEvent
-from fleet_memory.tools import Fleet
 
 LEAST: Final = 1_000  # tokens; the numbers alone take up to 700
 

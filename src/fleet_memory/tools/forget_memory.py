@@ -6,13 +6,13 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.errors import PatternNotFoundError
-from fleet_memory.rules.admission import pattern_of
-from fleet_memory.rules.forgetting import Forgotten, forgotten
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.archive import archive_id
+from fleet_memory.rules.lifecycle.admission import pattern_of
+from fleet_memory.rules.lifecycle.forgetting import Forgotten, forgotten
+from fleet_memory.schemas.answers.state import ForgetAnswer
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.state_answers import ForgetAnswer
-from fleet_memory.stores.keeping import archive_id
-from fleet_memory.tools import Fleet
 
 
 async def forget_memory(

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from fleet_memory.fleet import Fleet
+from fleet_memory.schemas.answers.state import HistoryAnswer, SummaryAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.schemas.state_answers import HistoryAnswer, SummaryAnswer
-from fleet_memory.tools import Fleet
 
 
 async def get_context_history(

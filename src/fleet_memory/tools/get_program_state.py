@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.schemas.answers import DecayAnswer
+from fleet_memory.fleet import Fleet
+from fleet_memory.schemas.answers.memory import DecayAnswer
+from fleet_memory.schemas.answers.state import NoteAnswer, StateAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.schemas.state_answers import NoteAnswer, StateAnswer
-from fleet_memory.tools import Fleet
 
 
 async def get_program_state(

@@ -6,20 +6,17 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 
-from fleet_memory.rules.booting import SHARES, Depth, Reading, filled, first_for, first_own, own_lessons, parts_of
-from fleet_memory.rules.changes import changes_since
-from fleet_memory.rules.decay import strength
-from fleet_memory.rules.freshness import freshness
-from fleet_memory.schemas.answers import (
-    BootAnswer,
-    KnowledgeChanges,
-)
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.knowledge.diff import changes_since
+from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.lifecycle.decay import strength
+from fleet_memory.schemas.answers.memory import BootAnswer, KnowledgeChanges
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.recall_memory import Found, MaxTokens, ranked
+from fleet_memory.views.boot import SHARES, Depth, Reading, filled, first_for, first_own, own_lessons, parts_of
 
 PROTOCOL: Final = (
     "People set the constitution; agents learnt the knowledge; program, notes and patterns are what your own sessions "

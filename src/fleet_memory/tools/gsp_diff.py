@@ -5,13 +5,13 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.rules.budget import DEFAULT_TOKENS, fitting
-from fleet_memory.rules.changes import changes_since
-from fleet_memory.rules.freshness import freshness
-from fleet_memory.rules.presentation import shown_knowledge
-from fleet_memory.schemas.entries import DiffAnswer
-from fleet_memory.tools import Fleet
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.knowledge.diff import changes_since
+from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, fitting
+from fleet_memory.schemas.answers.knowledge import DiffAnswer
 from fleet_memory.tools.recall_memory import MaxTokens
+from fleet_memory.views.lessons import shown_knowledge
 
 
 async def gsp_diff(

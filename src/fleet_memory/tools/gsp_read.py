@@ -5,14 +5,14 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.rules.ageing import standing
-from fleet_memory.rules.budget import DEFAULT_TOKENS, fitting, tokens
-from fleet_memory.rules.freshness import freshness
-from fleet_memory.schemas.entries import EntryAnswer, HistoryLine, ProvenanceLine
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.knowledge import row_of
+from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.knowledge.status import standing
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, fitting, tokens
+from fleet_memory.schemas.answers.knowledge import EntryAnswer, HistoryLine, ProvenanceLine
 from fleet_memory.schemas.fields import Key
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
-from fleet_memory.stores.knowledge import row_of
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.recall_memory import MaxTokens
 
 MOST_HISTORY: Final = 50  # lines of the ledger, one billed read each

@@ -6,16 +6,16 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from fleet_memory.rules.ageing import standing
-from fleet_memory.rules.budget import DEFAULT_TOKENS, fitting
-from fleet_memory.rules.freshness import freshness
-from fleet_memory.rules.presentation import shown_knowledge
-from fleet_memory.schemas.answers import Standing
-from fleet_memory.schemas.entries import SearchAnswer
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.knowledge.status import standing
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, fitting
+from fleet_memory.schemas.answers.knowledge import SearchAnswer
+from fleet_memory.schemas.answers.memory import Standing
 from fleet_memory.schemas.fields import Confidence, Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow, Tier
-from fleet_memory.tools import Fleet
 from fleet_memory.tools.recall_memory import Found, MaxTokens, ranked
+from fleet_memory.views.lessons import shown_knowledge
 
 
 class Wanted(NamedTuple):

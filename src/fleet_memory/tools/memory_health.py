@@ -6,12 +6,12 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.errors import EmbedderError
-from fleet_memory.rules.freshness import freshness
-from fleet_memory.rules.health import advice, fading, shown_fading, signs, verdict
-from fleet_memory.rules.repeats import Scale
-from fleet_memory.schemas.answers import DecayAnswer, HealthAnswer
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.health.duplicates import Scale
+from fleet_memory.rules.health.program import advice, fading, shown_fading, signs, verdict
+from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.schemas.answers.memory import DecayAnswer, HealthAnswer
 from fleet_memory.schemas.fields import Name
-from fleet_memory.tools import Fleet
 
 
 async def memory_health(

@@ -6,18 +6,18 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from fleet_memory.errors import ConflictError, EmbedderError, ForbiddenError, InvalidArgumentError
-from fleet_memory.rules.keys import text_hash
-from fleet_memory.rules.presentation import shown_pair, shown_promotion, shown_update
-from fleet_memory.rules.vectors import Vectors
-from fleet_memory.schemas.answers import ConsolidateAnswer
+from fleet_memory.fleet import Fleet, Progress
+from fleet_memory.jobs.consolidation import SHARED, Consolidation, Report, leased
+from fleet_memory.jobs.consolidation.promotions import Promotions
+from fleet_memory.jobs.consolidation.scene import Engine, Wanted
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.schemas.answers.memory import ConsolidateAnswer
 from fleet_memory.schemas.fields import EvidenceText, Name
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.value import Input
 from fleet_memory.schemas.waiting import OpenPair
-from fleet_memory.stores.consolidation import SHARED, Consolidation, Report, leased
-from fleet_memory.stores.promotions import Promotions
-from fleet_memory.stores.scene import Engine, Wanted
-from fleet_memory.tools import Fleet, Progress
+from fleet_memory.views.lessons import shown_pair, shown_promotion, shown_update
 
 MOST_OFFERED: Final = 25  # pairs of each kind in one answer, the likeliest first; `stats` counts them all
 

@@ -8,19 +8,19 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from pydantic import Field
 
 from fleet_memory.errors import EmbedderError
-from fleet_memory.rules.budget import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, fitting
-from fleet_memory.rules.decay import is_stale, strength
-from fleet_memory.rules.freshness import freshness, own_freshness
-from fleet_memory.rules.presentation import shown_knowledge, shown_pattern
-from fleet_memory.rules.ranking import Ranked, by_relevance, by_strength
-from fleet_memory.rules.vectors import packed, unpacked
-from fleet_memory.schemas.answers import KnowledgeAnswer, PatternAnswer, RecallAnswer
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.knowledge.freshness import freshness, own_freshness
+from fleet_memory.rules.lifecycle.decay import is_stale, strength
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, fitting
+from fleet_memory.rules.retrieval.ranking import Ranked, by_relevance, by_strength
+from fleet_memory.rules.text.vectors import packed, unpacked
+from fleet_memory.schemas.answers.memory import KnowledgeAnswer, PatternAnswer, RecallAnswer
 from fleet_memory.schemas.fields import Confidence, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
-from fleet_memory.similarity.words import word_scores
-from fleet_memory.tools import Fleet
+from fleet_memory.similarity.bm25 import word_scores
+from fleet_memory.views.lessons import shown_knowledge, shown_pattern
 
 Scope: TypeAlias = Literal["own", "shared", "all"]
 MaxTokens: TypeAlias = Annotated[

@@ -6,16 +6,16 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.errors import ConflictError, PatternNotFoundError, StoreError
-from fleet_memory.rules import ageing
-from fleet_memory.rules.decay import strength
-from fleet_memory.rules.outcomes import Applied, Report, applied, recorded
-from fleet_memory.schemas.answers import ReinforceAnswer
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.consolidation import leased
+from fleet_memory.rules.knowledge import status
+from fleet_memory.rules.lifecycle.decay import strength
+from fleet_memory.rules.lifecycle.reports import Applied, Report, applied, recorded
+from fleet_memory.schemas.answers.memory import ReinforceAnswer
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.programs import Program
-from fleet_memory.stores.consolidation import leased
-from fleet_memory.tools import Fleet
 
 KEY_PREFIXES = ("pattern/", "constitution/")
 
@@ -85,7 +85,7 @@ def entry_answer(entry: Entry, report: Report) -> ReinforceAnswer:
         reinforcements=entry.confirmations,
         last_reinforced=entry.last_confirmed,
         revived=False,
-        status="retired" if entry.status == "retired" else ageing.status(entry.last_confirmed, against, report.now),
+        status="retired" if entry.status == "retired" else status.status(entry.last_confirmed, against, report.now),
     )
 
 

@@ -6,11 +6,11 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.errors import NoteNotFoundError
-from fleet_memory.rules.notes import Noted, was_made, without_note
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.lifecycle.notes import Noted, was_made, without_note
+from fleet_memory.schemas.answers.state import NotedAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.state_answers import NotedAnswer
-from fleet_memory.tools import Fleet
 
 
 async def remove_note(

@@ -6,12 +6,12 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
-from fleet_memory.rules.admission import Admission, Lesson, OnDuplicate, admitted, timestamp_problem
-from fleet_memory.rules.vectors import packed
-from fleet_memory.schemas.answers import EvictedPattern, RelatedPattern, StoreAnswer
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.lifecycle.admission import Admission, Lesson, OnDuplicate, admitted, timestamp_problem
+from fleet_memory.rules.text.vectors import packed
+from fleet_memory.schemas.answers.memory import EvictedPattern, RelatedPattern, StoreAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools import Fleet
 
 
 async def store_memory(

@@ -6,15 +6,15 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError
-from fleet_memory.rules.requests import mark, remembered
-from fleet_memory.rules.state import Stated, StatePatch, stated, too_large
-from fleet_memory.schemas.answers import EvictedPattern
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.lifecycle.idempotency import mark, remembered
+from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
+from fleet_memory.schemas.answers.memory import EvictedPattern
+from fleet_memory.schemas.answers.state import UpdateStateAnswer
 from fleet_memory.schemas.fields import LooseObject, Name
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
-from fleet_memory.schemas.state_answers import UpdateStateAnswer
 from fleet_memory.schemas.value import Input
-from fleet_memory.tools import Fleet
 
 
 class Update(NamedTuple):

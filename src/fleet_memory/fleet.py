@@ -1,0 +1,74 @@
+"""One module per MCP tool, named for the tool; here is what every tool is given.
+
+A tool is a plain async function: `fleet` first (bound by the server, never seen by clients), then its arguments.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from fleet_memory.errors import ForbiddenError
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.similarity import Embedder
+
+Role: TypeAlias = Literal["agent", "auditor", "admin"]
+Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
+"""Reports (done, total, message); does nothing when the client did not ask for progress."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who is calling: bound to one program by the server, or unbound (one person's machine; arguments are trusted)."""
+
+    program_id: str | None = None
+    role: Role = "agent"
+
+    def require_write(self, program_id: str) -> None:
+        """Raise ForbiddenError unless this caller may write the memory of `program_id`."""
+        if self.program_id not in (None, program_id):
+            raise ForbiddenError(
+                f"You are {self.program_id} and may write only your own memory, not {program_id}'s. "
+                f"Call again with programId {self.program_id!r}."
+            )
+
+    def require_read(self, program_id: str) -> None:
+        """Raise ForbiddenError unless this caller may read the memory of `program_id`."""
+        if self.role == "agent" and self.program_id not in (None, program_id):
+            raise ForbiddenError(
+                f"You are {self.program_id} and may read only your own memory, not {program_id}'s. "
+                "Promoted lessons of others are in recall_memory with scope 'shared'."
+            )
+
+    def require_curation(self) -> None:
+        """Raise ForbiddenError unless this caller may set rules and retire entries: people may, agents may not."""
+        if self.program_id is not None and self.role != "admin":
+            raise ForbiddenError(
+                f"You are {self.program_id}, and only an operator (no --program) or role admin may do this. "
+                "Report what you saw with reinforce_memory."
+            )
+
+    @property
+    def sees_other_programs(self) -> bool:
+        """Whether texts of other programs may be shown to this caller."""
+        return self.program_id is None or self.role != "agent"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What a tool works with: the fleet's memory, its embedder, its clock and the caller."""
+
+    programs: Programs
+    knowledge: Knowledge
+    embedder: Embedder
+    now: Callable[[], datetime]
+    caller: Caller = Caller()
+
+    @property
+    def degraded_engine(self) -> str | None:
+        """The engine that stands in for the configured one, for answers to name; None when nothing is wrong."""
+        if not self.embedder.degraded:
+            return None
+        engine = self.embedder.name.split("/")[0]
+        return engine if engine == "lexical" else "words"  # an endpoint that fails has no engine to stand in for it

@@ -1,0 +1,1 @@
+"""Changes of a fleet as a whole: called by tools, commands and the clock."""

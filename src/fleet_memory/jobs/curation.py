@@ -1,0 +1,146 @@
+"""What people do to shared knowledge: set rules, retire an entry, bring it back. Published at once."""
+
+import json
+import random
+import tomllib
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import anyio
+from pydantic import ValidationError
+
+from fleet_memory.errors import ConflictError, EmbedderError, InvalidArgumentError, KnowledgeNotFoundError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.consolidation import leased
+from fleet_memory.jobs.consolidation.promotions import Promotions
+from fleet_memory.rules.knowledge.seeding import Seeding, compared, key_of, seeded
+from fleet_memory.rules.text.vectors import packed
+from fleet_memory.schemas.knowledge import Entry, EntryStatus, LedgerEvent, LedgerLine
+from fleet_memory.schemas.seeds import Seed, SeedFile
+from fleet_memory.stores import Query
+
+BY: Final = "operator"  # what the ledger calls a person at the command line
+RACES: Final = 20  # an entry that agents report on at this moment is read again
+
+
+Plan: TypeAlias = Seeding
+"""What seeding does: seeds by key that are added or changed, keys that stay or that the file lacks."""
+
+Change: TypeAlias = Callable[[Entry | None], tuple[Entry, LedgerEvent] | None]
+"""What becomes of an entry, None for nothing."""
+
+
+class Retired(NamedTuple):
+    """An entry after a person's word; `changed` tells whether it was not so before."""
+
+    key: str
+    status: EntryStatus
+    changed: bool
+
+
+def read_seeds(file: Path) -> dict[str, Seed]:
+    """Return a file's rules by key: TOML, or JSON by its suffix. Raises InvalidArgumentError with the row and field."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"FILE: {file.name} cannot be read as UTF-8 text") from error
+    except ValueError as error:
+        raise InvalidArgumentError(f"FILE: {file.name}: {error}") from error
+    try:
+        return _keyed(SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "FILE"
+        raise InvalidArgumentError(f"{place}: {first['msg']} (in {file.name})") from error
+
+
+def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
+    found: dict[str, Seed] = {}
+    for position, one in enumerate(seeds):
+        key = key_of(one)
+        if key in found:
+            raise InvalidArgumentError(f"entry.{position}.key: {key!r} is an earlier entry's too; give one another key")
+        found[key] = one
+    return found
+
+
+async def planned(fleet: Fleet, wanted: dict[str, Seed]) -> Plan:
+    """Return what seeding these rules would do. Nothing is written."""
+    found = await fleet.knowledge.store.find(Query(fleet.knowledge.entries, {"tier": "constitutional"}))
+    return compared(wanted, [Entry.model_validate(document.fields) for document in found])
+
+
+async def seed(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> Plan:
+    """Set these rules, each whole or not at all; with `prune` those that are not among them retire.
+
+    Running it again changes nothing. Raises ForbiddenError unless the caller may curate, ConflictError while a
+    consolidation runs.
+    """
+    fleet.caller.require_curation()
+    async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
+        if hands is None:
+            raise ConflictError("A consolidation is running; call again in a moment.")
+        plan = await planned(fleet, wanted)
+        for key, one in {**plan.added, **plan.changed}.items():
+            await _put(hands, fleet, key, await _setting(fleet, key, one), why=one.why)
+        for key in plan.missing if prune else ():
+            await _put(hands, fleet, key, partial(_turned, key, "retired"), why="no longer in the seed file")
+        if plan.added or plan.changed or (prune and plan.missing):
+            await hands.publish()
+        return plan
+
+
+async def retire(fleet: Fleet, key: str, why: str, *, undo: bool = False) -> Retired:
+    """Retire an entry, or bring a retired one back. Raises KnowledgeNotFoundError, ForbiddenError, ConflictError."""
+    fleet.caller.require_curation()
+    status: EntryStatus = "active" if undo else "retired"
+    await fleet.knowledge.found(key)
+    async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
+        if hands is None:
+            raise ConflictError("A consolidation is running; call again in a moment.")
+        changed = await _put(hands, fleet, key, partial(_turned, key, status), why=why)
+        if changed:
+            await hands.publish()
+        return Retired(key, status, changed)
+
+
+async def _setting(fleet: Fleet, key: str, one: Seed) -> Change:
+    """Return the change that makes an entry say what a seed says; its vector is made once, before any race."""
+    try:
+        vector, engine = packed((await fleet.embedder.vectors([one.text]))[0]), fleet.embedder.name
+    except EmbedderError:
+        vector, engine = "", ""  # words still find it, and the next consolidation makes the vector
+    now = fleet.now()
+
+    def change(before: Entry | None) -> tuple[Entry, LedgerEvent] | None:
+        return seeded(key, one, before, now).changed(vector=vector, embedder=engine), "seeded"
+
+    return change
+
+
+def _turned(key: str, status: EntryStatus, before: Entry | None) -> tuple[Entry, LedgerEvent] | None:
+    if before is None:
+        raise KnowledgeNotFoundError(key)
+    if before.status == status:
+        return None
+    against = before.contradictions if status == "retired" else ()
+    after = before.changed(status=status, contradictions=against, version=before.version + 1, unpublished=True)
+    return after, "retired" if status == "retired" else "returned"
+
+
+async def _put(hands: Promotions, fleet: Fleet, key: str, change: Change, *, why: str) -> bool:
+    """Apply a change to an entry under the lease, with its line in the ledger; False when nothing changes."""
+    for _ in range(RACES):
+        (held,) = await fleet.knowledge.hold(key)
+        made = change(held.entry)
+        if made is None:
+            return False
+        after, event = made
+        line = LedgerLine(event=event, key=key, at=fleet.now(), by=fleet.caller.program_id or BY, why=why)
+        if await hands.commit(*fleet.knowledge.writes(held, after, line)):
+            return True
+        await anyio.sleep(random.uniform(0, 0.05))  # noqa: S311 - jitter between racing writers, not a secret
+    raise ConflictError(f"{key} is being written without a pause; call again later.")

@@ -1,0 +1,132 @@
+"""The decay sweep on top of the four verbs, and the note of the last maintenance, so that many servers do it once.
+
+It reads the programs that are due and the contributors of entries that retired since, not the fleet.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, NamedTuple, cast
+
+from fleet_memory.jobs.consolidation.promotions import Promotions
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.program_codec import Held
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
+from fleet_memory.schemas.programs import Archived
+from fleet_memory.stores import Json, Ref, Write, document_id
+
+LEASE: Final = "maintenance"
+TOGETHER: Final = 50  # programs read at once
+
+
+class Last(NamedTuple):
+    """The last maintenance: when it ended, None for never, and the knowledge whose retirements it had followed up."""
+
+    at: datetime | None = None
+    knowledge_version: int = 0
+
+
+class Faded(NamedTuple):
+    """A pattern that went to the archive; not the whole of it, since a first sweep may move very many."""
+
+    program_id: str
+    pattern_id: str
+    domain: str
+    pattern: str
+
+
+class Maintenance:
+    """The maintenance of one fleet, carried out by `hands`: under a lease for good, without one as a dry run."""
+
+    def __init__(self, programs: Programs, knowledge: Knowledge, hands: Promotions, last: Last) -> None:
+        self._programs = programs
+        self._knowledge = knowledge
+        self._hands = hands
+        self._retired: frozenset[str] = frozenset()
+        self._left: set[str] = set()  # programs that are as they were, so the store names them again
+        self._missed = False  # one was written by an agent at that moment
+        self._version = last.knowledge_version
+        self._faded: list[Faded] = []
+
+    async def sweep(self, now: datetime) -> list[Faded]:
+        """Archive what is prunable at `now` and return it. Raises ConflictError when the lease was lost.
+
+        A program that is written at that moment is left to the next sweep.
+        """
+        snapshot = await self._knowledge.snapshot()
+        self._retired = frozenset(row.key for row in snapshot.rows if row.status == "retired")
+        fresh = (row for row in snapshot.rows if row.key in self._retired and row.changed_in > self._version)
+        await self._sweep_contributors({name for row in fresh for name in row.contributors}, now)
+        if not self._missed:
+            self._version = snapshot.version
+        await self._sweep_due(now)
+        return self._faded
+
+    async def renew(self) -> int:
+        """Have the next publishing show every entry as it is, and return how many it does not show now.
+
+        A snapshot that was lost begins anew, after every version that a program has read. Billed 1 read per entry.
+        Raises ConflictError when the lease was lost.
+        """
+        unshown = await self._knowledge.unshown()
+        if unshown and not (await self._knowledge.snapshot()).version:
+            await self._hands.commit(self._knowledge.restart(await self._programs.newest_seen()))
+        for held in unshown:
+            if held.document is not None:  # one that moves meanwhile is marked by whoever moved it
+                await self._hands.commit(Write(held.document.ref, {"unpublished": True}, held.document.revision))
+        return len(unshown)
+
+    async def note(self, at: datetime) -> None:
+        """Note that maintenance ended at `at`. Raises ConflictError when the lease was lost."""
+        fields: dict[str, Json] = {"at": at.isoformat(), "knowledgeVersion": self._version}
+        await self._hands.commit(Write(_ref(self._knowledge), fields))
+
+    async def _sweep_contributors(self, names: Iterable[str], now: datetime) -> None:
+        ordered = sorted(names)
+        for start in range(0, len(ordered), TOGETHER):
+            for held in await self._programs.hold(*ordered[start : start + TOGETHER]):
+                await self._sweep(held, now)
+
+    async def _sweep_due(self, now: datetime) -> None:
+        """Look at one program, then twice as many each time: a fleet with none due costs one read."""
+        most = 1
+        while True:
+            found = await self._programs.sweep_first(most + len(self._left))
+            due = [held for held in found if self._is_due(held, now)]
+            for held in due:
+                await self._sweep(held, now)
+            if len(due) < most:
+                return
+            # A dry run leaves all as they are, to be read again each time: only doubling bounds that.
+            most = 2 * most if self._hands.lease is None else min(2 * most, TOGETHER)
+
+    def _is_due(self, held: Held, now: datetime) -> bool:
+        after = sweep_after(held.program)
+        return after is not None and after < now.timestamp() and held.program.program_id not in self._left
+
+    async def _sweep(self, held: Held, now: datetime) -> None:
+        after, archived = swept(held.program, now, self._retired)
+        writes = self._programs.writes(held, after, archived)
+        done = not writes or await self._hands.commit(*writes)
+        if done:
+            self._faded += [_faded(line) for line in archived]
+        if not done or not writes or self._hands.lease is None:
+            self._left.add(held.program.program_id)
+        self._missed |= not done
+
+
+def _faded(line: Archived) -> Faded:
+    return Faded(line.program_id, line.pattern.id, line.pattern.domain, line.pattern.pattern)
+
+
+async def last_maintenance(knowledge: Knowledge) -> Last:
+    """Return the note of the last maintenance. Billed 1 read."""
+    (document,) = await knowledge.store.get(_ref(knowledge))
+    if document is None:
+        return Last()
+    fields = document.fields
+    return Last(datetime.fromisoformat(str(fields["at"])), cast("int", fields["knowledgeVersion"]))
+
+
+def _ref(knowledge: Knowledge) -> Ref:
+    return Ref(f"fleets/{document_id(knowledge.fleet_id)}/maintenance", "last")

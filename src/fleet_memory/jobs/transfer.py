@@ -1,0 +1,211 @@
+"""Moving house: what `fleet-memory export` and `fleet-memory import` do, between any two stores.
+
+A file holds one JSON value a line: a header, the documents, a footer with their count and hash, so that a file that was
+cut off is noticed. Leases and the shards of consolidation stay behind: the next consolidation makes its shards anew.
+Snapshots move along, because what an agent has read is kept as their version. A collection is read whole: a fleet of
+1,000 full programs takes some 300 MB.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from pydantic import ValidationError
+
+from fleet_memory import __version__
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.repositories.program_codec import held
+from fleet_memory.repositories.waiting import batches
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.server.composition import open_store
+from fleet_memory.settings import Settings
+from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
+
+Fields: TypeAlias = dict[str, Json]
+Step: TypeAlias = Callable[[int, int], None]
+"""Told after each batch: how many documents are done, of how many."""
+
+FORMAT: Final = "fleet-memory/1"
+# What tells which of two versions of a document is newer; the others are written once and never change.
+NEWER_BY: Final = {
+    "programs": "lastUpdate",
+    "gsp": "version",
+    "snapshots": "version",
+    "history": "number",
+    "receipts": "number",
+}
+COLLECTIONS: Final = ("programs", "gsp", "snapshots", "ledger", "archive", "history", "receipts")
+TOGETHER: Final = 50  # documents looked up at once
+
+
+class Line(NamedTuple):
+    """One document of a file."""
+
+    collection: str
+    id: str
+    fields: Fields
+
+    def text(self) -> str:
+        """Return it as a line without its end."""
+        return json.dumps(self._asdict(), separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+
+
+class Imported(NamedTuple):
+    """What became of a file's documents; `skipped` names those of which the store holds a newer or another version."""
+
+    fleet: str
+    written: int
+    unchanged: int
+    skipped: list[str]
+
+
+async def exported(settings: Settings, file: Path, now: datetime, *, force: bool, step: Step) -> int:
+    """Write the fleet to `file`, whole or not at all, and return how many documents. Raises InvalidArgumentError."""
+    _require_room(file, force=force)
+    store = open_store(settings.store)
+    try:
+        lines = [line async for line in _lines(store, settings.fleet, step)]
+    finally:
+        await store.close()
+    header = {"format": FORMAT, "fleet": settings.fleet, "version": __version__, "exportedAt": now.isoformat()}
+    texts = [line.text() for line in lines]
+    footer = {"documents": len(texts), "sha256": _hash(texts)}
+    draft = file.with_name(f"{file.name}.part")
+    try:
+        draft.write_text("\n".join([json.dumps(header), *texts, json.dumps(footer)]) + "\n", encoding="utf-8")
+        os.replace(draft, file)  # noqa: PTH105 - the same, by a name that says it replaces
+    except OSError as error:
+        raise InvalidArgumentError(f"FILE: cannot be written: {error.strerror}") from error
+    return len(texts)
+
+
+async def imported(settings: Settings, file: Path, *, overwrite: bool, step: Step) -> Imported:
+    """Put a file's documents into the configured fleet; nothing is written unless every line is right.
+
+    Running it again, or after it was killed, writes what is missing and nothing else. A document that the store holds
+    in a newer or another version is skipped and named, unless `overwrite`. Raises InvalidArgumentError for a bad line.
+    """
+    lines = _checked(file)
+    store = open_store(settings.store)
+    base = f"fleets/{document_id(settings.fleet)}"
+    written, skipped = 0, list[str]()
+    try:
+        for start in range(0, len(lines), TOGETHER):
+            batch = lines[start : start + TOGETHER]
+            writes, kept = await _sorted_out(store, base, batch, overwrite=overwrite)
+            if writes and written == 0:
+                await _forget_shards(store, base)
+            for together in batches(writes):
+                await store.commit(*together)
+            written += len(writes)
+            skipped += kept
+            step(min(start + TOGETHER, len(lines)), len(lines))
+    finally:
+        await store.close()
+    return Imported(settings.fleet, written, len(lines) - written - len(skipped), skipped)
+
+
+def _require_room(file: Path, *, force: bool) -> None:
+    if file.exists() and not force:
+        raise InvalidArgumentError(f"FILE: {file.name} exists; give another name, or --force to replace it")
+
+
+async def _sorted_out(
+    store: Store, base: str, batch: Sequence[Line], *, overwrite: bool
+) -> tuple[list[Write], list[str]]:
+    """Return what to write of a batch, and the names of documents that the store holds newer or otherwise."""
+    known = await store.get(*(Ref(f"{base}/{line.collection}", line.id) for line in batch))
+    changed = [(line, old) for line, old in zip(batch, known, strict=True) if old is None or old.fields != line.fields]
+    wanted = [(line, old) for line, old in changed if old is None or overwrite or _is_newer(line, old)]
+    kept = [f"{line.collection}/{line.id}" for line, old in changed if (line, old) not in wanted]
+    return [_write(base, line, old) for line, old in wanted], kept
+
+
+async def _lines(store: Store, fleet: str, step: Step) -> AsyncIterator[Line]:
+    base = f"fleets/{document_id(fleet)}"
+    for done, collection in enumerate(COLLECTIONS, 1):
+        found = await store.find(Query(f"{base}/{collection}"))
+        for document in sorted(found, key=lambda document: document.ref.id):
+            yield Line(collection, document.ref.id, document.fields)
+        step(done, len(COLLECTIONS))
+
+
+def _hash(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def _checked(file: Path) -> list[Line]:
+    try:
+        texts = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")  # not at U+2028
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"FILE: {file.name} cannot be read as UTF-8 text") from error
+    header = _object(texts[0], 1) if texts else {}
+    if header.get("format") != FORMAT:
+        raise InvalidArgumentError(f"line 1: not a file of `fleet-memory export` (format {FORMAT})")
+    footer = _object(texts[-1], len(texts))
+    if footer.get("documents") != len(texts) - 2 or footer.get("sha256") != _hash(texts[1:-1]):
+        raise InvalidArgumentError("the last line does not match the others: the file is cut off or was changed")
+    return [_line(text, number) for number, text in enumerate(texts[1:-1], 2)]
+
+
+def _object(text: str, number: int) -> Mapping[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidArgumentError(f"line {number}: not JSON") from error
+    if not isinstance(value, dict):
+        raise InvalidArgumentError(f"line {number}: not a JSON object")
+    return value
+
+
+def _line(text: str, number: int) -> Line:
+    value = _object(text, number)
+    collection, id_, fields = value.get("collection"), value.get("id"), value.get("fields")
+    if collection not in COLLECTIONS or not isinstance(id_, str) or not isinstance(fields, dict):
+        raise InvalidArgumentError(
+            f"line {number}: must have a collection ({', '.join(COLLECTIONS)}), an id and fields"
+        )
+    line = Line(str(collection), id_, cast("Fields", fields))
+    try:
+        _require_sound(line)
+    except (ValidationError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InvalidArgumentError(f"line {number}: the {collection} document {id_} is not sound") from error
+    return line
+
+
+def _require_sound(line: Line) -> None:
+    if line.collection == "programs":
+        name = str(line.fields["programId"])
+        held(name, Document(Ref("", line.id), line.fields, ""))
+        expected = document_id(name)
+    elif line.collection == "gsp":
+        expected = document_id(Entry.model_validate(line.fields).key)
+    else:
+        expected = line.id
+    if line.id != expected:
+        raise ValueError(f"{line.id} is not {expected}")
+
+
+def _is_newer(line: Line, old: Document) -> bool:
+    name = NEWER_BY.get(line.collection)
+    if name is None or name not in line.fields:
+        return False
+    mine, theirs = line.fields[name], old.fields.get(name)
+    return theirs is None or (type(mine) is type(theirs) and cast("str", mine) > cast("str", theirs))
+
+
+def _write(base: str, line: Line, old: Document | None) -> Write:
+    """Return the write that leaves exactly the line's fields."""
+    gone: Fields = {name: None for name in old.fields if name not in line.fields} if old else {}
+    return Write(Ref(f"{base}/{line.collection}", line.id), line.fields | gone, old.revision if old else ABSENT)
+
+
+async def _forget_shards(store: Store, base: str) -> None:
+    """Make the next consolidation write its shards anew: they know nothing of what is being imported."""
+    index = Ref(f"{base}/waiting", "index")
+    if (await store.get(index))[0] is not None:
+        await store.commit(Write(index, None))

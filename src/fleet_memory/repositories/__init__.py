@@ -1,0 +1,1 @@
+"""Documents to values and back, each change one commit guarded by revisions."""

@@ -1,0 +1,83 @@
+"""Leases on top of the four verbs: one worker at a time, and a worker that was overtaken writes nothing.
+
+lease = await take(store, ref, owner, now=now, ttl_s=300)
+await store.commit(lease.guard(), *writes)
+lease = await refreshed(store, lease)
+await release(store, lease)
+"""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from fleet_memory.errors import ConflictError
+from fleet_memory.rules.lifecycle.leases import claimed
+from fleet_memory.schemas.leases import Claim
+from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write, document_id
+
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Lease(NamedTuple):
+    """A lease that its owner held when it was read. Owners are unique per process: the same owner may take it twice."""
+
+    ref: Ref
+    claim: Claim
+    revision: str
+
+    def guard(self, until: datetime | None = None) -> Write:
+        """Return the write that comes first in a commit of the holder: the commit fails once the lease has moved on.
+
+        It is good for one commit, then the lease must be `refreshed`. `until` moves the expiry.
+        """
+        claim = self.claim.changed(beat=self.claim.beat + 1, until=until or self.claim.until)
+        return Write(self.ref, _fields(claim), self.revision)
+
+
+def lease_ref(fleet_id: str, name: str) -> Ref:
+    """Return where the lease of this name is kept."""
+    return Ref(f"fleets/{document_id(fleet_id)}/leases", document_id(name))
+
+
+async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: float) -> Lease | None:
+    """Take the lease for `ttl_s` seconds, or return None: another owner holds it, or was faster. Billed 2R 1W."""
+    (document,) = await store.get(ref)
+    claim = claimed(_claim(document), owner=owner, now=now, ttl_s=ttl_s)
+    if claim is None:
+        return None
+    try:
+        await store.commit(Write(ref, _fields(claim), document.revision if document else ABSENT))
+        return await refreshed(store, Lease(ref, claim, ""))
+    except ConflictError:
+        return None
+
+
+async def refreshed(store: Store, lease: Lease) -> Lease:
+    """Read the lease again after a commit. Billed 1R.
+
+    After an OutcomeUnknownError the `beat` tells: it has grown if the commit was applied.
+    Raises ConflictError when another has taken the lease since.
+    """
+    (document,) = await store.get(lease.ref)
+    claim = _claim(document)
+    if document is None or claim is None or (claim.owner, claim.fence) != (lease.claim.owner, lease.claim.fence):
+        raise ConflictError("Another worker has taken over this job; nothing more is written. Leave it to that one.")
+    return Lease(lease.ref, claim, document.revision)
+
+
+async def release(store: Store, lease: Lease) -> None:
+    """Let others take the lease at once; nothing happens if one already has. Billed 1R 1W.
+
+    The document stays, because its fence must never start again.
+    """
+    with suppress(ConflictError):
+        held = await refreshed(store, lease)
+        await store.commit(held.guard(until=_LONG_AGO))
+
+
+def _claim(document: Document | None) -> Claim | None:
+    return Claim.model_validate(document.fields) if document else None
+
+
+def _fields(claim: Claim) -> dict[str, Json]:
+    return {"owner": claim.owner, "until": claim.until.isoformat(), "fence": claim.fence, "beat": claim.beat}

@@ -1,0 +1,279 @@
+"""Programs on top of the four verbs: one document each; read, decide, commit with the revision that was read."""
+
+import random
+import time
+import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final, Generic, Protocol, TypeVar, cast
+
+import anyio
+from anyio import to_thread
+
+from fleet_memory.errors import CapacityExceededError, ConflictError, FleetMemoryError
+from fleet_memory.repositories.archive import kept, latest_summaries, past_summary, receipt_ref
+from fleet_memory.repositories.program_codec import Held, all_held, changed_fields, document_size, each_held, held
+from fleet_memory.rules.health.fleet import Left
+from fleet_memory.schemas.programs import Kept, PastSummary, Program
+from fleet_memory.stores import Document, Query, Ref, Store, Write, document_id
+
+LARGEST_PROGRAM: Final = 900_000  # bytes; Firestore's documents end at 1 MiB
+MOST_TOGETHER: Final = 64  # changes committed at once, the number of request ids a program remembers
+RETRY_FOR: Final = 20.0  # seconds of losing every race until the caller is told
+MOST_SUGGESTED_FROM: Final = 100  # programs looked at for close names, one billed read each, only for an unknown name
+
+
+class Outcome(Protocol):
+    """What a change returns: the new program, and what it archived on the way."""
+
+    @property
+    def program(self) -> Program:
+        """The program after the change; the same object when nothing changed."""
+
+    @property
+    def archived(self) -> Sequence[Kept]:
+        """What left the program, kept in the archive or the history by the same commit."""
+
+
+C = TypeVar("C", bound=Outcome)
+T = TypeVar("T")
+
+
+class _Call(Generic[C]):
+    """One caller's change, and what became of it."""
+
+    def __init__(self, change: Callable[[Program], C]) -> None:
+        self.change = change
+        self.outcome: C | None = None
+        self.error: FleetMemoryError | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self.outcome is not None or self.error is not None
+
+    def result(self) -> C:
+        if self.error is not None:
+            raise self.error
+        return cast("C", self.outcome)
+
+
+class _Turn:
+    """The callers that wait for one program inside this process."""
+
+    def __init__(self) -> None:
+        self.lock = anyio.Lock()
+        self.waiting: deque[_Call[Outcome]] = deque()
+
+
+class Programs:
+    """The programs of one fleet."""
+
+    def __init__(self, store: Store, fleet_id: str) -> None:
+        self.store = store
+        self._fleet = f"fleets/{document_id(fleet_id)}"
+        self._turns: weakref.WeakValueDictionary[str, _Turn] = weakref.WeakValueDictionary()
+
+    async def read(self, program_id: str) -> Program:
+        """Return a program, an empty one when nothing was stored for it. Billed 1 read."""
+        return (await self.hold(program_id))[0].program
+
+    async def hold(self, *program_ids: str) -> list[Held]:
+        """Return programs with what a commit needs to replace them. Billed 1 read each."""
+        return await self.hold_known({}, *program_ids)
+
+    async def hold_known(self, known: Mapping[str, Program], *program_ids: str) -> list[Held]:
+        """Do what `hold` does; a program that no agent changed since it was `known` is not decoded again."""
+        documents = await self.store.get(*(self.ref(program_id) for program_id in program_ids))
+        return [held(name, one, known.get(name)) for name, one in zip(program_ids, documents, strict=True)]
+
+    async def update(self, program_id: str, change: Callable[[Program], C]) -> C:
+        """Apply `change` to a program and return what it returned, durably stored.
+
+        `change` is pure and may run several times. Changes queued for one program in this process share one read and
+        one commit; between processes the revision decides. Raises what `change` raises, ConflictError when every race
+        was lost, CapacityExceededError when the program would outgrow its document, and the store's errors.
+        """
+        call = _Call(change)
+        turn = self._turns.setdefault(program_id, _Turn())
+        turn.waiting.append(cast("_Call[Outcome]", call))
+        try:
+            while not call.settled:
+                async with turn.lock:
+                    if not call.settled:
+                        with anyio.CancelScope(shield=True):  # a batch holds other callers' changes too
+                            await self._settle(program_id, turn)
+        finally:
+            if call in turn.waiting:
+                turn.waiting.remove(cast("_Call[Outcome]", call))
+        return call.result()
+
+    async def update_with(
+        self, program_id: str, change: Callable[[Program], Awaitable[tuple[C, Sequence[Write]]]]
+    ) -> C:
+        """Do what `update` does, in one commit with writes to other documents.
+
+        `change` reads those documents itself and names their revisions; it runs again when any of them moved.
+        """
+        end = time.monotonic() + RETRY_FOR
+        turn = self._turns.setdefault(program_id, _Turn())
+        async with turn.lock:
+            while True:
+                began = time.monotonic()
+                before = (await self.hold(program_id))[0]
+                outcome, beside = await change(before.program)
+                require_room(before.program, outcome.program)
+                try:
+                    if writes := [*self.writes(before, _counted(before, outcome.program), outcome.archived), *beside]:
+                        await self.store.commit(*writes)
+                except ConflictError:
+                    if time.monotonic() > end:
+                        raise
+                    await _pause(began)
+                    continue
+                return outcome
+
+    async def dirty(self) -> list[Held]:
+        """Return the programs that changed since consolidation last looked. Billed 1 read each."""
+        return all_held(await self.store.find(Query(self._collection, {"dirty": True})))
+
+    async def any_dirty(self) -> bool:
+        """Whether `dirty` would return any. Billed 1 read."""
+        return bool(await self.store.find(Query(self._collection, {"dirty": True}, limit=1)))
+
+    async def sweep_first(self, most: int) -> list[Held]:
+        """Return the programs that the decay sweep must look at first, `most` of them. Billed 1 read each."""
+        return all_held(await self.store.find(Query(self._collection, order="sweepAfter", limit=most)))
+
+    async def newest_seen(self) -> int:
+        """Return the newest version of knowledge that any program has read. Billed 1 read."""
+        found = await self.store.find(Query(self._collection, order="-knowledgeSeen", limit=1))
+        return cast("int", found[0].fields["knowledgeSeen"]) if found else 0
+
+    async def all(self) -> list[Held]:
+        """Return every program. Billed 1 read each."""
+        return all_held(await self.store.find(Query(self._collection)))
+
+    async def surveyed(self, look: Callable[[Program], T]) -> list[T]:
+        """Return what `look` makes of every program that stored something. Billed 1 read each.
+
+        It runs in a thread, on one program at a time: a large fleet takes seconds, and other calls go on meanwhile.
+        """
+        documents = await self.store.find(Query(self._collection, {"stored": True}))
+        return await to_thread.run_sync(lambda: [look(one.program) for one in each_held(documents)])
+
+    async def archived(self) -> Left:
+        """Return how many patterns the archive holds. Billed as two sums."""
+        archive = f"{self._fleet}/archive"
+        return Left(
+            await self.store.total(Query(archive, {"junk": True})),
+            await self.store.total(Query(archive, {"junk": False})),
+        )
+
+    async def count_pending(self) -> int:
+        """Return how many patterns consolidation has not considered, fleet-wide. Billed as one sum."""
+        return await self.store.total(Query(self._collection), "pending")
+
+    async def suggestions(self, program_id: str) -> tuple[str, ...]:
+        """Return up to three names close to one that does not exist, so that a typo is seen."""
+        known = await self.store.find(Query(self._collection, {"stored": True}, limit=MOST_SUGGESTED_FROM))
+        return tuple(get_close_matches(program_id, [str(document.fields["programId"]) for document in known], 3, 0.6))
+
+    async def history(self, program_id: str, limit: int) -> list[PastSummary]:
+        """Return a program's latest context summaries, newest first, at most 50. Billed 1 read, and 1 per summary."""
+        refs = latest_summaries(self._fleet, await self.read(program_id), limit)
+        found = [past_summary(document) for document in (await self.store.get(*refs) if refs else []) if document]
+        return sorted(found, key=lambda past: -past.number)
+
+    async def archive(self, program_id: str) -> list[Document]:
+        """Return what the archive holds of a program; `keeping.archived_in` reads them. Billed 1 read each."""
+        return await self.store.find(Query(f"{self._fleet}/archive", {"programId": program_id}))
+
+    def receipt_ref(self, program_id: str, number: int) -> Ref:
+        """Return where the receipt of a program's session of this number is."""
+        return receipt_ref(self._fleet, program_id, number)
+
+    def ref(self, program_id: str) -> Ref:
+        """Return where a program's document is."""
+        return Ref(self._collection, document_id(program_id))
+
+    def writes(self, before: Held, after: Program, archived: Sequence[Kept] = ()) -> list[Write]:
+        """Return the writes that turn one program into the other, valid only while nobody else writes it."""
+        if after is before.program and not archived:
+            return []
+        fields = changed_fields(before, after)
+        change = Write(self.ref(after.program_id), fields, before.revision)
+        beside = {write.ref: write for write in (kept(self._fleet, line) for line in archived)}
+        return [*([change] if fields else ()), *beside.values()]
+
+    @property
+    def _collection(self) -> str:
+        return f"{self._fleet}/programs"
+
+    async def _settle(self, program_id: str, turn: _Turn) -> None:
+        batch = [turn.waiting.popleft() for _ in range(min(MOST_TOGETHER, len(turn.waiting)))]
+        try:
+            await self._commit_together(program_id, batch)
+        except FleetMemoryError as error:
+            for call in batch:
+                call.error = call.error or error
+        finally:
+            turn.waiting.extendleft(call for call in reversed(batch) if not call.settled)
+
+    async def _commit_together(self, program_id: str, batch: Sequence[_Call[Outcome]]) -> None:
+        end = time.monotonic() + RETRY_FOR
+        while True:
+            began = time.monotonic()
+            before = (await self.hold(program_id))[0]
+            after, archived, outcomes = _applied(before.program, batch)
+            try:
+                if writes := self.writes(before, _counted(before, after), archived):
+                    await self.store.commit(*writes)
+            except ConflictError:
+                if time.monotonic() > end:
+                    raise
+                await _pause(began)
+                continue
+            for call, outcome in outcomes:
+                call.outcome = outcome
+            return
+
+
+async def _pause(began: float) -> None:
+    # In units of this attempt: whoever is slow waits longer. Not a secret, so `random` will do.
+    await anyio.sleep(random.uniform(0, min(2.0, 4 * (time.monotonic() - began))))  # noqa: S311
+
+
+def _counted(before: Held, after: Program) -> Program:
+    return after if after is before.program else after.changed(changes=after.changes + 1)
+
+
+def _applied(
+    program: Program, batch: Sequence[_Call[Outcome]]
+) -> tuple[Program, list[Kept], list[tuple[_Call[Outcome], Outcome]]]:
+    """Run the changes in order, each on the result of the one before; one that raises keeps its error and no effect."""
+    archived: list[Kept] = []
+    outcomes: list[tuple[_Call[Outcome], Outcome]] = []
+    for call in batch:
+        call.error = None
+        try:
+            outcome = call.change(program)
+            require_room(program, outcome.program)
+        except FleetMemoryError as error:
+            call.error = error
+            continue
+        program = outcome.program
+        archived.extend(outcome.archived)
+        outcomes.append((call, outcome))
+    return program, archived, outcomes
+
+
+def require_room(before: Program, after: Program) -> None:
+    """Raise CapacityExceededError when a changed program would outgrow its document."""
+    if after is not before:
+        size = document_size(after)
+        if size > LARGEST_PROGRAM:
+            raise CapacityExceededError(
+                f"{after.program_id}'s memory is full ({size} of {LARGEST_PROGRAM} bytes). "
+                "Forget patterns it no longer needs, or store under another programId."
+            )

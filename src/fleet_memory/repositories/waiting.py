@@ -1,0 +1,89 @@
+"""The lessons of each domain in compact shards, which consolidation alone writes, under its lease.
+
+What they hold can be rebuilt from the programs at any time. A run reads the shards of the topics that changed.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, cast
+
+from fleet_memory.rules.consensus.lessons import Lessons, Shard, decoded
+from fleet_memory.schemas.waiting import PAIRS, OpenPair, WaitingIndex
+from fleet_memory.stores import Document, Ref, Store, Write, document_id
+
+LARGEST_COMMIT: Final = 2_500_000  # bytes; Firestore's emulator refuses 4 MiB
+MOST_PAIRS: Final = 500  # pairs kept for judgement, the likeliest first
+
+
+class Shards:
+    """The shards of one fleet."""
+
+    def __init__(self, store: Store, fleet_id: str) -> None:
+        self.store = store
+        self._collection = f"fleets/{document_id(fleet_id)}/waiting"
+
+    async def index(self) -> tuple[WaitingIndex, list[OpenPair]]:
+        """Return what the last run left, and the pairs it offered. Billed 2 reads."""
+        index, pairs = await self.store.get(self._ref("index"), self._ref("pairs"))
+        return (
+            WaitingIndex.model_validate_json(str(index.fields["text"])) if index else WaitingIndex(),
+            PAIRS.validate_json(str(pairs.fields["text"])) if pairs else [],
+        )
+
+    async def read(self, domains: Collection[str], index: WaitingIndex) -> dict[str, Lessons]:
+        """Return the lessons of these domains, none for those without shards. Billed 1 read per shard, at least 1 each.
+
+        A first shard says itself how many there are: a run that was killed may have left the index behind.
+        """
+        parts = {domain: index.domains[domain].parts if domain in index.domains else 1 for domain in sorted(domains)}
+        found = await self._parts([(domain, part) for domain in parts for part in range(parts[domain])])
+        counts = {
+            domain: cast("int", document.fields["parts"]) for (domain, part), document in found.items() if not part
+        }
+        more = [(domain, part) for domain in counts for part in range(parts[domain], counts[domain])]
+        found |= await self._parts(more)
+        return {
+            domain: decoded(_shard(found[domain, part]) for part in range(count) if (domain, part) in found)
+            for domain, count in counts.items()
+        }
+
+    def writes(self, domain: str, shards: Sequence[Shard]) -> list[Write]:
+        """Return the writes that replace a domain's shards."""
+        return [
+            Write(self._ref(domain, part), {"parts": len(shards), "rows": shard.rows, "vectors": shard.vectors})
+            for part, shard in enumerate(shards)
+        ]
+
+    def index_writes(self, index: WaitingIndex, pairs: Iterable[OpenPair]) -> list[Write]:
+        """Return the writes that replace the index and the pairs that wait for judgement."""
+        likeliest = sorted(pairs, key=lambda pair: (-pair.contrast, pair.pair_id))[:MOST_PAIRS]
+        return [
+            Write(self._ref("index"), {"text": index.compact()}),
+            Write(self._ref("pairs"), {"text": PAIRS.dump_json(likeliest, by_alias=True).decode()}),
+        ]
+
+    async def _parts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Document]:
+        documents = await self.store.get(*(self._ref(domain, part) for domain, part in wanted)) if wanted else []
+        return {name: document for name, document in zip(wanted, documents, strict=True) if document is not None}
+
+    def _ref(self, name: str, part: int | None = None) -> Ref:
+        # A shard's id begins with its number and an escaped slash: no domain can be called "index" by its id.
+        return Ref(self._collection, name if part is None else document_id(f"{part}/{name}"))
+
+
+def batches(writes: Iterable[Write]) -> list[list[Write]]:
+    """Return writes in as few commits as their size allows, in order."""
+    found: list[list[Write]] = [[]]
+    size = 0
+    for write in writes:
+        bytes_ = sum(len(str(value)) for value in (write.fields or {}).values())
+        if found[-1] and size + bytes_ > LARGEST_COMMIT:
+            found.append([])
+            size = 0
+        found[-1].append(write)
+        size += bytes_
+    return [batch for batch in found if batch]
+
+
+def _shard(document: Document) -> Shard:
+    fields: Mapping[str, object] = document.fields
+    return Shard(str(fields["rows"]), str(fields["vectors"]))

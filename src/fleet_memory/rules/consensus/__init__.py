@@ -1,0 +1,1 @@
+"""Which lessons of several programs are the same."""

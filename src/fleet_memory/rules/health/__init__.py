@@ -1,0 +1,1 @@
+"""A program's and a fleet's memory as numbers."""

@@ -1,0 +1,169 @@
+"""A whole fleet's memory as numbers, from one look at each program."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.health.duplicates import Scale
+from fleet_memory.rules.health.program import GRAVITY, Signs, signs, verdict
+from fleet_memory.rules.knowledge.status import VERIFY_AFTER, status
+from fleet_memory.rules.lifecycle.decay import stale_in_days
+from fleet_memory.schemas.answers.health import FleetRates, Forecast, KnowledgeCounts, PatternCounts, ProgramHealth
+from fleet_memory.schemas.answers.memory import Freshness, Verdict
+from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.programs import Archived, Program
+
+HORIZONS: Final = (7, 14, 21, 30)  # days of the forecast
+JUNK_FROM: Final = 0.5  # share of all lessons ever stored; half of the work of storing was for nothing
+JUNK_OF: Final = 20  # archived lessons; fewer say nothing
+
+
+class Look(NamedTuple):
+    """One program: its numbers, and in how many days each of its active lessons turns stale within the forecast."""
+
+    program_id: str
+    signs: Signs
+    verdict: Verdict
+    promoted: int
+    pending: int
+    fading: Sequence[float]
+
+
+class Left(NamedTuple):
+    """Archived patterns: `junk` was never of use, `used` was."""
+
+    junk: int
+    used: int
+
+
+def is_junk(line: Archived) -> bool:
+    """Whether decay or a cap archived a pattern that nobody had reinforced or promoted."""
+    return line.reason in ("decay", "cap") and not line.pattern.confirmations and not line.pattern.promoted
+
+
+def looked_at(program: Program, scale: Scale, now: datetime) -> Look:
+    """Return what a fleet's numbers need of one program."""
+    seen = signs(program, scale, now)
+    left = (stale_in_days(pattern, now, program.decay) for pattern in program.patterns.values())
+    return Look(
+        program_id=program.program_id,
+        signs=seen,
+        verdict=verdict(seen),
+        promoted=sum(pattern.promoted for pattern in program.patterns.values()),
+        pending=len(program.pending),
+        fading=[days for days in left if 0 <= days <= HORIZONS[-1]],
+    )
+
+
+def together(looks: Iterable[Look]) -> Signs:
+    """Return the numbers of all programs as if they were one."""
+    every = [look.signs for look in looks]
+    return Signs(
+        total=sum(one.total for one in every),
+        stale=sum(one.stale for one in every),
+        unpromoted=sum(one.unpromoted for one in every),
+        cap=sum(one.cap for one in every),
+        reinforced=sum(one.reinforced for one in every),
+        learnt=sum(one.learnt for one in every),
+        forgotten=sum(one.forgotten for one in every),
+        settled=sum(one.settled for one in every),
+        echoes=sum(one.echoes for one in every),
+        repeats=[repeat for one in every for repeat in one.repeats],
+    )
+
+
+def counts(looks: Sequence[Look], left: Left) -> PatternCounts:
+    """Return the lessons of a fleet by state."""
+    seen = together(looks)
+    return PatternCounts(
+        total=seen.total,
+        active=seen.total - seen.stale,
+        stale=seen.stale,
+        promoted=sum(look.promoted for look in looks),
+        archived=left.junk + left.used,
+    )
+
+
+def rates(seen: Signs, left: Left) -> FleetRates:
+    """Return the shares that `FleetRates` defines."""
+    return FleetRates(
+        junk=_share(left.junk, seen.total + left.junk + left.used),
+        echo=_share(seen.echoes, seen.settled),
+        duplicate=_share(len(seen.repeats), seen.total - seen.stale),
+        never_reinforced=_share(seen.total - seen.reinforced, seen.total),
+    )
+
+
+def knowledge_counts(rows: Sequence[KnowledgeRow], now: datetime) -> KnowledgeCounts:
+    """Return the entries of a snapshot by status."""
+    active = [row for row in rows if row.status == "active"]
+    found = Counter(status(row.last_confirmed, row.contradicted_by, now) for row in active)
+    return KnowledgeCounts(
+        fresh=found["fresh"],
+        verify=found["verify"],
+        contested=found["contested"],
+        retired=len(rows) - len(active),
+        constitutional=sum(row.tier == "constitutional" for row in active),
+    )
+
+
+def forecast(looks: Sequence[Look], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
+    """Return what ages within 7, 14, 21 and 30 days; each horizon includes the one before."""
+    fading = [days for look in looks for days in look.fading]
+    verify = [
+        (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1)
+        for row in rows
+        if row.status == "active" and status(row.last_confirmed, row.contradicted_by, now) == "fresh"
+    ]
+    return tuple(
+        Forecast(days=until, stale=sum(days < until for days in fading), verify=sum(days < until for days in verify))
+        for until in HORIZONS
+    )
+
+
+def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:
+    """Return the programs that are not healthy, the gravest first; of a kind, the largest first."""
+    found = [look for look in looks if look.verdict not in ("healthy", "empty")]
+    found.sort(key=lambda look: (GRAVITY.index(look.verdict), -look.signs.total, look.program_id))
+    return [
+        ProgramHealth(program_id=look.program_id, verdict=look.verdict, total=look.signs.total, stale=look.signs.stale)
+        for look in found
+    ]
+
+
+def fleet_advice(
+    ill: Sequence[ProgramHealth], rates: FleetRates, counts: PatternCounts, ageing: KnowledgeCounts, fresh: Freshness
+) -> tuple[str, ...]:
+    """Return what to do, at most a line per kind of trouble."""
+    return tuple(
+        line
+        for applies, line in (
+            (
+                rates.junk >= JUNK_FROM and counts.archived >= JUNK_OF,
+                f"{rates.junk:.0%} of all lessons were archived without ever having been of use. Have agents call "
+                "recall_memory before store_memory, and store what generalises.",
+            ),
+            (
+                bool(ill),
+                f"{len(ill)} programs are not well. Call memory_health for each in `unwell`; its advice is for them.",
+            ),
+            (
+                bool(ageing.verify or ageing.contested),
+                f"{ageing.verify + ageing.contested} entries want checking. Have an agent that knows the matter call "
+                "reinforce_memory with the key, confirmed or contradicted.",
+            ),
+            (fresh.is_stale, f"{fresh.pending} lessons wait. Call pattern_consolidate."),
+        )
+        if applies
+    )
+
+
+def by_verdict(looks: Iterable[Look]) -> Mapping[str, int]:
+    """Return how many programs have each verdict, the gravest first, none left out but those nobody has."""
+    found = Counter(look.verdict for look in looks)
+    return {name: found[name] for name in GRAVITY if found[name]}
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 4) if whole else 0.0

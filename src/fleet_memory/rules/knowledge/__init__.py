@@ -1,0 +1,1 @@
+"""Entries of shared knowledge: made, confirmed, contradicted, aged, compared."""

@@ -1,0 +1,55 @@
+"""How shared knowledge ages: confirmed and contradicted by use, verified, contested, retired, returned."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from fleet_memory.rules.knowledge.promotion import independent_origins
+from fleet_memory.rules.lifecycle.idempotency import remembered
+from fleet_memory.schemas.answers.memory import KnowledgeStatus, Standing
+from fleet_memory.schemas.knowledge import Contradiction, Entry, KnowledgeRow
+from fleet_memory.schemas.patterns import Pattern
+
+VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: DESIGN section 5
+RETIRE_FROM: Final = 2  # independent programs that contradict an entry; Source: DESIGN section 5, the least threshold
+
+
+def status(last_confirmed: datetime, contradicted_by: Iterable[str], now: datetime) -> KnowledgeStatus:
+    """Return `contested` when a program contradicted it since, `verify` when unconfirmed for 180 days, else `fresh`."""
+    if any(True for _ in contradicted_by):
+        return "contested"
+    return "verify" if now - last_confirmed > VERIFY_AFTER else "fresh"
+
+
+def standing(row: KnowledgeRow, now: datetime) -> Standing:
+    """Return where an entry stands at `now`: its status while it is active, or `retired`."""
+    return "retired" if row.status == "retired" else status(row.last_confirmed, row.contradicted_by, now)
+
+
+def confirmed(entry: Entry, *, now: datetime, request_id: str | None = None) -> Entry:
+    """Return the entry after a program saw it true: earlier contradictions are answered, a retired entry stays so."""
+    return _used(entry, request_id).changed(
+        last_confirmed=max(entry.last_confirmed, now),
+        confirmations=entry.confirmations + 1,
+        contradictions=entry.contradictions if entry.status == "retired" else (),
+    )
+
+
+def confirmed_by_echo(entry: Entry, pattern: Pattern) -> Entry:
+    """Return the entry after a program repeated it: the clock moves, nothing else does."""
+    return _used(entry, None).changed(last_confirmed=max(entry.last_confirmed, pattern.last_reinforced))
+
+
+def contradicted(entry: Entry, word: Contradiction, *, request_id: str | None = None) -> Entry:
+    """Return the entry after a program saw it false; retired once enough independent programs did."""
+    others = tuple(line for line in entry.contradictions if line.program_id != word.program_id)
+    against = (*others, word)
+    retired = independent_origins((line.program_id, line.session_id) for line in against) >= RETIRE_FROM
+    return _used(entry, request_id).changed(
+        contradictions=against, status="retired" if retired and entry.tier != "constitutional" else entry.status
+    )
+
+
+def _used(entry: Entry, request_id: str | None) -> Entry:
+    requests = remembered(entry.request_ids, request_id)
+    return entry.changed(version=entry.version + 1, unpublished=True, request_ids=requests)

@@ -1,0 +1,65 @@
+"""Forgetting a lesson on purpose, and bringing one back from the archive."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from fleet_memory.rules.consensus.waiting import touched
+from fleet_memory.rules.lifecycle.admission import archived, free_id, with_pattern
+from fleet_memory.rules.lifecycle.decay import is_prunable, is_stale
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Archived, Program
+
+
+class Forgotten(NamedTuple):
+    """A program without a pattern, and the line that the archive keeps of it."""
+
+    program: Program
+    pattern: Pattern
+    archived: tuple[Archived, ...]
+
+
+class Restored(NamedTuple):
+    """A program with a pattern from the archive, as it is called there now."""
+
+    program: Program
+    pattern: Pattern
+    fades: bool
+    archived: tuple[Archived, ...] = ()
+
+
+def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Forgotten:
+    """Move a pattern to the archive. What it contributed to an entry stays there: an entry keeps its provenance."""
+    left, lines = archived(program, [pattern], "forgotten", now, why)
+    return Forgotten(left, pattern, lines)
+
+
+def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
+    """Bring a pattern back with everything it had: clock, evidence, origin, contribution.
+
+    Under its own id, unless another pattern took that meanwhile. Consolidation looks at its domain again, and at the
+    pattern unless it is in an entry. `fades` when it is so old that the next sweep would archive it again.
+    """
+    theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
+    back = pattern.changed(
+        id=free_id(program.patterns, pattern.id),
+        calls={id_: call for id_, call in pattern.calls.items() if id_ not in theirs},
+    )
+    waits = back.knowledge_key is None and not is_stale(back, now, program.decay)
+    after = with_pattern(program, back, now, pending=waits).changed(touched=touched(program, back.domain))
+    return Restored(after, back, fades=is_prunable(back, now, program.decay) and not back.promoted)
+
+
+def no_room_for(program: Program, pattern: Pattern) -> str | None:
+    """Return why a pattern cannot come back to the program, and what to do; None when it can."""
+    twin = next(
+        (p for p in program.patterns.values() if (p.words, p.project_id) == (pattern.words, pattern.project_id)), None
+    )
+    if twin is not None:
+        return f"it has learnt this again as {twin.id!r}; reinforce that one"
+    cap = program.decay.max_unpromoted_patterns
+    if not pattern.promoted and sum(not p.promoted for p in program.patterns.values()) >= cap:
+        return (
+            f"it holds {cap} unpromoted patterns, its cap, so another would be evicted; forget one, or raise "
+            "decayConfig.maxUnpromotedPatterns with update_program_state"
+        )
+    return None

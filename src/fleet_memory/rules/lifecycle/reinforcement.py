@@ -1,0 +1,41 @@
+"""What an outcome does to a lesson: confirmed keeps it alive, contradicted lowers it."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from fleet_memory.rules.lifecycle.decay import MOST_DOUBLINGS
+from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
+
+LONGEST_EVIDENCE_LOG: Final = 10  # lines; the newest are kept, the first evidence has a field of its own
+WIDEST_EVIDENCE_LOG: Final = 4_000  # characters in all, so that 100 patterns stay one document
+SPACED_AFTER: Final = timedelta(days=1)  # at most one reinforcement a day counts; Source: DESIGN section 3
+
+
+def reinforced(pattern: Pattern, *, now: datetime, confidence: float | None = None, evidence: str = "") -> Pattern:
+    """Return the pattern after it was seen true at `now`: a new clock, and a longer half-life when spaced."""
+    spaced = now - (pattern.spaced_at or pattern.stored_at) >= SPACED_AFTER
+    return pattern.changed(
+        last_reinforced=max(pattern.last_reinforced, now),
+        confidence=pattern.confidence if confidence is None else confidence,
+        confirmations=pattern.confirmations + 1,
+        doublings=min(MOST_DOUBLINGS, pattern.doublings + spaced),
+        spaced_at=now if spaced else pattern.spaced_at,
+        evidence_log=_logged(pattern, now, "confirmed", evidence),
+    )
+
+
+def contradicted(pattern: Pattern, *, now: datetime, confidence: float | None = None, evidence: str = "") -> Pattern:
+    """Return the pattern after it was seen false: never more confidence, half of it when none is given; same clock."""
+    lowered = pattern.confidence / 2 if confidence is None else min(pattern.confidence, confidence)
+    return pattern.changed(
+        confidence=lowered,
+        contradictions=pattern.contradictions + 1,
+        evidence_log=_logged(pattern, now, "contradicted", evidence),
+    )
+
+
+def _logged(pattern: Pattern, now: datetime, outcome: Outcome, evidence: str) -> tuple[Evidence, ...]:
+    log = (*pattern.evidence_log, Evidence(at=now, outcome=outcome, text=evidence))[-LONGEST_EVIDENCE_LOG:]
+    while sum(len(line.text) for line in log) > WIDEST_EVIDENCE_LOG:
+        log = log[1:]
+    return log

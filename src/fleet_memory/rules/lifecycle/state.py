@@ -1,0 +1,99 @@
+"""What an update does to a program's state: JSON Merge Patches (RFC 7396), part by part."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.consensus.waiting import touched
+from fleet_memory.rules.lifecycle.admission import capped
+from fleet_memory.rules.lifecycle.decay import is_stale
+from fleet_memory.rules.retrieval.budget import size
+from fleet_memory.schemas.programs import Archived, DecayConfig, Kept, PastSummary, Program
+
+LARGEST_SUMMARY: Final = 32_000  # bytes of JSON: a boot must be able to show it
+LARGEST_CONFIG: Final = 20_000  # bytes of JSON, the same for baselines
+
+
+class StatePatch(NamedTuple):
+    """What to change, each part as a merge patch: members with null are removed. An empty part changes nothing."""
+
+    context_summary: Mapping[str, object] = {}
+    config: Mapping[str, object] = {}
+    baselines: Mapping[str, object] = {}
+    decay: Mapping[str, object] = {}
+
+
+class Stated(NamedTuple):
+    """A program after an update, what it archived or keeps as history, and whether anything changed."""
+
+    program: Program
+    archived: tuple[Kept, ...] = ()
+    updated: bool = False
+
+
+def merged(target: object, patch: object) -> object:
+    """Return `target` after a JSON Merge Patch. Source: RFC 7396, section 2."""
+    if not isinstance(patch, dict):
+        return patch
+    kept = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            kept.pop(name, None)
+        else:
+            kept[name] = merged(kept.get(name), value)
+    return kept
+
+
+def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
+    """Return the program after an update. A new summary leaves a copy; a lower cap archives what is over it."""
+    after = program.changed(
+        context_summary=merged(program.context_summary, patch.context_summary),
+        config=merged(program.config, patch.config),
+        baselines=merged(program.baselines, patch.baselines),
+    )
+    decay = DecayConfig.model_validate(merged(program.decay.model_dump(by_alias=True), patch.decay))
+    archived: tuple[Archived, ...] = ()
+    if decay != program.decay:
+        after, archived = _forgetting_by(after, decay, now)
+    if after == program:
+        return Stated(program)
+    after = after.changed(state_version=program.state_version + 1, last_update=now)
+    if after.context_summary == program.context_summary:
+        return Stated(after, archived, updated=True)
+    past = PastSummary(
+        program_id=program.program_id,
+        number=program.summaries,
+        version=after.state_version,
+        at=now,
+        context_summary=after.context_summary,
+    )
+    return Stated(after.changed(summaries=program.summaries + 1), (*archived, past), updated=True)
+
+
+def too_large(program: Program) -> str | None:
+    """Return which part of the state is larger than it may be, by how much, and what to do; None when none is."""
+    for name, value, limit in (
+        ("contextSummary", program.context_summary, LARGEST_SUMMARY),
+        ("config", program.config, LARGEST_CONFIG),
+        ("baselines", program.baselines, LARGEST_CONFIG),
+    ):
+        if (bytes_ := size(value)) > limit:
+            return f"{name}: would be {bytes_} bytes of JSON, at most {limit}; shorten it, or remove members with null"
+    return None
+
+
+def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> tuple[Program, tuple[Archived, ...]]:
+    """Return the program under other rules: every domain is looked at again, what revives waits, the cap holds."""
+    patterns = program.patterns.values()
+    revived = [
+        pattern.id
+        for pattern in patterns
+        if is_stale(pattern, now, program.decay) and not is_stale(pattern, now, decay)
+        if pattern.knowledge_key is None and pattern.id not in program.pending
+    ]
+    after = program.changed(
+        decay=decay,
+        pending=(*program.pending, *revived),
+        touched=touched(program, *(pattern.domain for pattern in patterns)),
+    )
+    return capped(after, now)

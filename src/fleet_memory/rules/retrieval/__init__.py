@@ -1,0 +1,1 @@
+"""What fits a question and a budget."""

@@ -1,0 +1,46 @@
+"""Names made from texts: the readable part of pattern ids and knowledge keys, and digests."""
+
+import hashlib
+import re
+from typing import Final
+
+from fleet_memory.rules.text.normalisation import normalised
+
+LONGEST_SLUG: Final = 60  # characters; with "pattern/", a domain of 100 and a suffix a key stays under 220
+_MOST_WORDS: Final = 6
+_WORD: Final = re.compile(r"[a-z0-9]+")
+_POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
+# Words that carry no topic; without them the key of the article's own entry comes out as printed there. A "never" or
+# "not" stays: a key must not say the opposite of its entry.
+_PLAIN_WORDS: Final = frozenset(
+    {"a", "an", "the", "always", "do", "does", "be", "is", "are", "was", "to", "of", "in", "on", "at"}
+    | {"it", "its", "and", "or", "for", "with", "when", "if", "so", "that", "this", "your", "you", "must", "should"}
+)
+
+
+def slug(text: str) -> str:
+    """Return up to six topic words of `text`, lower case, joined by "-"; "lesson" when it has none."""
+    words = [word for word in _WORD.findall(_POSSESSIVE.sub("", text.lower())) if word not in _PLAIN_WORDS][
+        :_MOST_WORDS
+    ]
+    return "-".join(words)[:LONGEST_SLUG].strip("-") or "lesson"
+
+
+def digest(*parts: str) -> str:
+    """Return 16 hex digits that stand for these texts, in this order."""
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
+def text_hash(text: str) -> str:
+    """Return 16 hex digits that are equal for texts that say the same in the same words."""
+    return digest(normalised(text))
+
+
+def pattern_id(text: str) -> str:
+    """Return the id of a pattern that its agent did not name: readable, and the same for the same words."""
+    return f"{slug(text)}-{text_hash(text)[:6]}"
+
+
+def knowledge_key(domain: str, text: str) -> str:
+    """Return the key under which the fleet knows a lesson, e.g. `pattern/task-claiming/check-status`."""
+    return f"pattern/{domain}/{slug(text)}"

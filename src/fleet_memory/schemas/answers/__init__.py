@@ -1,0 +1,1 @@
+"""Answers of the tools, by subject."""

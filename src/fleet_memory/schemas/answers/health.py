@@ -1,0 +1,76 @@
+"""What `fleet_health` answers: a whole fleet's memory as numbers."""
+
+from collections.abc import Mapping
+
+from fleet_memory.schemas.answers.memory import Degraded, Freshness, Verdict
+from fleet_memory.schemas.value import Value
+
+
+class PatternCounts(Value):
+    """The lessons of all programs; `archived` counts those that left."""
+
+    total: int
+    active: int
+    stale: int
+    promoted: int
+    archived: int
+
+
+class FleetRates(Value):
+    """Shares from 0 to 1, 0 where there is nothing to count.
+
+    `junk`: of all lessons ever stored, those that decay or a cap archived although nobody had reinforced or promoted
+    them. `echo`: of the active lessons that consolidation considered, those that repeat what their program had read.
+    `duplicate`: of the active lessons, those that say what an earlier one of the same program says.
+    `never_reinforced`: of the lessons that are there, those that nobody ever confirmed; what is merely read is not
+    recorded.
+    """
+
+    junk: float
+    echo: float
+    duplicate: float
+    never_reinforced: float
+
+
+class KnowledgeCounts(Value):
+    """The shared entries by status; `constitutional` are those of the others that people wrote."""
+
+    fresh: int
+    verify: int
+    contested: int
+    retired: int
+    constitutional: int
+
+
+class Forecast(Value):
+    """What ages within so many days unless it is reinforced: lessons turn stale, entries turn `verify`."""
+
+    days: int
+    stale: int
+    verify: int
+
+
+class ProgramHealth(Value):
+    """One program that is not healthy."""
+
+    program_id: str
+    verdict: Verdict
+    total: int
+    stale: int
+
+
+class FleetHealthAnswer(Degraded):
+    """A fleet's memory. `verdicts` counts programs, `ledger` changes of knowledge by kind; what is absent is none."""
+
+    verdict: Verdict
+    programs: int
+    patterns: PatternCounts
+    rates: FleetRates
+    knowledge: KnowledgeCounts
+    verdicts: Mapping[str, int]
+    ledger: Mapping[str, int]
+    forecast: tuple[Forecast, ...]
+    advice: tuple[str, ...]
+    freshness: Freshness
+    unwell: tuple[ProgramHealth, ...] = ()
+    omitted: int = 0

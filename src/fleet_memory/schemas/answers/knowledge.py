@@ -1,0 +1,77 @@
+"""What the tools of the toolset `knowledge` answer. Shapes of the fields are those of schemas/knowledge.py."""
+
+from collections.abc import Mapping
+
+from fleet_memory.schemas.answers.memory import Degraded, Freshness, KnowledgeAnswer, Standing
+from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.knowledge import Contradiction, LedgerEvent, Tier
+from fleet_memory.schemas.value import Value
+
+
+class SearchAnswer(Degraded):
+    """Entries that fit, best first."""
+
+    knowledge_version: int
+    knowledge: tuple[KnowledgeAnswer, ...] = ()
+    total: int
+    truncated: bool
+    freshness: Freshness
+
+
+class ProvenanceLine(Value):
+    """One program's lesson behind an entry; `similarity` is its cosine to the entry's text."""
+
+    program_id: str
+    pattern_id: str
+    pattern: str
+    confidence: float
+    evidence: str
+    discovered_at: Timestamp
+    similarity: float
+    program_deleted: bool | None = None
+
+
+class HistoryLine(Value):
+    """One line of an entry's ledger."""
+
+    event: LedgerEvent
+    at: Timestamp
+    by: str
+    why: str | None = None
+    patterns: tuple[str, ...] | None = None
+
+
+class EntryAnswer(Value):
+    """One entry with everything that it came from and went through; `omitted` counts what the budget left out."""
+
+    key: str
+    tier: Tier
+    pattern: str
+    domain: str
+    confidence: float
+    status: Standing
+    description: str
+    version: int
+    contributors: tuple[str, ...]
+    evidence_count: int
+    first_discovered: Timestamp
+    last_promoted: Timestamp
+    last_confirmed: Timestamp
+    confirmations: int
+    contradictions: tuple[Contradiction, ...] = ()
+    provenance: tuple[ProvenanceLine, ...] = ()
+    ledger: tuple[HistoryLine, ...] = ()
+    omitted: Mapping[str, int] = {}
+    freshness: Freshness
+
+
+class DiffAnswer(Value):
+    """What changed in shared knowledge since a version; `omitted` counts what the budget left out."""
+
+    knowledge_version: int
+    since_version: int
+    retired: tuple[str, ...] = ()
+    added: tuple[KnowledgeAnswer, ...] = ()
+    updated: tuple[KnowledgeAnswer, ...] = ()
+    omitted: Mapping[str, int] = {}
+    freshness: Freshness

@@ -1,0 +1,129 @@
+"""What the tools of toolset `state` answer; like `answers`, absent instead of null."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import JsonValue
+
+from fleet_memory.schemas.answers.memory import Absence, DecayAnswer, Degraded, EvictedPattern, Standing, StoreStatus
+from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.patterns import Outcome
+from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.schemas.value import Value
+
+
+class NoteAnswer(Value):
+    """A short-term note; `at` is when its text was written last."""
+
+    id: str
+    text: str
+    pinned: bool
+    at: Timestamp
+
+
+class GoneNote(Value):
+    """A note that the cap moved to the archive."""
+
+    id: str
+    text: str
+
+
+class NotedAnswer(Value):
+    """What became of a note; `lines` are those of all notes, of 80."""
+
+    status: Literal["added", "edited", "removed", "unchanged"]
+    program_id: str
+    note_id: str
+    lines: int
+    archived: tuple[GoneNote, ...] = ()
+
+
+class ForgetAnswer(Value):
+    """A pattern that went to the archive. With a `knowledge_key` the entry keeps what it contributed."""
+
+    program_id: str
+    pattern_id: str
+    archive_id: str
+    knowledge_key: str | None = None
+    patterns_count: int
+
+
+class StateAnswer(Absence):
+    """A program's state; `version` counts its changes."""
+
+    program_id: str
+    version: int
+    context_summary: ContextSummary
+    config: Mapping[str, JsonValue]
+    baselines: Mapping[str, JsonValue]
+    decay_config: DecayAnswer
+    notes: tuple[NoteAnswer, ...] = ()
+    last_update: Timestamp | None = None
+
+
+class UpdateStateAnswer(Value):
+    """What became of an update; `archived` are patterns that a lower cap moved to the archive."""
+
+    status: Literal["updated", "unchanged"]
+    program_id: str
+    version: int
+    archived: tuple[EvictedPattern, ...] = ()
+
+
+class SummaryAnswer(Value):
+    """A context summary, and from when it was the program's."""
+
+    at: Timestamp
+    version: int
+    context_summary: ContextSummary
+
+
+class HistoryAnswer(Value):
+    """A program's latest context summaries, newest first."""
+
+    program_id: str
+    summaries: tuple[SummaryAnswer, ...]
+
+
+class StoredItem(Value):
+    """What became of one lesson of a session; `related` are ids, `error` says why it failed."""
+
+    status: StoreStatus | Literal["failed"]
+    pattern_id: str
+    duplicate_of: str | None = None
+    related: tuple[str, ...] | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    error: str | None = None
+
+
+class ReinforcedItem(Value):
+    """Where one lesson stands after a session's word about it; `error` says why it failed."""
+
+    status: Outcome | Literal["failed"]
+    pattern_id: str
+    confidence: float | None = None
+    strength: float | None = None
+    revived: bool | None = None
+    knowledge_status: Standing | None = None
+    error: str | None = None
+
+
+class NotedItem(Value):
+    """What became of one note of a session."""
+
+    status: Literal["added", "failed"]
+    note_id: str | None = None
+    archived: tuple[GoneNote, ...] | None = None
+    error: str | None = None
+
+
+class SessionAnswer(Degraded):
+    """What became of each item of a session, in the order sent; `failed` counts those that were not applied."""
+
+    program_id: str
+    failed: int
+    patterns: tuple[StoredItem, ...] = ()
+    reinforcements: tuple[ReinforcedItem, ...] = ()
+    notes: tuple[NotedItem, ...] = ()
+    version: int
+    patterns_count: int

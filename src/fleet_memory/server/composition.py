@@ -1,0 +1,118 @@
+"""Opens what the tools work with, at the first call that needs it: start-up waits for no store and no model.
+
+This is the one place that picks engines.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+import anyio
+from anyio import to_thread
+
+from fleet_memory.clock import clock
+from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.settings import Settings
+from fleet_memory.similarity import Embedder
+from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
+from fleet_memory.stores import Store
+from fleet_memory.stores.health import StoreHealth
+
+CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
+
+T = TypeVar("T")
+
+
+class LazyFleet:
+    """The fleet of one server, opened once. A failure is not remembered: the next call tries again."""
+
+    def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
+        self._settings = settings
+        self._now = now
+        self._first = anyio.Lock()
+        self._opened: tuple[Store, Fleet] | None = None
+        self._is_open = anyio.Event()
+
+    async def fleet(self) -> Fleet:
+        """Return the fleet, opened by the first caller."""
+        if self._opened is None:
+            async with self._first:
+                if self._opened is None:
+                    self._opened = await self._open()
+                    self._is_open.set()
+        return self._opened[1]
+
+    async def once_open(self) -> Fleet:
+        """Return the fleet as soon as somebody else has opened it."""
+        await self._is_open.wait()
+        return await self.fleet()
+
+    async def close(self) -> None:
+        """Release the store, even when the server is being cancelled."""
+        if self._opened is None:
+            return
+        with anyio.move_on_after(CLOSE_WITHIN_S, shield=True):
+            await self._opened[0].close()
+
+    async def _open(self) -> tuple[Store, Fleet]:
+        settings = self._settings
+        store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would hold up other calls
+        fleet = Fleet(
+            programs=Programs(store, settings.fleet),
+            knowledge=Knowledge(store, settings.fleet),
+            embedder=await to_thread.run_sync(open_embedder, settings),
+            now=self._now,
+            caller=Caller(settings.program),
+        )
+        return store, fleet
+
+
+async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[T]]) -> T:
+    """Open the configured fleet for one piece of work, and return what that returns."""
+    lazy = LazyFleet(settings, clock(settings.now))
+    try:
+        return await work(await lazy.fleet())
+    finally:
+        await lazy.close()
+
+
+class CheckedStore(Store, Protocol):
+    """A store that can say how it is."""
+
+    async def check(self) -> StoreHealth:
+        """Look at everything and report. Raises StoreError when that is not possible."""
+
+
+def open_store(location: StoreLocation) -> CheckedStore:
+    """Return the configured engine; it connects at its first verb."""
+    match location:
+        case SqliteFile(path):
+            from fleet_memory.stores.sqlite import SqliteStore  # noqa: PLC0415 not needed before the first answer
+
+            return SqliteStore(path)
+        case FirestoreDatabase(project, database):
+            from fleet_memory.stores.firestore import FirestoreStore  # noqa: PLC0415 the same
+
+            return FirestoreStore(project, database)
+
+
+def open_embedder(settings: Settings) -> Embedder:
+    """Return the configured engine; a model loads at its first text.
+
+    Falls back to `Lexical` if the model cannot load. An endpoint that fails is asked again instead.
+    """
+    kind, _, model = settings.embedder.partition(":")
+    if kind == "lexical":
+        from fleet_memory.similarity.lexical import Lexical  # noqa: PLC0415 not needed before the first answer
+
+        return Lexical()
+    if kind == "openai":
+        from fleet_memory.similarity.openai import OpenAI  # noqa: PLC0415 the same
+
+        return OpenAI(model, settings.embedder_url, settings.embedder_key)
+    from fleet_memory.similarity.fallback import Fallback  # noqa: PLC0415 the same
+    from fleet_memory.similarity.minilm import MiniLM  # noqa: PLC0415 the same
+
+    return Fallback(MiniLM())

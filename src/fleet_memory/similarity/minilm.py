@@ -1,0 +1,124 @@
+"""all-MiniLM-L6-v2 as int8 ONNX: works offline, from files inside the package.
+
+English only; what follows a text's 256th token is not seen. How the files were made: scripts/build_minilm.py.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from anyio import CapacityLimiter, to_thread
+from numpy.typing import NDArray
+
+from fleet_memory.errors import EmbedderError
+from fleet_memory.schemas.similarity import Profile
+from fleet_memory.similarity import Vectors
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+FOLDER = Path(__file__).with_name("model")
+SIZE = 384  # numbers in a vector
+LONGEST = 256  # tokens of a text that are read; the published tokenizer cuts at 128. Source: the model card
+SLICE = 16  # texts per turn in the worker thread, about 30 ms: a question never waits behind a thousand lessons
+REMEMBERED = 4096  # texts whose vectors are kept, about 7 MB
+
+
+class _Session(Protocol):
+    """The one method of onnxruntime.InferenceSession used here; the package ships no types."""
+
+    def run(self, outputs: list[str], inputs: dict[str, NDArray[np.int64]]) -> list[Vectors]: ...
+
+
+class MiniLM:
+    """See `Embedder`. Loads at the first text; later texts that it remembers cost nothing."""
+
+    name = "minilm-l6-v2/int8/1"
+    profile = Profile()
+    degraded = ""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        self._turn = CapacityLimiter(1)
+        self._engine: tuple[Tokenizer, _Session] | None = None
+        self._remembered: dict[bytes, Vectors] = {}
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.vectors`."""
+        keys = [hashlib.sha256(text.encode()).digest() for text in texts]
+        rows = {key: row for key in keys if (row := self._remembered.get(key)) is not None}
+        missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in rows]
+        for start in range(0, len(missing), SLICE):
+            some = missing[start : start + SLICE]
+            found = await to_thread.run_sync(self._embedded, [text for _, text in some], limiter=self._turn)
+            rows.update(zip((key for key, _ in some), found, strict=True))
+        self._remember(rows)
+        return np.array([rows[key] for key in keys], np.float32).reshape(len(texts), SIZE)
+
+    def _remember(self, rows: dict[bytes, Vectors]) -> None:
+        for key, row in rows.items():
+            self._remembered.pop(key, None)  # a key put back goes to the end: the first is the least recently used
+            self._remembered[key] = row
+        for key in list(self._remembered)[: max(0, len(self._remembered) - REMEMBERED)]:
+            del self._remembered[key]
+
+    def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
+        if self._engine is None:
+            self._engine = _loaded(self._folder)
+        tokens, session = self._engine
+        rows = []
+        for text in texts:  # one text per run: in a batch int8 takes one scale for all, so neighbours change a vector
+            ids = np.array([tokens.encode(text).ids], np.int64)
+            try:
+                rows.append(session.run(["embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0])
+            except _failures() as failure:
+                raise EmbedderError("The embedding model failed.", operator_detail=str(failure)) from failure
+        return rows
+
+
+def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
+    """Return the tokenizer and the model, whose files are those that were built; it takes 0.1 s.
+
+    Raises EmbedderError when a file is missing or damaged, or a library does not load on this machine.
+    """
+    try:
+        _check(folder)
+        from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415 40 MB that many servers never need
+        from tokenizers import Tokenizer  # noqa: PLC0415 the same
+    except (ImportError, OSError, ValueError) as failure:
+        raise _unloadable(failure) from failure
+    options = SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # twenty servers share one machine
+    try:
+        session = InferenceSession(folder / "minilm-int8.onnx", options, providers=["CPUExecutionProvider"])
+    except _failures() as failure:
+        raise _unloadable(failure) from failure
+    tokens = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokens.no_padding()  # the published file pads every text to 128 tokens
+    tokens.enable_truncation(LONGEST)
+    return tokens, session
+
+
+def _check(folder: Path) -> None:
+    """Raise ValueError when a file is not the one that was built: the libraries' own errors have no usable type."""
+    for line in (folder / "SHA256SUMS").read_text().splitlines():
+        expected, name = line.split()
+        with (folder / name).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != expected:
+                raise ValueError(f"{name} is damaged")
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return what onnxruntime raises; its errors share no base class."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state  # noqa: PLC0415 as lazy as the library
+
+    return state.Fail, state.InvalidGraph, state.InvalidProtobuf, state.NotImplemented, state.RuntimeException
+
+
+def _unloadable(failure: Exception) -> EmbedderError:
+    return EmbedderError(
+        "The embedding model could not be loaded. Reinstall fleet-memory, or set FLEET_MEMORY_EMBEDDER=lexical.",
+        operator_detail=f"{type(failure).__name__}: {failure}",
+    )

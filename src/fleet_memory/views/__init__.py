@@ -1,0 +1,1 @@
+"""Turns domain values into the answers of tools."""
