@@ -5,7 +5,7 @@ This is the one place that picks engines.
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import anyio
 from anyio import to_thread
@@ -18,7 +18,6 @@ from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
 from fleet_memory.stores import Store
-from fleet_memory.stores.health import StoreHealth
 
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
@@ -78,14 +77,7 @@ async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[T]]) 
         await lazy.close()
 
 
-class CheckedStore(Store, Protocol):
-    """A store that can say how it is."""
-
-    async def check(self) -> StoreHealth:
-        """Look at everything and report. Raises StoreError when that is not possible."""
-
-
-def open_store(location: StoreLocation) -> CheckedStore:
+def open_store(location: StoreLocation) -> Store:
     """Return the configured engine; it connects at its first verb."""
     match location:
         case SqliteFile(path):
