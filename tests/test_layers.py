@@ -79,7 +79,7 @@ LAYERS = {
         "integration server.composition tools jobs schemas.answers fleet settings errors",
         "anyio json5 platformdirs tomlkit",
     ),
-    "demo": layer("demo server settings errors schemas", "anyio mcp rich"),
+    "demo": layer("demo store_address settings schemas tools server fleet errors", "anyio pydantic"),
     "cli": layer(
         f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli", "anyio rich", ENGINES
     ),
