@@ -48,8 +48,8 @@ async def fleet_health(
     left = await fleet.programs.archived()
     snapshot = await fleet.knowledge.snapshot()
     seen, ill = together(looks), unwell(looks)
-    shares, patterns, known = rates(seen, left), counts(looks, left), knowledge_counts(snapshot.rows, now)
-    fresh = freshness(sum(look.pending for look in looks), snapshot.consolidated_at)
+    shares, patterns, known = rates(seen, left), counts(seen, left), knowledge_counts(snapshot.rows, now)
+    fresh = freshness(seen.pending, snapshot.consolidated_at)
     events = {event: await fleet.knowledge.count_changes(event) for event in get_args(LedgerEvent)}
     frame = FleetHealthAnswer(
         similarity_engine=fleet.degraded_engine,

@@ -34,7 +34,7 @@ async def memory_health(
         total_patterns=seen.total,
         active_patterns=seen.total - seen.stale,
         stale_patterns=seen.stale,
-        promoted_patterns=sum(pattern.promoted for pattern in patterns),
+        promoted_patterns=seen.promoted,
         domains=tuple(sorted({pattern.domain for pattern in patterns})),
         last_update=program.last_update,
         decay_config=DecayAnswer.model_validate(program.decay.model_dump()),
