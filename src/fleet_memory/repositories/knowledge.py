@@ -55,7 +55,8 @@ class Knowledge:
                 return Snapshot()
             if head.fields["version"] == self._cached.version:
                 at = head.fields.get("consolidatedAt")
-                return replace(self._cached, consolidated_at=datetime.fromisoformat(str(at)) if at else None)
+                self._cached = _consolidated(self._cached, datetime.fromisoformat(str(at)) if at else None)
+                return self._cached
             parts = int(cast("int", head.fields["parts"]))
             half = int(cast("int", head.fields.get("half", 0)))
             rest = await self.store.get(*(self._shard(part, half) for part in range(1, parts))) if parts > 1 else []
@@ -275,6 +276,11 @@ def _shards(snapshot: Snapshot) -> list[dict[str, Json]]:
         }
         for lines in texts
     ]
+
+
+def _consolidated(snapshot: Snapshot, at: datetime | None) -> Snapshot:
+    # A copy checks every row.
+    return snapshot if at == snapshot.consolidated_at else replace(snapshot, consolidated_at=at)
 
 
 def _snapshot(parts: Sequence[Document]) -> Snapshot:

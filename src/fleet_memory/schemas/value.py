@@ -53,10 +53,9 @@ class Value:
 
     def wire(self) -> dict[str, JsonValue]:
         """Return the JSON object as clients see it: camelCase, absent instead of null."""
-        fields: dict[str, JsonValue] = codec(type(self)).dump_python(
-            self, mode="json", by_alias=True, exclude_none=True
-        )
-        return fields
+        adapter = codec(type(self))
+        wire: dict[str, JsonValue] = adapter.dump_python(self, mode="json", by_alias=True, exclude_none=True)
+        return wire
 
     def compact(self) -> str:
         """Return the JSON text as stores keep it: camelCase, defaults left out."""
