@@ -9,7 +9,10 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src"
 ODD_LIMIT = re.compile(r"_?(MOST|LEAST|LARGEST|LONGEST)(_.*)?")
 
-PROTOCOLS = {"add": "each command of the command line has one: it adds the command to --help"}
+PROTOCOLS = {
+    "add_arguments": "each command of the command line has one",
+    "run": "each command of the command line has one",
+}
 """Public names that several modules define on purpose, each with its reason."""
 
 
@@ -65,8 +68,8 @@ def test_both_checks_see_what_they_refuse() -> None:
     sources = {
         "a.py": "class Report: ...\n_MOST_RACES = 3\nLEAST: Final = 1\n",
         "b.py": "if TYPE_CHECKING:\n    Report = int\nMOSTLY = MAX_RACES = 3\n",
-        "c.py": "def add(): ...\nasync def _shown(): ...\n",
-        "d.py": "def add(): ...\ndef _shown(): ...\n",
+        "c.py": "def run(): ...\nasync def _shown(): ...\n",
+        "d.py": "def run(): ...\ndef _shown(): ...\n",
     }
     assert ambiguous(sources) == {"Report": ["a.py", "b.py"]}
     assert odd_limits(sources) == ["a.py: LEAST", "a.py: _MOST_RACES"]
