@@ -9,7 +9,7 @@ from fleets import consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs import restoration
-from fleet_memory.repositories.archive import archived_in
+from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.settings import Settings, load
 from fleet_memory.stores import Store
@@ -30,14 +30,14 @@ async def test_a_forgotten_contributor_leaves_the_entry_as_it_was_and_is_no_new_
     await learn(fleet, "basher", "shared")
     await learn(fleet, "sark", "shared")
     await consolidate(fleet)
-    (before,) = await fleet.knowledge.hold(KEY)
+    (before,) = await fleet.knowledge.read_versioned(KEY)
     gone = await forget_memory(fleet, "basher", "shared", "not mine")
     assert gone.knowledge_key == KEY
     assert (await consolidate(fleet)).updated == ()
-    assert (await fleet.knowledge.hold(KEY))[0].entry == before.entry
+    assert (await fleet.knowledge.read_versioned(KEY))[0].entry == before.entry
     await store_memory(fleet, "basher", lesson("shared"))
     assert (await consolidate(fleet)).echoes == 1
-    (after,) = await fleet.knowledge.hold(KEY)
+    (after,) = await fleet.knowledge.read_versioned(KEY)
     assert before.entry
     assert after.entry
     assert after.entry.value == before.entry.value
@@ -50,7 +50,7 @@ async def test_a_restored_lesson_meets_the_one_that_agrees_with_it(store_address
             await one.call("store_memory", programId=program, pattern=pattern)
         await one.call("forget_memory", programId="basher", patternId="p", reason="no")
         assert (await one.call("pattern_consolidate"))["promoted"] == []
-        told = await restoration.restored(settings_of(store_address), "p")
+        told = await restoration.restore_archived(settings_of(store_address), "p")
         assert told == {"restored": True, "patternId": "p"}
         (made,) = (await one.call("pattern_consolidate"))["promoted"]
     assert made["contributors"] == ["basher", "sark"]
@@ -64,7 +64,9 @@ async def test_of_ten_restorations_at_once_one_succeeds(store_address: str) -> N
 
         async def restore() -> None:
             try:
-                outcomes.append(bool((await restoration.restored(settings_of(store_address), "n1"))["restored"]))
+                outcomes.append(
+                    bool((await restoration.restore_archived(settings_of(store_address), "n1"))["restored"])
+                )
             except InvalidArgumentError:
                 outcomes.append(False)  # another was faster: the archive holds it no longer
 
@@ -88,7 +90,7 @@ async def test_what_leaves_and_what_stays_are_one_commit(open_store: Callable[[]
             for name in map(str, range(10)):
                 tasks.start_soon(forget, name)
     program = await fleet.programs.read("basher")
-    lines = [archived_in(document) for document in await fleet.programs.archive("basher")]
+    lines = [archive_record(document) for document in await fleet.programs.archive("basher")]
     assert sorted(program.patterns) == sorted(map(str, range(10, 20)))
     assert len(lines) == 10
     assert pattern_of(program, "3") is None

@@ -1,4 +1,4 @@
-from fleet_memory.cli.review_session import Judgement, judged
+from fleet_memory.cli.review_session import Judgement, read_judgements
 
 PAIRS = [
     {
@@ -13,7 +13,7 @@ PAIRS = [
 
 def answered(*keys: str) -> tuple[list[Judgement], list[str]]:
     said: list[str] = []
-    return judged(PAIRS, keys, said.append), said
+    return read_judgements(PAIRS, keys, said.append), said
 
 
 def test_each_pair_is_shown_and_answered_by_a_key() -> None:

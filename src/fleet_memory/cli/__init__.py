@@ -29,10 +29,9 @@ from fleet_memory.cli import (
     transfer,
 )
 from fleet_memory.cli.printing import complain
-from fleet_memory.errors import FleetMemoryError
+from fleet_memory.errors import EXIT_INTERNAL, FleetMemoryError
 from fleet_memory.settings import SETTINGS, load
 
-EXIT_INTERNAL: Final = 5
 EXIT_CRASHED: Final = 1  # of `serve`, like any server that dies
 EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
 
@@ -54,7 +53,7 @@ COMMANDS: Final = (  # in the order of --help
     demo,
 )
 
-log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,7 +87,7 @@ def _exit_code(given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception:
-        log.exception("%s failed", given.command)
+        _logger.exception("%s failed", given.command)
         return EXIT_CRASHED if given.command == "serve" else EXIT_INTERNAL
 
 

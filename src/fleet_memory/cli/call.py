@@ -5,8 +5,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Final
 
-from fleet_memory.cli.printing import EXIT_NO, print_json, refused
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.cli.printing import print_json, refused
+from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from fleet_memory.cli.printing import EXIT_NO, print_json, print_table, say
+from fleet_memory.cli.printing import print_json, print_table, say
+from fleet_memory.errors import EXIT_NO
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:

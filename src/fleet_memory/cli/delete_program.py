@@ -4,13 +4,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fleet_memory.cli.printing import agreed, print_json
+from fleet_memory.errors import EXIT_USAGE
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
     from fleet_memory.cli.printing import Commands
     from fleet_memory.jobs.deletion import Deleted
-
-EXIT_USAGE = 2
 
 
 def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:

@@ -18,6 +18,6 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 def _demo(given: argparse.Namespace, settings: Settings) -> int:
-    from fleet_memory.demo import main as played  # noqa: PLC0415 half a second
+    from fleet_memory.demo import run_demo as played  # noqa: PLC0415 half a second
 
     return played(settings, mine=given.mine, explain=given.explain)

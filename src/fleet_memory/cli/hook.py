@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from fleet_memory.cli.printing import Commands
 
 WITHIN_S: Final = 5.0  # seconds; the client waits for us
-LONGEST_INPUT: Final = 1_000_000  # characters; a real one has some hundred
-EVENTS: Final = "SessionStart, PreCompact, Stop or SessionEnd"
+MAX_INPUT_CHARS: Final = 1_000_000  # characters; a real one has some hundred
+EVENT_HELP: Final = "SessionStart, PreCompact, Stop or SessionEnd"
 
 
 def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     """Add the command to what --help lists."""
-    hook = commands.add_parser("hook", parents=[shared], help=f"answer a coding client's hook: {EVENTS}")
-    hook.add_argument("event", metavar="EVENT", help=EVENTS)
+    hook = commands.add_parser("hook", parents=[shared], help=f"answer a coding client's hook: {EVENT_HELP}")
+    hook.add_argument("event", metavar="EVENT", help=EVENT_HELP)
     hook.set_defaults(run=None)
 
 
@@ -52,10 +52,10 @@ def unfailing(arguments: Sequence[str], shared: argparse.ArgumentParser) -> int:
 def _work(arguments: Sequence[str], shared: argparse.ArgumentParser, said: list[str]) -> None:
     try:
         parser = _Parser("fleet-memory hook", parents=[shared])
-        parser.add_argument("event", metavar="EVENT", help=EVENTS)
+        parser.add_argument("event", metavar="EVENT", help=EVENT_HELP)
         given = parser.parse_args(arguments)
         settings = load({setting.name: getattr(given, setting.name) for setting in SETTINGS}, os.environ)
-        said.append(_said(settings, given.event, _input(sys.stdin.read(LONGEST_INPUT))))
+        said.append(_said(settings, given.event, _input(sys.stdin.read(MAX_INPUT_CHARS))))
     except FleetMemoryError as error:
         complain(f"hook: {' '.join(filter(None, (str(error), error.operator_detail)))}".replace("\n", " "))
     except Exception as error:  # noqa: BLE001 the outermost edge: a session must not fail because of its memory

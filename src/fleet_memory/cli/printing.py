@@ -5,15 +5,12 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from fleet_memory.errors import FleetMemoryError
+from fleet_memory.errors import EXIT_INTERNAL, FleetMemoryError
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
-
-EXIT_NO: Final = 1
-EXIT_INTERNAL: Final = 5
 
 
 def refused(refusal: str) -> int:
@@ -29,7 +26,7 @@ def _exit_codes() -> dict[str, int]:
     return {kind.code: kind.exit_code for kind in kinds}
 
 
-class Step(Protocol):
+class ProgressBar(Protocol):
     """What a long command calls as it goes."""
 
     def __call__(self, done: int, total: int, message: str | None = None) -> None:
@@ -37,7 +34,7 @@ class Step(Protocol):
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Step]:
+def progress(what: str) -> Iterator[ProgressBar]:
     """Show a bar on stderr to a person, nothing to a pipe."""
     from rich.console import Console  # noqa: PLC0415 only for people
     from rich.progress import Progress  # noqa: PLC0415 the same

@@ -3,7 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet_memory.cli.printing import EXIT_NO, print_json
+from fleet_memory.cli.printing import print_json
+from fleet_memory.errors import EXIT_NO
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,6 +28,6 @@ def _restore(given: argparse.Namespace, settings: Settings) -> int:
     if given.id is None:
         print_json({"programId": settings.program, "archive": anyio.run(restoration.listed, settings)})
         return 0
-    told = anyio.run(restoration.restored, settings, given.id)
+    told = anyio.run(restoration.restore_archived, settings, given.id)
     print_json({"programId": settings.program, **told})
     return 0 if told["restored"] else EXIT_NO

@@ -3,7 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from fleet_memory.cli.printing import EXIT_NO, print_json
+from fleet_memory.cli.printing import print_json
+from fleet_memory.errors import EXIT_NO
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ def _review(_: argparse.Namespace, settings: Settings) -> int:
     if answer.refusal:
         return refused(answer.refusal)
     pairs = review_session.waiting(answer)
-    made = review_session.judged(pairs, sys.stdin, say) if pairs else []
+    made = review_session.read_judgements(pairs, sys.stdin, say) if pairs else []
     if any(one.same is not None for one in made):
         answer = anyio.run(review_session.sent, settings, made)
         if answer.refusal:

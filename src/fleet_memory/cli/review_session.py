@@ -10,7 +10,7 @@ HELP: Final = "s same, d different, k skip, u undo, q stop here"
 LAST: Final = "\nThat was the last pair. Enter sends your answers, u takes the last one back"
 _SAME: Final = {"s": True, "d": False}
 
-Pair = dict[str, object]
+OfferedPair = dict[str, object]
 
 
 class Judgement(NamedTuple):
@@ -20,7 +20,9 @@ class Judgement(NamedTuple):
     same: bool | None
 
 
-def judged(pairs: Sequence[Pair], answers: Iterable[str], say: Callable[[str], None]) -> list[Judgement]:
+def read_judgements(
+    pairs: Sequence[OfferedPair], answers: Iterable[str], say: Callable[[str], None]
+) -> list[Judgement]:
     """Return what a person answered, pair by pair; `u` takes the last answer back, `q` stops."""
     made: list[Judgement] = []
     given = iter(answers)
@@ -49,13 +51,16 @@ async def sent(settings: Settings, made: Sequence[Judgement]) -> Answer:
     return await called(settings, "pattern_consolidate", {"verdicts": verdicts})
 
 
-def waiting(answer: Answer) -> list[Pair]:
+def waiting(answer: Answer) -> list[OfferedPair]:
     """Return the pairs of an answer, those for review first."""
-    return [*cast("list[Pair]", answer.content["review"]), *cast("list[Pair]", answer.content["contested"])]
+    return [
+        *cast("list[OfferedPair]", answer.content["review"]),
+        *cast("list[OfferedPair]", answer.content["contested"]),
+    ]
 
 
-def _shown(pair: Pair, number: int, count: int) -> str:
-    a, b = cast("Pair", pair["a"]), cast("Pair", pair["b"])
+def _shown(pair: OfferedPair, number: int, count: int) -> str:
+    a, b = cast("OfferedPair", pair["a"]), cast("OfferedPair", pair["b"])
     objection = f"\n  but: {pair['objection']}" if "objection" in pair else ""
     return (
         f"\n{number} of {count}, alike {pair['similarity']}{objection}\n"

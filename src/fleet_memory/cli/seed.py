@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleet_memory.cli.printing import agreed, print_json, say
+from fleet_memory.errors import EXIT_USAGE
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
     from fleet_memory.cli.printing import Commands
-    from fleet_memory.jobs.curation import Plan
-
-EXIT_USAGE = 2
+    from fleet_memory.jobs.curation import SeedingPlan
 
 
 def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
@@ -34,7 +33,7 @@ def _seed(given: argparse.Namespace, settings: Settings) -> int:
     from fleet_memory.server.composition import with_fleet  # noqa: PLC0415 the same
 
     wanted = curation.read_seeds(Path(given.file))
-    plan = anyio.run(with_fleet, settings, lambda fleet: curation.planned(fleet, wanted))
+    plan = anyio.run(with_fleet, settings, lambda fleet: curation.plan_seeding(fleet, wanted))
     told = _told(plan, prune=given.prune)
     if given.json:
         print_json({"dryRun": given.dry_run, **told})
@@ -49,7 +48,7 @@ def _seed(given: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _told(plan: "Plan", *, prune: bool) -> Mapping[str, list[str]]:
+def _told(plan: "SeedingPlan", *, prune: bool) -> Mapping[str, list[str]]:
     missing = list(plan.missing)
     return {
         "added": sorted(plan.added),
@@ -60,7 +59,7 @@ def _told(plan: "Plan", *, prune: bool) -> Mapping[str, list[str]]:
     }
 
 
-def _show(plan: "Plan", told: Mapping[str, list[str]]) -> None:
+def _show(plan: "SeedingPlan", told: Mapping[str, list[str]]) -> None:
     for sign, key in [("+", key) for key in told["added"]] + [("~", key) for key in told["changed"]]:
         say(f"{sign} {key}: {({**plan.added, **plan.changed})[key].text}")
     for key in told["retired"]:

@@ -4,7 +4,7 @@ import argparse
 import gc
 from typing import TYPE_CHECKING
 
-from fleet_memory.server.std_streams import claimed
+from fleet_memory.server.std_streams import claim_streams
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 def _serve(_: argparse.Namespace, settings: Settings) -> int:
-    wire = claimed()  # before the imports: they may print
+    wire = claim_streams()  # before the imports: they may print
     gc.disable()  # what imports make stays: looking for garbage among it costs a tenth of the start
     import anyio  # noqa: PLC0415 not needed for --help
 

@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet_memory.cli.printing import EXIT_NO, print_json, progress
+from fleet_memory.cli.printing import print_json, progress
+from fleet_memory.errors import EXIT_NO
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:

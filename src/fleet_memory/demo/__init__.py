@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import anyio
 
@@ -14,16 +14,14 @@ from fleet_memory.demo.mine import asked, compared
 from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.story import Claim, played
 from fleet_memory.demo.telling import Teller
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.settings import Settings, load
 from fleet_memory.store_address import SqliteFile
-
-EXIT_NO: Final = 1
 
 T = TypeVar("T")
 
 
-def main(settings: Settings, *, mine: bool = False, explain: bool = False) -> int:
+def run_demo(settings: Settings, *, mine: bool = False, explain: bool = False) -> int:
     """Play the story: 0 if it came out as told, 1 if not. With `mine` compare the reader's own sentences: 0.
 
     Raises FleetMemoryError when a tool refuses, or for input that cannot be used.

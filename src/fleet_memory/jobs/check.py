@@ -9,21 +9,21 @@ from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile
 
 
-class Report(NamedTuple):
+class CheckReport(NamedTuple):
     """Rows to show, and whether everything is as it should be."""
 
     rows: dict[str, object]
     healthy: bool
 
 
-async def checkup(settings: Settings) -> Report:
+async def checkup(settings: Settings) -> CheckReport:
     """Read the whole store and try the embedder; nothing is created. Raises the store's errors."""
     embedder = open_embedder(settings)
     with suppress(EmbedderError):  # told below
         await embedder.vectors(["Does it load?"])
     memory, intact = await _memory(settings)
     similarity = {"embedder": embedder.name} | ({"degraded": embedder.degraded} if embedder.degraded else {})
-    return Report(memory | similarity, intact and not embedder.degraded)
+    return CheckReport(memory | similarity, intact and not embedder.degraded)
 
 
 async def _memory(settings: Settings) -> tuple[dict[str, object], bool]:

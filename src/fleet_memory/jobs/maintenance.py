@@ -14,17 +14,17 @@ from fleet_memory.errors import ConflictError, FleetMemoryError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.consolidation import leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
-from fleet_memory.jobs.sweep import LEASE, Faded, Last, Maintenance, last_maintenance
+from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, Faded, Last, Maintenance, last_maintenance
 from fleet_memory.schemas.answers.memory import ConsolidateAnswer
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate, silently
 
-STEPS: Final = 5.0  # the sweep, and the four of a consolidation
+MAINTENANCE_STEPS: Final = 5.0  # the sweep, and the four of a consolidation
 FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session is not slowed down
 
-log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class ArchivedLesson(Value):
@@ -87,15 +87,15 @@ async def maintained_if_due(fleet: Fleet, every_s: float) -> float:
     try:
         wait_s = _due_in_s(await last_maintenance(fleet.knowledge), fleet.now(), every_s)
         if not wait_s:
-            async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
+            async with leased(fleet.programs, fleet.knowledge, fleet.now, MAINTENANCE_LEASE) as hands:
                 if hands is not None:
                     await _quietly(fleet, hands, every_s)
     except ConflictError as busy:
-        log.info("maintenance is left to another run: %s", busy)
+        _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:
-        log.warning("maintenance failed and will be tried again: %s %s", error, error.operator_detail)
+        _logger.warning("maintenance failed and will be tried again: %s %s", error, error.operator_detail)
     except Exception:  # the outermost edge of this task: whatever it met, the tools go on
-        log.exception("maintenance failed and will be tried again")
+        _logger.exception("maintenance failed and will be tried again")
     else:
         return wait_s or every_s
     return every_s
@@ -108,9 +108,9 @@ async def _quietly(fleet: Fleet, hands: Promotions, every_s: float) -> None:
         return
     maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
     faded = await maintenance.sweep(fleet.now())
-    if await fleet.programs.any_dirty() or await fleet.knowledge.unpublished():
+    if await fleet.programs.any_dirty() or await fleet.knowledge.behind_snapshot():
         done = _told(faded, await _consolidated(fleet, silently, dry_run=False))
-        log.info("maintenance: %s", done.compact())
+        _logger.info("maintenance: %s", done.compact())
     await maintenance.note(fleet.now())
 
 
@@ -129,14 +129,14 @@ async def maintained(fleet: Fleet, progress: Progress, *, rebuild: bool = False)
 
     Raises ConflictError when another run is under way, here or in another process.
     """
-    async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
+    async with leased(fleet.programs, fleet.knowledge, fleet.now, MAINTENANCE_LEASE) as hands:
         if hands is None:
             raise ConflictError("Another maintenance of this fleet is running; leave it to that one.")
-        await progress(0, STEPS, "archiving what faded")
+        await progress(0, MAINTENANCE_STEPS, "archiving what faded")
         last = await last_maintenance(fleet.knowledge)
         maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
         faded = await maintenance.sweep(fleet.now())
-        renewed = await maintenance.renew() if rebuild else None
+        renewed = await maintenance.refresh_snapshot() if rebuild else None
         consolidated = await _consolidated(fleet, progress, dry_run=False)
         await maintenance.note(fleet.now())
         return _told(faded, consolidated, renewed)
@@ -147,13 +147,13 @@ async def rehearsed(fleet: Fleet, progress: Progress, *, rebuild: bool = False) 
     hands = Promotions(fleet.programs, fleet.knowledge)
     maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, await last_maintenance(fleet.knowledge))
     faded = await maintenance.sweep(fleet.now())
-    renewed = await maintenance.renew() if rebuild else None
+    renewed = await maintenance.refresh_snapshot() if rebuild else None
     return _told(faded, await _consolidated(fleet, progress, dry_run=True), renewed)
 
 
 async def _consolidated(fleet: Fleet, progress: Progress, *, dry_run: bool) -> ConsolidateAnswer:
     async def beyond_the_sweep(done: float, _total: float, message: str) -> None:
-        await progress(done + 1, STEPS, message)
+        await progress(done + 1, MAINTENANCE_STEPS, message)
 
     return await pattern_consolidate(fleet, beyond_the_sweep, dry_run=dry_run)
 

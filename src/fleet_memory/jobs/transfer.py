@@ -9,7 +9,7 @@ Snapshots move along, because what an agent has read is kept as their version. A
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.repositories.program_codec import held
+from fleet_memory.fleet import CountProgress
+from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.server.composition import open_store
@@ -26,7 +27,6 @@ from fleet_memory.settings import Settings
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
 
 Fields: TypeAlias = dict[str, Json]
-Step: TypeAlias = Callable[[int, int], None]
 """Told after each batch: how many documents are done, of how many."""
 
 FORMAT: Final = "fleet-memory/1"
@@ -39,7 +39,7 @@ NEWER_BY: Final = {
     "receipts": "number",
 }
 COLLECTIONS: Final = ("programs", "gsp", "snapshots", "ledger", "archive", "history", "receipts")
-TOGETHER: Final = 50  # documents looked up at once
+DOCUMENTS_PER_READ: Final = 50  # documents looked up at once
 
 
 class Line(NamedTuple):
@@ -63,7 +63,7 @@ class Imported(NamedTuple):
     skipped: list[str]
 
 
-async def exported(settings: Settings, file: Path, now: datetime, *, force: bool, step: Step) -> int:
+async def exported(settings: Settings, file: Path, now: datetime, *, force: bool, step: CountProgress) -> int:
     """Write the fleet to `file`, whole or not at all, and return how many documents. Raises InvalidArgumentError."""
     _require_room(file, force=force)
     store = open_store(settings.store)
@@ -83,7 +83,7 @@ async def exported(settings: Settings, file: Path, now: datetime, *, force: bool
     return len(texts)
 
 
-async def imported(settings: Settings, file: Path, *, overwrite: bool, step: Step) -> Imported:
+async def imported(settings: Settings, file: Path, *, overwrite: bool, step: CountProgress) -> Imported:
     """Put a file's documents into the configured fleet; nothing is written unless every line is right.
 
     Running it again, or after it was killed, writes what is missing and nothing else. A document that the store holds
@@ -94,8 +94,8 @@ async def imported(settings: Settings, file: Path, *, overwrite: bool, step: Ste
     base = f"fleets/{document_id(settings.fleet)}"
     written, skipped = 0, list[str]()
     try:
-        for start in range(0, len(lines), TOGETHER):
-            batch = lines[start : start + TOGETHER]
+        for start in range(0, len(lines), DOCUMENTS_PER_READ):
+            batch = lines[start : start + DOCUMENTS_PER_READ]
             writes, kept = await _sorted_out(store, base, batch, overwrite=overwrite)
             if writes and written == 0:
                 await _forget_shards(store, base)
@@ -103,7 +103,7 @@ async def imported(settings: Settings, file: Path, *, overwrite: bool, step: Ste
                 await store.commit(*together)
             written += len(writes)
             skipped += kept
-            step(min(start + TOGETHER, len(lines)), len(lines))
+            step(min(start + DOCUMENTS_PER_READ, len(lines)), len(lines))
     finally:
         await store.close()
     return Imported(settings.fleet, written, len(lines) - written - len(skipped), skipped)
@@ -125,7 +125,7 @@ async def _sorted_out(
     return [_write(base, line, old) for line, old in wanted], kept
 
 
-async def _lines(store: Store, fleet: str, step: Step) -> AsyncIterator[Line]:
+async def _lines(store: Store, fleet: str, step: CountProgress) -> AsyncIterator[Line]:
     base = f"fleets/{document_id(fleet)}"
     for done, collection in enumerate(COLLECTIONS, 1):
         found = await store.find(Query(f"{base}/{collection}"))
@@ -180,7 +180,7 @@ def _line(text: str, number: int) -> Line:
 def _require_sound(line: Line) -> None:
     if line.collection == "programs":
         name = str(line.fields["programId"])
-        held(name, Document(Ref("", line.id), line.fields, ""))
+        versioned_program(name, Document(Ref("", line.id), line.fields, ""))
         expected = document_id(name)
     elif line.collection == "gsp":
         expected = document_id(Entry.from_fields(line.fields).key)

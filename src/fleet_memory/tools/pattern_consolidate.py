@@ -7,9 +7,9 @@ from pydantic import Field
 
 from fleet_memory.errors import ConflictError, EmbedderError, ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.jobs.consolidation import SHARED, Consolidation, Report, leased
+from fleet_memory.jobs.consolidation import SHARED, Consolidation, ConsolidationReport, leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
-from fleet_memory.jobs.consolidation.scene import Engine, Wanted
+from fleet_memory.jobs.consolidation.scene import Engine, RunScope
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.answers.memory import ConsolidateAnswer
@@ -19,7 +19,7 @@ from fleet_memory.schemas.value import Input
 from fleet_memory.schemas.waiting import OpenPair
 from fleet_memory.views.lessons import shown_pair, shown_promotion, shown_update
 
-MOST_OFFERED: Final = 25  # pairs of each kind in one answer, the likeliest first; `stats` counts them all
+MAX_OFFERED_PAIRS: Final = 25  # pairs of each kind in one answer, the likeliest first; `stats` counts them all
 
 
 class NewVerdict(Input):
@@ -52,7 +52,7 @@ async def pattern_consolidate(
         )
     if verdicts and dry_run:
         raise InvalidArgumentError("verdicts: cannot be tried in a dry run; send them with dryRun false")
-    wanted = Wanted(threshold, fleet.now(), domain, project_id)
+    wanted = RunScope(threshold, fleet.now(), domain, project_id)
     if dry_run:
         report = await (await _consolidation(fleet, Promotions(fleet.programs, fleet.knowledge))).run(
             wanted, {}, progress
@@ -61,7 +61,9 @@ async def pattern_consolidate(
     return _answer(fleet, await consolidated(fleet, wanted, progress, verdicts), wanted, dry_run=False)
 
 
-async def consolidated(fleet: Fleet, wanted: Wanted, progress: Progress, verdicts: Sequence[NewVerdict] = ()) -> Report:
+async def consolidated(
+    fleet: Fleet, wanted: RunScope, progress: Progress, verdicts: Sequence[NewVerdict] = ()
+) -> ConsolidationReport:
     """Consolidate under the lease.
 
     Raises ConflictError when another run holds it, InvalidArgumentError for a verdict about a pair that is not waiting;
@@ -89,7 +91,7 @@ async def _consolidation(fleet: Fleet, hands: Promotions) -> Consolidation:
 
 
 async def _judged(
-    fleet: Fleet, hands: Promotions, wanted: Wanted, verdicts: Sequence[NewVerdict]
+    fleet: Fleet, hands: Promotions, wanted: RunScope, verdicts: Sequence[NewVerdict]
 ) -> Mapping[str, bool]:
     """Record verdicts on the patterns they are about; return them by pair. A repeated verdict changes nothing."""
     consolidation = await _consolidation(fleet, Promotions(fleet.programs, fleet.knowledge))
@@ -129,11 +131,11 @@ async def silently(_done: float, _total: float, _message: str) -> None:
     """Report no progress."""
 
 
-def _answer(fleet: Fleet, report: Report, wanted: Wanted, *, dry_run: bool) -> ConsolidateAnswer:
+def _answer(fleet: Fleet, report: ConsolidationReport, wanted: RunScope, *, dry_run: bool) -> ConsolidateAnswer:
     pairs = [pair for pair in report.pairs if wanted.domain in (None, pair.a_domain, pair.b_domain)]
     review = [pair for pair in pairs if not pair.contested]
     contested = [pair for pair in pairs if pair.contested]
-    most = MOST_OFFERED if fleet.caller.sees_other_programs else 0
+    most = MAX_OFFERED_PAIRS if fleet.caller.sees_other_programs else 0
     return ConsolidateAnswer(
         similarity_engine=fleet.degraded_engine,
         dry_run=dry_run,
