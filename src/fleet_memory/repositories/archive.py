@@ -9,7 +9,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, ArchivedNote, InArchive, Kept, Note, PastSummary, Program
 from fleet_memory.stores import Document, Json, Ref, Write, document_id
 
-MOST_SUMMARIES: Final = 50  # of one program; Source: DESIGN section 2
+MOST_SUMMARIES: Final = 50  # of one program; Source: docs/state.md, chosen
 
 
 def kept(fleet: str, line: Kept) -> Write:

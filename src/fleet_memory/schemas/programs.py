@@ -11,7 +11,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.value import Value
 
 STALE_AFTER_DAYS = 90  # Source: Bourlier, "What Agents Learn When You Let Them Remember", Memory Decay
-PRUNE_AFTER_DAYS = 90  # after turning stale; Source: DESIGN section 3
+PRUNE_AFTER_DAYS = 90  # after turning stale; Source: docs/decay.md, chosen
 MOST_UNPROMOTED = 100  # patterns; Source: Bourlier, the same, Memory Health
 MOST_PATTERNS = 500  # the largest cap a program may set: more would outgrow its document
 MOST_DAYS = 3_650  # the longest age a program may set

@@ -8,7 +8,7 @@ from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
 
 LONGEST_EVIDENCE_LOG: Final = 10  # lines; the newest are kept, the first evidence has a field of its own
 WIDEST_EVIDENCE_LOG: Final = 4_000  # characters in all, so that 100 patterns stay one document
-SPACED_AFTER: Final = timedelta(days=1)  # at most one reinforcement a day counts; Source: DESIGN section 3
+SPACED_AFTER: Final = timedelta(days=1)  # at most one reinforcement a day counts; Source: docs/decay.md, chosen
 
 
 def reinforced(pattern: Pattern, *, now: datetime, confidence: float | None = None, evidence: str = "") -> Pattern:
