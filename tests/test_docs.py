@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from pydantic.alias_generators import to_camel
 
 import fleet_memory
 
@@ -55,6 +56,12 @@ def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
     assert list(dead_links(page, page.read_text(encoding="utf-8"))) == []
 
 
+def test_every_name_in_the_glossary_is_in_the_code() -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert len(list(glossary_names(glossary))) > 80
+    assert sorted(set(glossary_names(glossary)) - words_of_the_code()) == []
+
+
 def test_the_checks_see_what_they_refuse() -> None:
     assert PRIVATE.search("LIMIT = 5  # Source: DESIGN section 5")
     assert PRIVATE.search("LIMIT = 0.3  # Source: notes on similarity, section 5")
@@ -63,6 +70,11 @@ def test_the_checks_see_what_they_refuse() -> None:
         'docs/decay.md, "Gone"',
     ]
     assert list(missing_modules("`rules/text/keys.py`, `rules/gone.py`")) == ["rules/gone.py"]
+    assert list(glossary_names("| lesson | one | `patternId`, `gone[]` |\n| not | but | `why` |")) == [
+        "patternId",
+        "gone",
+        "why",
+    ]
     links = "[a](docs/decay.md#strength) [b](docs/decay.md#gone) [c](gone.md)"
     assert list(dead_links(ROOT / "README.md", links)) == ["docs/decay.md#gone", "gone.md"]
 
@@ -94,6 +106,20 @@ def dead_links(page: Path, text: str) -> Iterator[str]:
         target = page.parent / name if name else page
         if not target.exists() or not _has(target, anchor):
             yield link.group()[2:-1]
+
+
+def glossary_names(text: str) -> Iterator[str]:
+    """Yield the names in the last column of the tables of three columns, e.g. `patterns[]` as "patterns"."""
+    for cell in re.findall(r"^\|[^|]+\|[^|]+\|([^|]+)\|$", text, re.MULTILINE):
+        for code_span in re.findall(r"`([^`]+)`", cell):
+            names = (name.strip("_") for name in re.findall(r"[A-Za-z_]{3,}", code_span))
+            yield from (name for name in names if not name.startswith("FLEET_MEMORY"))  # test_readme.py checks these
+
+
+def words_of_the_code() -> set[str]:
+    """Return every word of the package, names with underscores as the wire spells them too."""
+    words = {word for path in PACKAGE.rglob("*.py") for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    return words | {to_camel(word) for word in words} | {path.stem for path in PACKAGE.rglob("*")}
 
 
 def slug(title: str) -> str:
