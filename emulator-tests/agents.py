@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from mcp import Client, StdioServerParameters
 
-from fleet_memory.server.composition import CheckedStore, open_store
+from fleet_memory.server.composition import Store, open_store
 from fleet_memory.settings import load
 
 PATIENCE_S = 60  # for a whole session, on a busy machine
@@ -51,7 +51,7 @@ def served(arguments: Sequence[str], settings: Mapping[str, str]) -> StdioServer
 
 
 @asynccontextmanager
-async def opened(address: str) -> AsyncIterator[CheckedStore]:
+async def opened(address: str) -> AsyncIterator[Store]:
     """Open the store at an address as `fleet-memory check` does."""
     store = open_store(load({"store": address}, {}).store)
     try:

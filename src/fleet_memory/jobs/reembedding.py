@@ -44,7 +44,7 @@ async def reembedded(settings: Settings, step: Step) -> Moved:
     lazy = LazyFleet(settings, clock(settings.now))
     try:
         fleet = await lazy.fleet()
-        await fleet.embedder.vectors([])
+        await fleet.embedder.ready()
         if fleet.embedder.degraded:
             raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
         programs = await fleet.programs.all()

@@ -83,7 +83,7 @@ async def _consolidation(fleet: Fleet, hands: Promotions) -> Consolidation:
         except EmbedderError:
             return None  # these lessons are compared by their words until the engine is back
 
-    await embed([])  # settles which engine answers, and so its name
+    await fleet.embedder.ready()
     engine = Engine(fleet.embedder.name, fleet.embedder.profile, embed)
     return Consolidation(fleet.programs, fleet.knowledge, hands, engine)
 
