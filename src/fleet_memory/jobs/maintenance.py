@@ -161,7 +161,10 @@ async def _consolidated(fleet: Fleet, progress: Progress, *, dry_run: bool) -> C
 def _told(faded: Sequence[Faded], consolidated: ConsolidateAnswer, renewed: int | None = None) -> Maintained:
     return Maintained(
         dry_run=consolidated.dry_run,
-        archived=tuple(ArchivedLesson.model_validate(one._asdict()) for one in faded),
+        archived=tuple(
+            ArchivedLesson(program_id=one.program_id, pattern_id=one.pattern_id, domain=one.domain, pattern=one.pattern)
+            for one in faded
+        ),
         promoted=tuple(entry.key for entry in consolidated.promoted),
         updated=tuple(entry.key for entry in consolidated.updated),
         echoes=consolidated.echoes,

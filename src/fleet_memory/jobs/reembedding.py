@@ -5,6 +5,7 @@ done, lessons without one are found by their words; the next consolidation write
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from fleet_memory.clock import clock
@@ -79,11 +80,11 @@ async def _program(fleet: Fleet, held: Held) -> int:
 
 def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embedder: str) -> Change:
     renewed = {
-        before.id: pattern.changed(vector=vector, embedder=embedder)
+        before.id: replace(pattern, vector=vector, embedder=embedder)
         for before, vector in zip(old, made, strict=True)
         if (pattern := program.patterns.get(before.id)) and pattern.pattern == before.pattern
     }
-    return Change(program.changed(patterns={**program.patterns, **renewed}) if renewed else program)
+    return Change(replace(program, patterns={**program.patterns, **renewed}) if renewed else program)
 
 
 async def _entry(fleet: Fleet, key: str) -> None:
@@ -94,4 +95,4 @@ async def _entry(fleet: Fleet, key: str) -> None:
 
 
 def _with_vector(entry: Entry, vector: str, embedder: str) -> Entry:
-    return entry.changed(vector=vector, embedder=embedder, unpublished=True)
+    return replace(entry, vector=vector, embedder=embedder, unpublished=True)

@@ -183,7 +183,7 @@ def _require_sound(line: Line) -> None:
         held(name, Document(Ref("", line.id), line.fields, ""))
         expected = document_id(name)
     elif line.collection == "gsp":
-        expected = document_id(Entry.model_validate(line.fields).key)
+        expected = document_id(Entry.from_fields(line.fields).key)
     else:
         expected = line.id
     if line.id != expected:

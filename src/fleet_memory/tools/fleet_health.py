@@ -1,5 +1,6 @@
 """A whole fleet's memory as numbers, for whoever looks after it."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Final, get_args
 
@@ -66,4 +67,4 @@ async def fleet_health(
         omitted=len(ill),
     )
     shown = fitting(frame.wire(), (one.wire() for one in ill), max_tokens)
-    return frame.changed(unwell=tuple(ill[:shown]), omitted=len(ill) - shown)
+    return replace(frame, unwell=tuple(ill[:shown]), omitted=len(ill) - shown)
