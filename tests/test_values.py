@@ -82,7 +82,6 @@ INDEX = WaitingIndex(
     domains={"d": DomainState(parts=1, count=2, waiting=1)},
     topics=(("d", "e"),),
     judged={"x": True},
-    outcomes={"a": (1, 0)},
 )
 ARCHIVED = Archived(program_id="a", pattern=PLAIN, reason="cap", at=AT)
 PAST = PastSummary(program_id="a", number=0, version=1, at=AT, context_summary={})
@@ -211,8 +210,7 @@ KEPT = {
     ),
     "index": (
         INDEX,
-        '{"threshold":2,"domains":{"d":{"parts":1,"count":2,"waiting":1}},"topics":[["d","e"]],"judged":{"x":true},'
-        '"outcomes":{"a":[1,0]}}',
+        '{"threshold":2,"domains":{"d":{"parts":1,"count":2,"waiting":1}},"topics":[["d","e"]],"judged":{"x":true}}',
     ),
     "archived": (ARCHIVED, f'{{"programId":"a","pattern":{PLAIN_TEXT},"reason":"cap","at":{AT_WIRE}}}'),
     "summary": (PAST, f'{{"programId":"a","number":0,"version":1,"at":{AT_WIRE},"contextSummary":{{}}}}'),
