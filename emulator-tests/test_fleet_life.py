@@ -17,7 +17,7 @@ from fleet_memory.settings import load
 from fleet_memory.stores import Query, Store
 from fleet_memory.stores.sqlite import SqliteStore
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.kills]
 
 SEED = 5
 
