@@ -9,12 +9,8 @@ from typing import Any
 import anyio
 from mcp import Client, StdioServerParameters
 
-<<<<<<< HEAD
-from fleet_memory.server.composition import Store, open_store
-=======
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import open_store
->>>>>>> 7b08044 (Run the tests in parallel, with a time limit each, and fail what blocks the event loop)
 from fleet_memory.settings import load
 
 PATIENCE_S = 60  # for a whole session, on a busy machine
