@@ -21,7 +21,13 @@ a traceback, a path or a secret; `FleetMemoryError.operator_detail` may, and is 
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
+
+EXIT_NO: Final = 1  # the answer is no
+EXIT_USAGE: Final = 2
+EXIT_UNAVAILABLE: Final = 3  # the store or the embedder
+EXIT_CONFLICT: Final = 4
+EXIT_INTERNAL: Final = 5
 
 
 class FleetMemoryError(Exception):
@@ -29,7 +35,7 @@ class FleetMemoryError(Exception):
 
     code: ClassVar[str] = "internal"
     retryable: ClassVar[bool] = False
-    exit_code: ClassVar[int] = 5
+    exit_code: ClassVar[int] = EXIT_INTERNAL
 
     def __init__(self, message: str, *, operator_detail: str = "") -> None:
         super().__init__(message)
@@ -40,21 +46,21 @@ class InvalidArgumentError(FleetMemoryError):
     """An argument is wrong; the message names the field. Nothing was written."""
 
     code = "invalid_argument"
-    exit_code = 2
+    exit_code = EXIT_USAGE
 
 
 class SettingsError(FleetMemoryError):
     """A flag or environment variable is wrong; the message names it. Shown to operators only."""
 
     code = "invalid_argument"
-    exit_code = 2
+    exit_code = EXIT_USAGE
 
 
 class PatternNotFoundError(FleetMemoryError):
     """The program has no pattern of that id."""
 
     code = "pattern_not_found"
-    exit_code = 1
+    exit_code = EXIT_NO
 
     def __init__(self, program_id: str, pattern_id: str) -> None:
         super().__init__(f"{program_id} has no pattern {pattern_id!r}. Call recall_memory to list its patterns.")
@@ -64,7 +70,7 @@ class KnowledgeNotFoundError(FleetMemoryError):
     """The fleet has no knowledge entry of that key."""
 
     code = "knowledge_not_found"
-    exit_code = 1
+    exit_code = EXIT_NO
 
     def __init__(self, key: str, suggestions: Sequence[str] = ()) -> None:
         close = f"Close keys are {', '.join(suggestions)}." if suggestions else ""
@@ -78,7 +84,7 @@ class NoteNotFoundError(FleetMemoryError):
     """The program has no short-term note of that id."""
 
     code = "note_not_found"
-    exit_code = 1
+    exit_code = EXIT_NO
 
     def __init__(self, program_id: str, note_id: str) -> None:
         super().__init__(
@@ -90,7 +96,7 @@ class ForbiddenError(FleetMemoryError):
     """The caller is bound to another program, or its role does not allow this. Nothing was written."""
 
     code = "forbidden"
-    exit_code = 1
+    exit_code = EXIT_NO
 
 
 class ConflictError(FleetMemoryError):
@@ -98,21 +104,21 @@ class ConflictError(FleetMemoryError):
 
     code = "conflict"
     retryable = True
-    exit_code = 4
+    exit_code = EXIT_CONFLICT
 
 
 class CapacityExceededError(FleetMemoryError):
     """A document would outgrow what the store can hold. Nothing was written."""
 
     code = "capacity_exceeded"
-    exit_code = 1
+    exit_code = EXIT_NO
 
 
 class StoreError(FleetMemoryError):
     """The store cannot serve this; nothing was written unless the subclass says so."""
 
     code = "store_unavailable"
-    exit_code = 3
+    exit_code = EXIT_UNAVAILABLE
 
 
 class StoreUnavailableError(StoreError):
@@ -138,4 +144,4 @@ class EmbedderUnavailableError(EmbedderError):
 
     code = "embedder_unavailable"
     retryable = True
-    exit_code = 3
+    exit_code = EXIT_UNAVAILABLE

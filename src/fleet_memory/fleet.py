@@ -18,6 +18,10 @@ Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 """Reports (done, total, message); does nothing when the client did not ask for progress."""
 
 
+async def silently(_done: float, _total: float, _message: str) -> None:
+    """Report no progress."""
+
+
 @dataclass(frozen=True)
 class Caller:
     """Who is calling: bound to one program by the server, or unbound (one person's machine; arguments are trusted)."""

@@ -1,21 +1,15 @@
 """`fleet-memory demo`."""
 
 import argparse
-from typing import TYPE_CHECKING
 
+from fleet_memory.demo import main as played
 from fleet_memory.settings import Settings
 
-if TYPE_CHECKING:
-    from fleet_memory.cli.printing import Commands
+
+def add_arguments(_: argparse.ArgumentParser) -> None:
+    """Take the settings alone."""
 
 
-def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
-    demo = commands.add_parser("demo", parents=[shared], help="watch three agents learn and share")
-    demo.set_defaults(run=_demo)
-
-
-def _demo(_: argparse.Namespace, settings: Settings) -> int:
-    from fleet_memory.demo import main as played  # noqa: PLC0415 half a second
-
+def run(_: argparse.Namespace, settings: Settings) -> int:
+    """Play the demo."""
     return played(settings)

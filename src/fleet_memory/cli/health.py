@@ -1,33 +1,30 @@
 """`fleet-memory health`."""
 
 import argparse
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import anyio
+from rich.console import Console
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from fleet_memory.cli.call import UNHEALTHY
-from fleet_memory.cli.printing import EXIT_NO, print_json, refused
+from fleet_memory.cli.health_report import Wellbeing, asked, shown
+from fleet_memory.cli.printing import print_json, refused
+from fleet_memory.errors import EXIT_NO
 from fleet_memory.settings import Settings
-
-if TYPE_CHECKING:
-    from fleet_memory.cli.health_report import Wellbeing
-    from fleet_memory.cli.printing import Commands
 
 BAR_WIDTH: Final = 20  # characters
 
 
-def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
-    health = commands.add_parser(
-        "health", parents=[shared], help="show how the fleet's memory does, or one program's with --program"
-    )
-    health.add_argument("--json", action="store_true", help="print one JSON object")
-    health.set_defaults(run=_health)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def _health(given: argparse.Namespace, settings: Settings) -> int:
-    import anyio  # noqa: PLC0415 not needed for --help
-
-    from fleet_memory.cli.health_report import asked, shown  # noqa: PLC0415 half a second
-
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Print the health that was asked for; 1 when the verdict is not a good one."""
     answer = anyio.run(asked, settings)
     if answer.refusal:
         return refused(answer.refusal)
@@ -38,12 +35,7 @@ def _health(given: argparse.Namespace, settings: Settings) -> int:
     return EXIT_NO if answer.content["verdict"] in UNHEALTHY else 0
 
 
-def _print(told: "Wellbeing") -> None:
-    from rich.console import Console  # noqa: PLC0415 only for people
-    from rich.progress_bar import ProgressBar  # noqa: PLC0415 the same
-    from rich.table import Table  # noqa: PLC0415 the same
-    from rich.text import Text  # noqa: PLC0415 the same
-
+def _print(told: Wellbeing) -> None:
     console = Console()
     table = Table(title=Text(f"{told.title}: {told.verdict}"), title_justify="left", show_header=False)
     for row in told.rows:

@@ -67,13 +67,13 @@ def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
     return found
 
 
-async def planned(fleet: Fleet, wanted: dict[str, Seed]) -> Plan:
+async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> Plan:
     """Return what seeding these rules would do. Nothing is written."""
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.entries, {"tier": "constitutional"}))
     return compared(wanted, [Entry.model_validate(document.fields) for document in found])
 
 
-async def seed(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> Plan:
+async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> Plan:
     """Set these rules, each whole or not at all; with `prune` those that are not among them retire.
 
     Running it again changes nothing. Raises ForbiddenError unless the caller may curate, ConflictError while a
@@ -83,7 +83,7 @@ async def seed(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> Plan:
     async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
         if hands is None:
             raise ConflictError("A consolidation is running; call again in a moment.")
-        plan = await planned(fleet, wanted)
+        plan = await plan_seeding(fleet, wanted)
         for key, one in {**plan.added, **plan.changed}.items():
             await _put(hands, fleet, key, await _setting(fleet, key, one), why=one.why)
         for key in plan.missing if prune else ():
@@ -93,7 +93,7 @@ async def seed(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> Plan:
         return plan
 
 
-async def retire(fleet: Fleet, key: str, why: str, *, undo: bool = False) -> Retired:
+async def retire_entry(fleet: Fleet, key: str, why: str, *, undo: bool = False) -> Retired:
     """Retire an entry, or bring a retired one back. Raises KnowledgeNotFoundError, ForbiddenError, ConflictError."""
     fleet.caller.require_curation()
     status: EntryStatus = "active" if undo else "retired"

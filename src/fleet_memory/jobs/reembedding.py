@@ -7,7 +7,6 @@ done, lessons without one are found by their words; the next consolidation write
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from fleet_memory.clock import clock
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.program_codec import Held
@@ -15,8 +14,6 @@ from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.server.composition import LazyFleet
-from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Query
 
@@ -39,27 +36,22 @@ class Change(NamedTuple):
     archived: tuple[Archived, ...] = ()
 
 
-async def reembedded(settings: Settings, step: Step) -> Moved:
-    """Give every pattern and entry a vector of the configured embedder. Raises EmbedderError when it cannot load."""
-    lazy = LazyFleet(settings, clock(settings.now))
-    try:
-        fleet = await lazy.fleet()
-        await fleet.embedder.vectors([])
-        if fleet.embedder.degraded:
-            raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
-        programs = await fleet.programs.all()
-        entries = await fleet.knowledge.store.find(Query(fleet.knowledge.entries))
-        patterns = 0
-        for done, held in enumerate(programs, 1):
-            patterns += await _program(fleet, held)
-            step(done, len(programs) + len(entries))
-        behind = [str(document.fields["key"]) for document in entries if _behind(document.fields, fleet.embedder)]
-        for done, key in enumerate(behind, 1):
-            await _entry(fleet, key)
-            step(len(programs) + done, len(programs) + len(entries))
-        return Moved(fleet.embedder.name, patterns, len(behind))
-    finally:
-        await lazy.close()
+async def reembed_fleet(fleet: Fleet, step: Step) -> Moved:
+    """Give everything a vector of the configured embedder. Raises EmbedderError when it cannot load."""
+    await fleet.embedder.vectors([])
+    if fleet.embedder.degraded:
+        raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
+    programs = await fleet.programs.all()
+    entries = await fleet.knowledge.store.find(Query(fleet.knowledge.entries))
+    patterns = 0
+    for done, held in enumerate(programs, 1):
+        patterns += await _program(fleet, held)
+        step(done, len(programs) + len(entries))
+    behind = [str(document.fields["key"]) for document in entries if _behind(document.fields, fleet.embedder)]
+    for done, key in enumerate(behind, 1):
+        await _entry(fleet, key)
+        step(len(programs) + done, len(programs) + len(entries))
+    return Moved(fleet.embedder.name, patterns, len(behind))
 
 
 def _behind(fields: Mapping[str, object], embedder: Embedder) -> bool:

@@ -6,7 +6,7 @@ This is the one place that picks engines.
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import anyio
 from anyio import to_thread
@@ -19,7 +19,7 @@ from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
 from fleet_memory.stores import Store
-from fleet_memory.stores.health import StoreHealth
+from fleet_memory.stores.health import CheckedStore
 
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
@@ -81,11 +81,13 @@ async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[T]]) 
         await lazy.close()
 
 
-class CheckedStore(Store, Protocol):
-    """A store that can say how it is."""
-
-    async def check(self) -> StoreHealth:
-        """Look at everything and report. Raises StoreError when that is not possible."""
+async def with_store(settings: Settings, work: Callable[[CheckedStore], Awaitable[T]]) -> T:
+    """Open the configured store for one piece of work, and return what that returns."""
+    store = open_store(settings.store)
+    try:
+        return await work(store)
+    finally:
+        await store.close()
 
 
 def open_store(location: StoreLocation) -> CheckedStore:
