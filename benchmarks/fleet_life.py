@@ -23,7 +23,6 @@ from fleet_memory.fleet import Fleet, silently
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
-from fleet_memory.rules.calibration import calibrated
 from fleet_memory.schemas.answers.memory import BootAnswer
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
@@ -87,9 +86,6 @@ class Chronicle:
 
     sessions: int = 0
     faded: int = 0
-    judged: int = 0
-    error: float = 0.0
-    calibrated_error: float = 0.0
     entries: list[int] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     stored: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -166,7 +162,7 @@ class Life:
                     self.clock.move(day, 30 * number)
                     await self._session(agent, day)
             self.clock.move(day, 23 * 60)
-            await self._night(day)
+            await self._night()
         return self.chronicle
 
     async def _session(self, agent: str, day: int) -> None:
@@ -223,24 +219,12 @@ class Life:
                 learnt.append(NewPattern(pattern=text, domain=truth.domain, confidence=sure, evidence=evidence))
         return Work([truth.name for truth in met], learnt, reports)
 
-    async def _night(self, day: int) -> None:
+    async def _night(self) -> None:
         night = await maintain_fleet(self.fleet, silently)
         self.chronicle.faded += len(night.archived)
-        await self._judge(day)
         self.chronicle.entries.append(len(await self._active()))
         for row in (await self.fleet.knowledge.snapshot()).rows:
             self.chronicle.contributors.setdefault(row.key, set()).update(row.contributors)
-
-    async def _judge(self, day: int) -> None:
-        """Compare what each program's confidence promises, plain and calibrated, with what is true on a day."""
-        true = {text for truth in self._truths for text in truth.on(day)}
-        for program in [held.program for held in await self.fleet.programs.all()]:
-            for pattern in program.patterns.values():
-                trusted = calibrated(pattern, program)
-                if trusted is not None:
-                    self.chronicle.judged += 1
-                    self.chronicle.error += (pattern.confidence - (pattern.pattern in true)) ** 2
-                    self.chronicle.calibrated_error += (trusted - (pattern.pattern in true)) ** 2
 
     async def _active(self) -> set[str]:
         return {row.key for row in (await self.fleet.knowledge.snapshot()).rows if row.status == "active"}
@@ -249,8 +233,8 @@ class Life:
 def main() -> None:
     """Print what became of the knowledge, for three seeds."""
     head = ("seed", "sessions", "entries after 20, 40, ... days", "reports", "contested", "retired", "faded")
-    print(f"| {' | '.join((*head, 'Brier', 'calibrated'))} |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(f"| {' | '.join(head)} |")
+    print("|---|---|---|---|---|---|---|")
     for seed in (1, 2, 3):
         with TemporaryDirectory() as folder:
             lived = anyio.run(_lived, Path(folder) / "memory.db", seed)
@@ -258,8 +242,7 @@ def main() -> None:
         grown = ", ".join(map(str, lived.entries[19::20]))
         print(
             f"| {seed} | {lived.sessions} | {grown} | {len(lived.reports)} "
-            f"| {told['contested']} | {told['retired']} | {lived.faded} "
-            f"| {lived.error / lived.judged:.3f} | {lived.calibrated_error / lived.judged:.3f} |"
+            f"| {told['contested']} | {told['retired']} | {lived.faded} |"
         )
 
 

@@ -11,7 +11,7 @@ from mcp import Client, StdioServerParameters
 
 from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
-from fleet_memory.stores.health import CheckedStore
+from fleet_memory.stores import Store
 
 PATIENCE_S = 60  # for a whole session, on a busy machine
 
@@ -52,7 +52,7 @@ def served(arguments: Sequence[str], settings: Mapping[str, str]) -> StdioServer
 
 
 @asynccontextmanager
-async def opened(address: str) -> AsyncIterator[CheckedStore]:
+async def opened(address: str) -> AsyncIterator[Store]:
     """Open the store at an address as `fleet-memory check` does."""
     store = open_store(load({"store": address}, {}).store)
     try:

@@ -36,6 +36,9 @@ class Directions:
     profile = Profile()
     degraded = ""
 
+    async def ready(self) -> None:
+        """Nothing to load."""
+
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         rows = np.zeros((len(texts), 16), np.float32)
         for row, text in enumerate(texts):

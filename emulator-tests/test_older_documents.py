@@ -1,4 +1,4 @@
-"""What a version without calibration left is read as it is, and calibrated from the next consolidation on."""
+"""Fields of calibration, which an older version stored, are ignored: every answer is the same with them as without."""
 
 import json
 
@@ -8,67 +8,72 @@ from fleets import consolidate, fleet_on, learn
 from fleet_memory.fleet import Fleet
 from fleet_memory.stores import Json, Query, Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.gsp_read import gsp_read
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 
 pytestmark = pytest.mark.anyio
 
-NEWER = {"fleetRate", "calibrated", "calibratedConfidence", "outcomes"}
 FLEET = "fleets/default"
+KEY = "pattern/domain-shared/lesson-shared"
 
 
-def older(value: Json) -> Json:
-    """Return a value as the older version would have written it, also inside of JSON kept as text."""
+def with_calibration(value: Json) -> Json:
+    """Return a value as the older version stored it, also inside of JSON kept as text."""
     if isinstance(value, dict):
-        return {name: older(one) for name, one in value.items() if name not in NEWER}
+        fields = {name: with_calibration(one) for name, one in value.items()}
+        if "confidence" in fields and "contributors" in fields:  # an entry's value, a row of the snapshot
+            fields["calibratedConfidence"] = 0.6
+        if "patternId" in fields:  # a contribution
+            fields["calibrated"] = 0.6
+        if "judged" in fields or "threshold" in fields:  # the index of what waits
+            fields["outcomes"] = {"basher": [1, 0]}
+        return fields
     if isinstance(value, list):
-        return [older(one) for one in value]
+        return [with_calibration(one) for one in value]
     if isinstance(value, str) and value.startswith("{"):
         lines = value.split("\n")
-        return "\n".join(json.dumps(older(json.loads(line)), separators=(",", ":")) for line in lines)
+        return "\n".join(json.dumps(with_calibration(json.loads(line)), separators=(",", ":")) for line in lines)
     return value
 
 
 async def set_back(store: Store) -> int:
-    """Take everything newer out of the documents of the fleet; return how many held any."""
+    """Add the older version's fields to the documents of the fleet; return how many got any."""
     count = 0
     for collection in ("programs", "gsp", "waiting", "snapshots"):
         for document in await store.find(Query(f"{FLEET}/{collection}")):
-            fields = dict(document.fields)
-            changed = {name: older(value) if name not in NEWER else None for name, value in fields.items()}
-            changed = {name: value for name, value in changed.items() if fields[name] != value}
+            fields = {name: with_calibration(value) for name, value in document.fields.items()}
+            if collection == "programs":
+                fields["fleetRate"] = 0.75
+            changed = {name: value for name, value in fields.items() if document.fields.get(name) != value}
             if changed:
                 await store.commit(Write(document.ref, changed))
                 count += 1
     return count
 
 
-async def calibrated(fleet: Fleet, program: str) -> dict[str, float | None]:
-    """Return what recall says of the program's own lessons, by id, and of the entries, by key."""
-    answer = await recall_memory(fleet, program, scope="all")
-    own = {one.id: one.calibrated_confidence for one in answer.patterns}
-    return own | {one.key: one.calibrated_confidence for one in answer.knowledge}
+async def answers(fleet: Fleet) -> list[dict[str, object]]:
+    return [
+        (await recall_memory(fleet, "basher", scope="all")).wire(),
+        (await gsp_bootstrap(fleet, "sark", depth="full")).wire(),
+        (await gsp_read(fleet, KEY)).wire(),
+    ]
 
 
-async def test_documents_without_calibration_are_read_and_calibrated_by_the_next_run(store: Store) -> None:
+async def test_documents_with_calibration_are_read_and_changed_as_if_it_were_not_there(store: Store) -> None:
     fleet = fleet_on(store)
     for program in ("basher", "sark"):
         await learn(fleet, program, "shared", program)
         await reinforce_memory(fleet, program, program)
     await consolidate(fleet)
-    whole = await calibrated(fleet, "basher")
-    assert None not in whole.values()
+    await gsp_bootstrap(fleet, "sark", depth="full")  # what has changed since the last boot is in the first only
+    before = await answers(fleet)
     assert await set_back(store) == 5  # two programs, the entry, the index, the snapshot
 
     again = fleet_on(store)  # a server that remembers no snapshot
-    assert await calibrated(again, "basher") == dict.fromkeys(whole)
-    boot = await gsp_bootstrap(again, "sark")
-    assert [row.calibrated_confidence for row in boot.knowledge] == [None]
+    assert await answers(again) == before
 
     await learn(again, "iso", "shared")
     await reinforce_memory(again, "basher", "basher")
-    assert (await consolidate(again)).updated
-    after = await calibrated(again, "basher")
-    assert after.keys() == whole.keys()
-    assert None not in after.values()  # of the entry: by the contribution that came now
-    assert (await calibrated(again, "sark"))["sark"] is None  # nothing of it changed: no run considered it
+    (updated,) = (await consolidate(again)).updated
+    assert (updated.key, updated.contributors) == (KEY, ("basher", "iso", "sark"))

@@ -11,8 +11,7 @@ import anyio
 import pytest
 
 from fleet_memory.errors import StoreError, StoreRejectedError, StoreUnavailableError
-from fleet_memory.stores import ABSENT, Query, Ref, Write
-from fleet_memory.stores.health import StoreHealth
+from fleet_memory.stores import ABSENT, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite import SqliteStore, opened
 from fleet_memory.stores.sqlite.tables import STEPS
 

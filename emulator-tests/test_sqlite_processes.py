@@ -10,8 +10,7 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 
-from fleet_memory.stores import Query, Ref
-from fleet_memory.stores.health import StoreHealth
+from fleet_memory.stores import Query, Ref, StoreHealth
 from fleet_memory.stores.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio

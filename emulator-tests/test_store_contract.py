@@ -10,8 +10,7 @@ import pytest
 from agents import opened
 
 from fleet_memory.errors import ConflictError, StoreRejectedError
-from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write
-from fleet_memory.stores.health import StoreHealth
+from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, StoreHealth, Write
 
 pytestmark = pytest.mark.anyio
 

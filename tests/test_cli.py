@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.errors import ConflictError
-from fleet_memory.server.in_process import called
+from fleet_memory.server.in_process import call_in_process
 from fleet_memory.server.registration import ToolSpec
 from fleet_memory.server.toolsets import WRITES
 
@@ -97,7 +97,7 @@ def test_a_conflict_and_a_crash_have_codes_of_their_own(
     tool: str, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toys = {"core": [ToolSpec(each, "Toy", WRITES) for each in (lose_race, crash)]}
-    monkeypatch.setattr(called, "__defaults__", (toys,))
+    monkeypatch.setattr(call_in_process, "__defaults__", (toys,))
     assert call(tool, {}) == code
     assert "/secret" not in capsys.readouterr().err
 

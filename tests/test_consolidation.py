@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from fleet_memory.rules.calibration import Trust
 from fleet_memory.rules.consensus.planning import Plan, Topic, contested, planned
 from fleet_memory.rules.consensus.waiting import learnt_of
 from fleet_memory.rules.text.keys import text_hash
@@ -9,7 +8,7 @@ from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.waiting import Learnt
-from tests.lessons import START, pattern, program
+from tests.lessons import START, days, pattern, program
 
 SAME = (1.0, 0.0, 0.0, 0.0)  # directions of made-up meanings; the cosine of two is their dot product
 LIKE = (0.8, 0.6, 0.0, 0.0)
@@ -34,7 +33,6 @@ def decided(
     lessons: list[tuple[Learnt, tuple[float, ...]]],
     entries: list[tuple[KnowledgeRow, tuple[float, ...]]] | None = None,
     threshold: int = 2,
-    trust: Trust = Trust(),  # noqa: B008 - a frozen value
 ) -> Plan:
     known_rows = entries or []
     topic = Topic(
@@ -42,7 +40,6 @@ def decided(
         np.array([direction for _, direction in lessons], np.float32).reshape(-1, 4),
         [row for row, _ in known_rows],
         np.array([direction for _, direction in known_rows], np.float32).reshape(-1, 4),
-        trust,
     )
     return planned(topic, Profile(), threshold)
 
@@ -53,12 +50,18 @@ def test_the_same_lesson_of_two_programs_in_other_words_is_promoted() -> None:
     assert "cosine 0.80" in plan.promotions[0].explain
 
 
-@pytest.mark.parametrize(("reliable", "speaks"), [(0.9, 1), (0.5, 0), (0.4, 0)])
-def test_of_equally_central_texts_an_unknown_programs_counts_as_an_average_members(
-    reliable: float, speaks: int
-) -> None:
-    lessons = [(learnt("basher", CLAIM), SAME), (learnt("sark", VERIFY), LIKE)]
-    assert decided(lessons, trust=Trust(0.5, {"sark": reliable})).promotions[0].text == speaks
+@pytest.mark.parametrize(
+    ("sark", "text"),
+    [
+        ({"confidence": 0.85, "discovered_at": START + days(1)}, 1),
+        ({"discovered_at": START - days(1)}, 1),
+        ({}, 0),
+    ],
+    ids=["the highest confidence", "then the oldest", "then the first program id"],
+)
+def test_of_equally_central_texts_one_is_chosen_by(sark: dict[str, object], text: int) -> None:
+    lessons = [(learnt("basher", CLAIM), SAME), (learnt("sark", VERIFY, **sark), LIKE)]
+    assert decided(lessons).promotions[0].text == text
 
 
 def test_one_program_alone_promotes_nothing_however_often_it_says_it() -> None:

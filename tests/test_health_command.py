@@ -1,4 +1,4 @@
-"""`fleet-memory health`: a table with bars for a person, JSON for programs, exit 1 when unhealthy."""
+"""`fleet-memory health`: the advice and a plain table for a person, JSON for programs, exit 1 when unhealthy."""
 
 import json
 from pathlib import Path
@@ -7,14 +7,13 @@ import pytest
 
 from fleet_memory.cli import main
 
-LEARNT, STALE = "2026-03-01T00:00:00Z", "2026-06-20T00:00:00Z"
+LEARNT, FADING, STALE = "2026-03-01T00:00:00Z", "2026-05-25T00:00:00Z", "2026-06-20T00:00:00Z"
 
 
 @pytest.fixture(autouse=True)
 def _own_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "memory.db"))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
-    monkeypatch.setenv("COLUMNS", "100")
     for program in ("basher", "sark"):
         lesson = {"id": "shared", "pattern": "Shared", "domain": "d", "confidence": 0.5, "evidence": ""}
         stored = json.dumps({"programId": program, "pattern": lesson})
@@ -26,29 +25,39 @@ def health(*flags: str, now: str = LEARNT) -> int:
     return main(["health", "--now", now, *flags])
 
 
-def test_a_healthy_fleet_is_a_table_with_bars_and_exit_0(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_healthy_fleet_has_nothing_to_do_and_exits_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert health() == 0
-    out = capsys.readouterr().out
-    assert out.startswith("fleet default: healthy")
-    assert "│   active           │ ━━━━━━━━━━━━━━━━━━━━ │ 2 of 2 " in out
-    assert "│   stale            │                      │ 0 of 2 " in out
+    assert capsys.readouterr().out.splitlines() == [
+        "fleet default: healthy",
+        "Nothing to do.",
+        "",
+        "programs  2: 2 healthy",
+        "lessons   2: 2 active",
+        "rates     100% were never reinforced",
+        "knowledge none",
+        "soon      in 30 days 0 more lessons stale, 0 more entries to verify",
+        "waiting   2 stored patterns not consolidated yet: a little may be missing.",
+    ]
 
 
-def test_an_unhealthy_fleet_says_who_what_to_do_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unhealthy_fleet_says_what_to_do_first_and_who_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert health(now=STALE) == 1
-    out = capsys.readouterr().out
-    assert out.startswith("fleet default: forgetting")
-    assert "basher: 1 of 1 stale" in out
-    assert "Call memory_health for each in" in out
+    title, advice, *table = capsys.readouterr().out.splitlines()
+    assert title == "fleet default: forgetting"
+    assert "Call memory_health for each in" in advice
+    assert "not well  basher forgetting, 1 of 1 stale" in table
+    assert "          sark forgetting, 1 of 1 stale" in table
 
 
 def test_one_program_is_shown_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert health("--program", "basher") == 0
     out = capsys.readouterr().out
-    assert out.startswith("basher: healthy")
-    assert "│ cap used │                      │ 1 of 100 " in out
+    assert out.startswith("basher: healthy\nNothing to do.\n")
+    assert "\ncap used  1 of 100\n" in out
+    assert health("--program", "basher", now=FADING) == 0
+    assert "\nfading    in 5 days shared: Shared\n" in capsys.readouterr().out
     assert health("--program", "basher", now=STALE) == 1
-    assert "Call reinforce_memory" in capsys.readouterr().out
+    assert "Call reinforce_memory" in capsys.readouterr().out.splitlines()[1]
 
 
 @pytest.mark.parametrize(("flags", "key"), [((), "rates"), (("--program", "basher"), "fadingSoon")])
@@ -62,4 +71,4 @@ def test_json_is_the_tool_s_answer(flags: tuple[str, ...], key: str, capsys: pyt
 def test_a_bad_store_is_told_and_exits_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("a file where a folder should be")
     assert health("--store", str(tmp_path / "file" / "memory.db")) == 3
-    assert capsys.readouterr().err.startswith("fleet-memory: store_unavailable: ")
+    assert capsys.readouterr().err.startswith("fleet-memory: ")

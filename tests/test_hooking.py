@@ -15,7 +15,7 @@ from fleet_memory.clock import clock
 from fleet_memory.integration.hooks import LARGEST_OUTPUT, LEAST_WORK, REMINDER, answer_hook, program_of
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.in_process import called
+from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools.store_memory import store_memory
 
@@ -62,7 +62,7 @@ async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: 
 async def test_booting_by_hook_counts_as_reading(settings: Settings) -> None:
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")
-    await called(settings, "pattern_consolidate", {})
+    await call_in_process(settings, "pattern_consolidate", {})
     assert "Look before you leap (care; 2 agents, 0.80; pattern/" in context(
         await answer_hook(settings, "SessionStart", START)
     )
@@ -71,7 +71,7 @@ async def test_booting_by_hook_counts_as_reading(settings: Settings) -> None:
 
 
 async def news(settings: Settings, agent: str) -> list[str]:
-    answer: dict[str, Any] = (await called(settings, "gsp_bootstrap", {"agentId": agent})).content
+    answer: dict[str, Any] = (await call_in_process(settings, "gsp_bootstrap", {"agentId": agent})).content
     added: list[str] = answer["changes"]["added"]
     return added
 

@@ -59,7 +59,7 @@ LAYERS = {
     "settings": layer("errors store_address", "platformdirs"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "", PURE_STDLIB),
-    "similarity": layer("schemas rules.text similarity errors", "anyio fastembed numpy"),
+    "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
     "similarity.minilm": layer("schemas similarity errors", "anyio numpy onnxruntime tokenizers"),
     "similarity.openai": layer("schemas similarity errors", "anyio httpx2 numpy pydantic"),
     "stores": layer("stores errors", "anyio", ENGINES),
@@ -79,7 +79,7 @@ LAYERS = {
         "integration server.composition tools jobs schemas.answers fleet settings errors",
         "anyio json5 platformdirs tomlkit",
     ),
-    "demo": layer("demo server settings errors schemas", "anyio mcp rich"),
+    "demo": layer("demo clock store_address settings schemas tools server fleet errors", "anyio pydantic"),
     "cli": layer(
         f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli", "anyio rich", ENGINES
     ),

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 TOOLSETS: Final = ("core", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
-EMBEDDERS: Final = ("minilm", "lexical", "fastembed:MODEL", "openai:MODEL")
+EMBEDDERS: Final = ("minilm", "lexical", "openai:MODEL")
 KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
 OFF: Final = "off"
 LEAST_MINUTES: Final = 0.01
@@ -98,10 +98,9 @@ SETTINGS: Final = (
     Setting(
         "embedder",
         "minilm",
-        f"one of: {', '.join(EMBEDDERS)}",
+        f"one of: {', '.join(EMBEDDERS)} (a server on this machine too, by FLEET_MEMORY_EMBEDDER_URL)",
         "What decides how alike two lessons are. minilm works offline; lexical needs no model and merges equal texts "
-        "only; fastembed:MODEL needs the extra fleet-memory[fastembed] and downloads its model; openai:MODEL sends "
-        "every lesson to an endpoint.",
+        "only; openai:MODEL sends every lesson to an endpoint.",
     ),
     Setting(
         "embedder_url",
@@ -199,7 +198,7 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
 
 def _embedder(text: str) -> str:
     kind, _, model = text.partition(":")
-    if text not in ("minilm", "lexical") and not (kind in ("fastembed", "openai") and _MODEL.fullmatch(model)):
+    if text not in ("minilm", "lexical") and not (kind == "openai" and _MODEL.fullmatch(model)):
         raise ValueError(f"{shown(text)} is unknown")
     return text
 

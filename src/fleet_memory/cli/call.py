@@ -7,9 +7,9 @@ from typing import Final
 
 import anyio
 
-from fleet_memory.cli.printing import print_json, refused
-from fleet_memory.errors import EXIT_NO, InvalidArgumentError
-from fleet_memory.server.in_process import called
+from fleet_memory.cli.printing import complain, print_json
+from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, InvalidArgumentError
+from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings
 
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "echoing", "repeating", "unreinforced"})
@@ -26,11 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Call the tool and print its answer; 1 when the answer is a no."""
     arguments = _object(sys.stdin.read() if given.arguments == "-" else given.arguments)
-    answer = anyio.run(called, settings, given.tool, arguments)
+    answer = anyio.run(call_in_process, settings, given.tool, arguments)
     if answer.refusal:
-        return refused(answer.refusal)
+        complain(answer.refusal)
+        return _exit_codes().get(answer.refusal.partition(":")[0], EXIT_INTERNAL)
     print_json(answer.content)
     return EXIT_NO if any(answer.content.get(name) in values for name, values in _NO.items()) else 0
+
+
+def _exit_codes() -> dict[str, int]:
+    """Return the exit code of each code that a refusal may begin with."""
+    kinds = [FleetMemoryError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return {kind.code: kind.exit_code for kind in kinds}
 
 
 def _object(text: str) -> dict[str, object]:

@@ -6,10 +6,12 @@ from fleet_memory.demo import main as played
 from fleet_memory.settings import Settings
 
 
-def add_arguments(_: argparse.ArgumentParser) -> None:
-    """Take the settings alone."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("--mine", action="store_true", help="compare sentences of your own instead, typed or piped")
+    parser.add_argument("--explain", action="store_true", help="also show the figures behind each decision")
 
 
-def run(_: argparse.Namespace, settings: Settings) -> int:
+def run(given: argparse.Namespace, settings: Settings) -> int:
     """Play the demo."""
-    return played(settings)
+    return played(settings, mine=given.mine, explain=given.explain)

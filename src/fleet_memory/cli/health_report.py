@@ -1,104 +1,71 @@
-"""How a program or a fleet does, in rows to show: what `fleet-memory health` prints."""
+"""The report of `fleet-memory health`: the advice first, then the few numbers that it follows from."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-from fleet_memory.schemas.answers.health import FleetHealthAnswer, FleetRates, KnowledgeCounts, PatternCounts
-from fleet_memory.schemas.answers.memory import Freshness, HealthAnswer
-from fleet_memory.server.in_process import Answer, called
-from fleet_memory.settings import TOOLSETS, Settings
+from fleet_memory.schemas.answers.health import FleetHealthAnswer
+from fleet_memory.schemas.answers.memory import HealthAnswer
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+from fleet_memory.tools.fleet_health import fleet_health
+from fleet_memory.tools.memory_health import memory_health
 
-
-class Row(NamedTuple):
-    """One line: `share` from 0 to 1 is drawn as a bar, None is not."""
-
-    name: str
-    value: str
-    share: float | None = None
-
-
-class Wellbeing(NamedTuple):
-    """What to show of an answer."""
-
-    title: str
-    verdict: str
-    rows: list[Row]
-    advice: tuple[str, ...]
+_RATES: Final = {
+    "junk": "of all lessons ever stored were archived unused",
+    "echo": "of the active ones repeat what their program had read",
+    "duplicate": "of the active ones say what an earlier one says",
+    "never_reinforced": "were never reinforced",
+}
 
 
-async def asked(settings: Settings) -> Answer:
-    """Ask for the health of the program that the settings name, of the whole fleet when they name none."""
-    offered = replace(settings, toolsets=TOOLSETS)
-    if settings.program is None:
-        return await called(offered, "fleet_health", {})
-    return await called(offered, "memory_health", {"programId": settings.program})
+async def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
+    """Return the health of the program that the settings name, of the whole fleet if they name none."""
+    program = settings.program
+    if program is None:
+        return await with_fleet(settings, fleet_health)
+    return await with_fleet(settings, lambda fleet: memory_health(fleet, program))
 
 
-def shown(answer: Answer, settings: Settings) -> Wellbeing:
-    """Return the rows of an answer to `asked`."""
-    if settings.program is None:
-        fleet = FleetHealthAnswer.model_validate(answer.content)
-        return Wellbeing(f"fleet {settings.fleet}", fleet.verdict, list(_fleet_rows(fleet)), fleet.advice)
-    program = HealthAnswer.model_validate(answer.content)
-    return Wellbeing(program.program_id, program.verdict, list(_program_rows(program)), program.advice)
+def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
+    """Return the lines to print about a program, or about the fleet of that name."""
+    if isinstance(answer, HealthAnswer):
+        name, rows = answer.program_id, _program(answer)
+    else:
+        name, rows = f"fleet {fleet}", _fleet(answer)
+    rows["waiting"] = [answer.freshness.reason]
+    return [f"{name}: {answer.verdict}", *(answer.advice or ["Nothing to do."]), "", *_table(rows)]
 
 
-def _program_rows(told: HealthAnswer) -> Iterator[Row]:
-    cap = told.decay_config.max_unpromoted_patterns
-    yield _part("active", told.active_patterns, told.total_patterns)
-    yield _part("stale", told.stale_patterns, told.total_patterns)
-    yield _part("promoted", told.promoted_patterns, told.total_patterns)
-    yield _part("cap used", told.total_patterns - told.promoted_patterns, cap)
-    for one in told.fading_soon:
-        yield Row(f"fades in {one.stale_in_days:g} days", f"{one.id}: {one.pattern}")
-    yield _behind(told.freshness)
+def _program(answer: HealthAnswer) -> dict[str, list[str]]:
+    lessons = {"active": answer.active_patterns, "stale": answer.stale_patterns, "promoted": answer.promoted_patterns}
+    unpromoted, cap = answer.total_patterns - answer.promoted_patterns, answer.decay_config.max_unpromoted_patterns
+    return {
+        "lessons": [_counted(answer.total_patterns, lessons)],
+        "cap used": [f"{unpromoted} of {cap}"],
+        "fading": [f"in {each.stale_in_days:g} days {each.id}: {each.pattern}" for each in answer.fading_soon],
+    }
 
 
-def _fleet_rows(told: FleetHealthAnswer) -> Iterator[Row]:
-    yield Row("programs", str(told.programs))
-    for name, count in told.verdicts.items():
-        yield _part(f"  {name}", count, told.programs)
-    yield from _lesson_rows(told.patterns, told.rates)
-    yield from _entry_rows(told.knowledge)
-    if told.ledger:
-        yield Row("ledger", ", ".join(f"{count} {event}" for event, count in told.ledger.items()))
-    for ahead in told.forecast:
-        yield Row(f"in {ahead.days} days", f"{ahead.stale} lessons stale, {ahead.verify} to verify")
-    yield _behind(told.freshness)
-    for one in told.unwell:
-        yield Row(one.verdict, f"{one.program_id}: {one.stale} of {one.total} stale")
-    if told.omitted:
-        yield Row("and", f"{told.omitted} more programs")
+def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
+    lessons, entries = answer.patterns.model_dump(), answer.knowledge.model_dump(exclude={"constitutional"})
+    unwell = [f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale" for each in answer.unwell]
+    month = answer.forecast[-1]
+    return {
+        "programs": [_counted(answer.programs, answer.verdicts)],
+        "not well": [*unwell, *([f"and {answer.omitted} more"] if answer.omitted else [])],
+        "lessons": [_counted(lessons.pop("total"), lessons)],
+        "rates": [f"{share:.0%} {_RATES[name]}" for name, share in answer.rates.model_dump().items() if share],
+        "knowledge": [_counted(sum(entries.values()), entries)],
+        "soon": [f"in {month.days} days {month.stale} more lessons stale, {month.verify} more entries to verify"],
+    }
 
 
-def _lesson_rows(counts: PatternCounts, rates: FleetRates) -> Iterator[Row]:
-    yield Row("lessons", f"{counts.total}, and {counts.archived} archived")
-    yield _part("  active", counts.active, counts.total)
-    yield _part("  stale", counts.stale, counts.total)
-    yield _part("  promoted", counts.promoted, counts.total)
-    yield _rate("  junk", rates.junk)
-    yield _rate("  echoes", rates.echo)
-    yield _rate("  duplicates", rates.duplicate)
-    yield _rate("  never reinforced", rates.never_reinforced)
+def _counted(total: int, parts: Mapping[str, int]) -> str:
+    """Return e.g. "3: 2 active, 1 stale"; parts of nothing are left out."""
+    return f"{total}: " + ", ".join(f"{count} {name}" for name, count in parts.items() if count) if total else "none"
 
 
-def _entry_rows(known: KnowledgeCounts) -> Iterator[Row]:
-    entries = known.fresh + known.verify + known.contested + known.retired
-    yield Row("entries", f"{entries}, {known.constitutional} of them constitutional")
-    yield _part("  fresh", known.fresh, entries)
-    yield _part("  verify", known.verify, entries)
-    yield _part("  contested", known.contested, entries)
-    yield _part("  retired", known.retired, entries)
-
-
-def _rate(name: str, share: float) -> Row:
-    return Row(name, f"{share:.0%}", share)
-
-
-def _part(name: str, part: int, whole: int) -> Row:
-    return Row(name, f"{part} of {whole}", min(1.0, part / whole) if whole else 0.0)
-
-
-def _behind(fresh: Freshness) -> Row:
-    return Row("waiting", f"{fresh.pending}. {fresh.reason}")
+def _table(rows: Mapping[str, list[str]]) -> Iterator[str]:
+    for name, values in rows.items():
+        for at, value in enumerate(values):
+            yield f"{'' if at else name:<9} {value}"

@@ -5,21 +5,6 @@ import os
 import sys
 from collections.abc import Mapping
 
-from fleet_memory.errors import EXIT_INTERNAL, FleetMemoryError
-
-
-def refused(refusal: str) -> int:
-    """Tell a tool's refusal and return the exit code of its error."""
-    complain(refusal)
-    return _exit_codes().get(refusal.partition(":")[0], EXIT_INTERNAL)
-
-
-def _exit_codes() -> dict[str, int]:
-    kinds = [FleetMemoryError]
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-    return {kind.code: kind.exit_code for kind in kinds}
-
 
 def print_json(content: Mapping[str, object]) -> None:
     """Print one JSON object: indented for a person, compact for a pipe, escaped where stdout takes no UTF-8."""

@@ -1,56 +1,57 @@
-"""`fleet-memory demo`: the article's three weeks, replayed by real servers over stdio in a throw-away memory."""
+"""`fleet-memory demo`: the article's three weeks, or the reader's own sentences, in a throw-away memory."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TypeVar
 
 import anyio
-from mcp import MCPError
 
-from fleet_memory.demo.agents import Stage
+from fleet_memory.demo.mine import asked, compared
+from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.story import Claim, played
-from fleet_memory.demo.telling import Teller, console
-from fleet_memory.errors import FleetMemoryError
-from fleet_memory.settings import Settings
+from fleet_memory.demo.telling import Teller
+from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+from fleet_memory.settings import Settings, load
+from fleet_memory.store_address import SqliteFile
 
-EXIT_NO: Final = 1
-EXIT_USAGE: Final = 2
+T = TypeVar("T")
 
 
-def main(settings: Settings) -> int:
-    """Play the story; return 0 if it came out as told, 1 if not, 2 when it cannot be played."""
-    teller = Teller(console())
+def main(settings: Settings, *, mine: bool = False, explain: bool = False) -> int:
+    """Play the story: 0 if it came out as told, 1 if not. With `mine` compare the reader's own sentences: 0.
+
+    Raises FleetMemoryError when a tool refuses, or for input that cannot be used.
+    """
     if settings.embedder == "lexical":
-        teller.say("The demo needs the default embedder: lexical does not see one lesson in different words.", "red")
-        return EXIT_USAGE
-    claims: list[Claim] = []
-    refusals: list[str] = []
+        raise InvalidArgumentError(
+            "The demo needs the default embedder: lexical does not see one lesson in different words. "
+            "Leave out --embedder and FLEET_MEMORY_EMBEDDER."
+        )
+    teller = Teller(sys.stdout, explain=explain)
+    if not mine:
+        return checked(teller, _staged(load({}, {}), partial(played, teller=teller)))
+    _staged(settings, partial(compared, lessons=asked(sys.stdin, teller), teller=teller))
+    return 0
+
+
+def _staged(settings: Settings, play: Callable[[Stage], Awaitable[T]]) -> T:
+    """Play with a memory of its own, which is deleted afterwards."""
     with TemporaryDirectory(prefix="fleet-memory-demo-") as folder:
-        try:
-            claims = anyio.run(played, Stage(Path(folder) / "memory.db"), teller)
-        except* (FleetMemoryError, MCPError) as failures:
-            refusals = [str(failure) for failure in _each(failures)]
-    return _told(teller, claims, refusals)
+        store = SqliteFile(Path(folder) / "memory.db")
+        return anyio.run(play, Stage(replace(settings, store=store, fleet="demo")))
 
 
-def _each(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for failure in failures.exceptions:
-        if isinstance(failure, BaseExceptionGroup):
-            yield from _each(failure)
-        else:
-            yield failure
-
-
-def _told(teller: Teller, claims: Sequence[Claim], refusals: Sequence[str]) -> int:
-    teller.chapter(
-        "Did it come out as told?",
-        "The lessons are the story's; every answer and figure came from a server. They say that:",
-    )
-    teller.claims([(claim.said, claim.holds) for claim in claims])
+def checked(teller: Teller, claims: Sequence[Claim]) -> int:
+    """Tell how many claims hold, and each that does not; return 0 if all do, else 1."""
     differing = [claim for claim in claims if not claim.holds]
+    teller.chapter("Did it come out as told?")
+    teller.say(f"{len(claims) - len(differing)} of {len(claims)} statements of this story match the tools' answers.")
     for claim in differing:
-        teller.say(f"{claim.said}: expected {claim.expected}, got {claim.found}", "red")
-    for refusal in refusals:
-        teller.say(f"The story broke off: {refusal}", "red")
-    return EXIT_NO if differing or refusals else 0
+        teller.say(f"NO: {claim.statement}. Expected {claim.expected}, got {claim.answered}.")
+    if not differing:
+        teller.say("Try sentences of your own: the same command with --mine. --explain shows the figures.")
+    return EXIT_NO if differing else 0

@@ -1,159 +1,111 @@
-"""What the fleet of the article lived through in three weeks: who learnt what, when, and in which words.
+"""Three weeks of the article's fleet: who learnt what, when, and in which words.
 
 Source of the events: Bourlier, "What Agents Learn When You Let Them Remember".
 The words are ours but for the first lesson.
 """
 
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
+
+from fleet_memory.schemas.patterns import NewPattern
+
+
+def on(month: int, day: int) -> datetime:
+    """Return noon of a day of the story's year."""
+    return datetime(2026, month, day, 12, tzinfo=UTC)
 
 
 class Lesson(NamedTuple):
-    """What an agent stores."""
+    """A lesson, its agent and the experience that taught it."""
 
-    id: str
-    domain: str
-    text: str
-    confidence: float
-    evidence: str
-
-
-class Session(NamedTuple):
-    """One start of one agent: a server process of its own, whose clock begins at `at` (ISO 8601)."""
-
+    at: datetime
     program: str
-    at: str
-    event: str
-    lessons: tuple[Lesson, ...]
+    evidence: str
+    text: str
+    domain: str
+    confidence: float
+
+    def sent(self) -> NewPattern:
+        """Return the lesson as `store_memory` takes it."""
+        return NewPattern(pattern=self.text, domain=self.domain, confidence=self.confidence, evidence=self.evidence)
 
 
-BUILDER: Final = "basher"
-REVIEWER: Final = "sark"
-PLANNER: Final = "iso"
-FLEET: Final = (BUILDER, PLANNER, REVIEWER)
-NEWCOMER: Final = "quorra"
-
-RACE: Final = Lesson(
-    "firestore-claim-race-condition",
-    "task-claiming",
+FLEET: Final = ("basher", "iso", "sark")
+CHECK: Final = Lesson(
+    on(2, 14),
+    "basher",
+    "failed three times to claim a task that another agent held",
     "Always check task.status === 'created' before claiming to avoid race conditions",
+    "task-claiming",
     0.85,
-    "Failed 3 times claiming claimed tasks; the status check ended it",
 )
-REBASE: Final = Lesson(
-    "rebase-before-retry",
-    "git-operations",
-    "Always run git pull --rebase before retrying a rejected push",
-    0.8,
-    "Two rejected pushes in a row; the third, after the rebase, went through",
+FRESH: Final = Lesson(
+    on(2, 17),
+    "basher",
+    "redid the last third of four long sessions",
+    "Builder sessions degrade past 45 minutes; start a fresh one",
+    "builder-sessions",
+    0.75,
 )
-
 WEEKS: Final = (
-    Session(BUILDER, "2026-02-14T08:23:00Z", "claims a task that another agent holds, three times in a row", (RACE,)),
-    Session(
-        BUILDER,
-        "2026-02-17T16:40:00Z",
-        "fights a rejected push, then a session that went on too long",
-        (
-            REBASE,
-            Lesson(
-                "short-builder-sessions",
-                "builder-sessions",
-                "Builder sessions degrade past 45 minutes; start a fresh one",
-                0.75,
-                "Rework in the last third of four long sessions",
-            ),
-        ),
+    CHECK,
+    FRESH,
+    Lesson(
+        on(2, 21),
+        "iso",
+        "gave the same task to two workers",
+        "Two agents race for one task unless each verifies its status before the claim",
+        "task-claiming",
+        0.84,
     ),
-    Session(
-        PLANNER,
-        "2026-02-21T10:05:00Z",
-        "hands the same task to two workers",
-        (
-            Lesson(
-                "verify-before-claim",
-                "task-claiming",
-                "Two agents race for one task unless each verifies its status before the claim",
-                0.84,
-                "Task 118 was built twice",
-            ),
-            Lesson(
-                "batch-claims",
-                "task-queue",
-                "Claim tasks in one batch instead of looping over single claims",
-                0.78,
-                "Forty single claims took nine minutes, one batch took seconds",
-            ),
-        ),
+    Lesson(
+        on(2, 24),
+        "iso",
+        "saw three of five handovers come too late",
+        "Tired builders make careless edits; swap them out after a while",
+        "builder-sessions",
+        0.71,
     ),
-    Session(
-        PLANNER,
-        "2026-02-24T19:30:00Z",
-        "loses a plan to a full context, and watches builders tire",
-        (
-            Lesson(
-                "rotate-early",
-                "context-management",
-                "Rotate the context when 30-35 % of it remains",
-                0.88,
-                "At 10 % the summary itself no longer fitted",
-            ),
-            Lesson(
-                "tired-builders",
-                "builder-sessions",
-                "Tired builders make careless edits; swap them out after a while",
-                0.71,
-                "Three of five handovers came too late",
-            ),
-        ),
+    Lesson(
+        on(2, 25),
+        "iso",
+        "had no room left for a summary",
+        "Rotate the context when 30-35 % of it remains",
+        "context-management",
+        0.88,
     ),
-    Session(
-        REVIEWER,
-        "2026-02-27T14:12:00Z",
-        "finds two branches for one task, and a rebased branch it had already reviewed",
-        (
-            Lesson(
-                "nobody-holds-it",
-                "task-claiming",
-                "To prevent races, confirm that nobody holds the task before you claim it",
-                0.89,
-                "Threw away one of two finished branches",
-            ),
-            Lesson(
-                "keep-reviewed-history",
-                "git-operations",
-                "Never answer a rejected push with git pull --rebase; a reviewed branch must keep its history",
-                0.72,
-                "A rebase hid which commits had been reviewed",
-            ),
-            Lesson(
-                "rotate-late",
-                "context-management",
-                "Rotate the context when 10 % of it remains",
-                0.6,
-                "Short reviews never came near the limit",
-            ),
-        ),
+    Lesson(
+        on(2, 27),
+        "sark",
+        "threw away one of two branches for one task",
+        "To prevent races, confirm that nobody holds the task before you claim it",
+        "task-claiming",
+        0.89,
+    ),
+    Lesson(
+        on(2, 28),
+        "sark",
+        "never came near the limit in short reviews",
+        "Rotate the context when 10 % of it remains",
+        "context-management",
+        0.6,
     ),
 )
+ECHO: Final = Lesson(
+    on(3, 8),
+    "quorra",
+    "read it at its start, and it held",
+    "Check that a task still has the status created before claiming it, or two agents race for it",
+    "task-claiming",
+    0.9,
+)
 
-SECOND_LOOK: Final = "2026-03-03T09:15:00Z"  # the builder, in a new session
+SECOND_LOOK: Final = on(3, 3)
 SURER: Final = 0.92
 APPLIED: Final = "Applied 15 more times, zero failures"
-
-WORKED_AGAIN: Final = "Another rejected push; it worked again"
+CONSOLIDATION: Final = on(3, 7)
 JUDGEMENT: Final = "Both: builders get worse with time, so replace them early"
-
-PROMOTION_DAY: Final = "2026-03-07T12:00:00Z"
-NEWCOMER_DAY: Final = "2026-03-08T08:00:00Z"
-NEWCOMER_TASK: Final = "claim the next task from the queue"
-ECHO: Final = Lesson(
-    "look-before-claiming",
-    "task-claiming",
-    "Check that a task still has the status created before claiming it, or two agents race for it",
-    0.9,
-    "Read it at boot, and it held",
-)
-ECHO_DAY: Final = "2026-03-09T12:00:00Z"
-USED_AGAIN: Final = "2026-04-20T11:00:00Z"  # the builder needs one of its lessons again
-HUNDRED_DAYS_LATER: Final = "2026-06-15T12:00:00Z"
-TWO_HUNDRED_DAYS_LATER: Final = "2026-09-23T12:00:00Z"
+NEXT_CONSOLIDATION: Final = on(3, 9)
+USED_AGAIN: Final = on(4, 20)
+HUNDRED_DAYS_LATER: Final = on(6, 15)
+TWO_HUNDRED_DAYS_LATER: Final = on(9, 23)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.similarity import Embedder
-from fleet_memory.stores.health import CheckedStore
+from fleet_memory.stores import Store
 
 
 class Report(NamedTuple):
@@ -15,7 +15,7 @@ class Report(NamedTuple):
     healthy: bool
 
 
-async def check_memory(store: CheckedStore | None, embedder: Embedder) -> Report:
+async def check_memory(store: Store | None, embedder: Embedder) -> Report:
     """Read the whole store, None for one that does not exist yet, and try the embedder. Raises the store's errors."""
     with suppress(EmbedderError):  # `degraded` has its words
         await embedder.vectors(["Does it load?"])
@@ -24,7 +24,7 @@ async def check_memory(store: CheckedStore | None, embedder: Embedder) -> Report
     return Report(memory.rows | similarity, memory.healthy and not embedder.degraded)
 
 
-async def _memory(store: CheckedStore) -> Report:
+async def _memory(store: Store) -> Report:
     health = await store.check()
     rows = {"intact": health.intact, "schemaVersion": health.schema_version, "documents": health.documents}
     return Report(rows, health.intact)

@@ -38,7 +38,7 @@ class Change(NamedTuple):
 
 async def reembed_fleet(fleet: Fleet, step: Step) -> Moved:
     """Give everything a vector of the configured embedder. Raises EmbedderError when it cannot load."""
-    await fleet.embedder.vectors([])
+    await fleet.embedder.ready()
     if fleet.embedder.degraded:
         raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
     programs = await fleet.programs.all()

@@ -214,7 +214,6 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
         pattern=value.pattern,
         domain=value.domain,
         confidence=value.confidence,
-        calibrated_confidence=value.calibrated_confidence,
         contributors=value.contributors,
         evidence_count=value.evidence_count,
         last_confirmed=entry.last_confirmed,

@@ -55,7 +55,6 @@ _PLAIN_FIELDS: Final = frozenset(
     {
         "programId",
         "knowledgeSeen",
-        "fleetRate",
         "changes",
         "lastUpdate",
         "requestIds",
@@ -139,7 +138,6 @@ def _text(value: Mapping[str, object]) -> str:
 _STATE: Final = {
     "program_id",
     "knowledge_seen",
-    "fleet_rate",
     "changes",
     "last_update",
     "request_ids",

@@ -15,8 +15,7 @@ LedgerEvent: TypeAlias = Literal["promoted", "attached", "confirmed", "contradic
 class Contribution(Value):
     """One program's lesson behind an entry; `similarity` is its cosine to the entry's text (1 for the text itself).
 
-    `calibrated` is its confidence after calibration, as of the time it was taken up. `program_deleted` marks a
-    contribution of a program whose memory was deleted since.
+    `program_deleted` marks a contribution of a program whose memory was deleted since.
     """
 
     program_id: str
@@ -27,7 +26,6 @@ class Contribution(Value):
     discovered_at: Timestamp
     session_id: str | None = None
     similarity: float
-    calibrated: float | None = None
     program_deleted: bool | None = None
 
 
@@ -37,7 +35,6 @@ class EntryValue(Value):
     pattern: str
     domain: str
     confidence: Annotated[float, Field(description="Median over the contributors")]
-    calibrated_confidence: float | None = None
     contributors: tuple[str, ...]
     evidence_count: int
     first_discovered: Timestamp
@@ -89,7 +86,6 @@ class KnowledgeRow(Value):
     pattern: str
     domain: str
     confidence: float
-    calibrated_confidence: float | None = None
     contributors: tuple[str, ...] = ()
     evidence_count: int = 0
     last_confirmed: Timestamp
@@ -108,10 +104,6 @@ class Snapshot(Value):
     version: int = 0
     consolidated_at: Timestamp | None = None
     rows: tuple[KnowledgeRow, ...] = ()
-
-    def row(self, key: str) -> KnowledgeRow | None:
-        """Return the row of this key, or None."""
-        return next((row for row in self.rows if row.key == key), None)
 
 
 class LedgerLine(Value):

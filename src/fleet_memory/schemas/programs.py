@@ -45,8 +45,7 @@ class Program(Value):
 
     `pending` lists the ids that consolidation has not considered, `touched` the domains in which a considered lesson
     changed or left since. `retired` names the retired entries that its patterns contributed to, as the decay sweep last
-    saw. `knowledge_seen` is the knowledge version at the last boot, `fleet_rate` the share of
-    all reports that confirmed, as consolidation last told it. `changes` counts the commits of agents and of the
+    saw. `knowledge_seen` is the knowledge version at the last boot. `changes` counts the commits of agents and of the
     sweep, not those of consolidation. `state_version` counts the changes of summary, config, baselines and decay,
     `summaries` those of the summary alone, `notes_made` all notes there ever were, `sessions` all that were committed.
     `request_ids` are the latest idempotency keys. `last_update` is None until something was stored: such a program does
@@ -59,7 +58,6 @@ class Program(Value):
     touched: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     knowledge_seen: int = 0
-    fleet_rate: float | None = None
     changes: int = 0
     decay: DecayConfig = DecayConfig()
     context_summary: Mapping[str, JsonValue] = {}

@@ -1,6 +1,5 @@
 """What an embedder's numbers mean: the thresholds that belong to one embedder and to no other."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
@@ -39,16 +38,3 @@ class Profile(BaseModel):
 CAUTIOUS: Final = Profile(
     same=OFF, related=0.50, auto=0.60, words=0.0, alone=OFF, triangle=OFF, strict=0.65, review=0.30
 )
-
-
-class Embedding(BaseModel):
-    """One vector of an answer; `index` is the position of its text in the question."""
-
-    index: int
-    embedding: Sequence[float]
-
-
-class Embeddings(BaseModel):
-    """What an endpoint answers. Source: OpenAI's API reference, "Create embeddings"."""
-
-    data: Sequence[Embedding]

@@ -85,8 +85,7 @@ class OpenPair(Value):
 class WaitingIndex(Value):
     """What the last run left: under which threshold, embedder and knowledge it decided, and about which topics.
 
-    `judged` maps the latest judged pairs to their verdict: a repeated verdict is known. `outcomes` maps each program to
-    how many reports confirmed and contradicted its lessons.
+    `judged` maps the latest judged pairs to their verdict: a repeated verdict is known.
     """
 
     threshold: int = 0
@@ -95,7 +94,6 @@ class WaitingIndex(Value):
     domains: Mapping[str, DomainState] = {}
     topics: tuple[tuple[str, ...], ...] = ()
     judged: Mapping[str, bool] = {}
-    outcomes: Mapping[str, tuple[int, int]] = {}
 
 
 PAIRS: Final = TypeAdapter(list[OpenPair])

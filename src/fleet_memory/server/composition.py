@@ -3,7 +3,6 @@
 This is the one place that picks engines.
 """
 
-import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TypeVar
@@ -19,13 +18,10 @@ from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
 from fleet_memory.stores import Store
-from fleet_memory.stores.health import CheckedStore
 
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
 T = TypeVar("T")
-
-log = logging.getLogger(__name__)
 
 
 class LazyFleet:
@@ -81,7 +77,7 @@ async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[T]]) 
         await lazy.close()
 
 
-async def with_store(settings: Settings, work: Callable[[CheckedStore], Awaitable[T]]) -> T:
+async def with_store(settings: Settings, work: Callable[[Store], Awaitable[T]]) -> T:
     """Open the configured store for one piece of work, and return what that returns."""
     store = open_store(settings.store)
     try:
@@ -90,7 +86,7 @@ async def with_store(settings: Settings, work: Callable[[CheckedStore], Awaitabl
         await store.close()
 
 
-def open_store(location: StoreLocation) -> CheckedStore:
+def open_store(location: StoreLocation) -> Store:
     """Return the configured engine; it connects at its first verb."""
     match location:
         case SqliteFile(path):
@@ -106,7 +102,7 @@ def open_store(location: StoreLocation) -> CheckedStore:
 def open_embedder(settings: Settings) -> Embedder:
     """Return the configured engine; a model loads at its first text.
 
-    Letters stand in for an engine of this machine that does not load. An endpoint that fails is asked again instead.
+    Falls back to `Lexical` if the model cannot load. An endpoint that fails is asked again instead.
     """
     kind, _, model = settings.embedder.partition(":")
     if kind == "lexical":
@@ -118,11 +114,6 @@ def open_embedder(settings: Settings) -> Embedder:
 
         return OpenAI(model, settings.embedder_url, settings.embedder_key)
     from fleet_memory.similarity.fallback import Fallback  # noqa: PLC0415 the same
-
-    if kind == "fastembed":
-        from fleet_memory.similarity.fastembed import FastEmbed  # noqa: PLC0415 the same
-
-        return Fallback(FastEmbed(model))
     from fleet_memory.similarity.minilm import MiniLM  # noqa: PLC0415 the same
 
     return Fallback(MiniLM())

@@ -31,6 +31,13 @@ class Embedder(Protocol):
     def degraded(self) -> str:
         """Why the configured engine does not answer, or did not when last asked; empty when it does."""
 
+    async def ready(self) -> None:
+        """Settle which engine answers: load it, or what it falls back to. Asks no endpoint.
+
+        `name`, `profile` and `degraded` are final afterwards, e.g. `name == "lexical/1"` where a model cannot load.
+        Raises EmbedderError when an engine without a fallback cannot load.
+        """
+
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """Return n texts as n×d float32 rows of length 1; never blocks the event loop.
 

@@ -1,4 +1,4 @@
-"""Which engine answers: the chosen one, or letters alone when it cannot load."""
+"""Falls back to `lexical` if the configured engine cannot load."""
 
 import logging
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ logger = logging.getLogger(__name__)
 class Fallback:
     """See `Embedder`. The primary engine if it loads at the first need, else `Lexical` for the rest of the process.
 
-    `name`, `profile` and `degraded` are settled once `vectors` has returned, and never change after that: read them
-    after the call whose vectors they describe. An engine that loaded and fails later raises; no vectors are mixed.
+    `name`, `profile` and `degraded` are final once `ready` or `vectors` has returned. An engine that loaded and fails
+    later raises; no vectors are mixed.
     """
 
     def __init__(self, primary: Embedder) -> None:
@@ -40,16 +40,20 @@ class Fallback:
         """See `Embedder.degraded`."""
         return self._engine.degraded
 
-    async def vectors(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder.vectors`."""
+    async def ready(self) -> None:
+        """See `Embedder.ready`."""
         async with self._first:  # two first calls must not settle on two engines
             if not self._settled:
                 await self._settle()
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.vectors`."""
+        await self.ready()
         return await self._engine.vectors(texts)
 
     async def _settle(self) -> None:
         try:
-            await self._engine.vectors(["Does it load?"])
+            await self._engine.ready()
         except EmbedderError as failure:
             logger.warning("%s did not load; comparing letters instead: %s", self._engine.name, failure.operator_detail)
             self._engine = Lexical(

@@ -41,6 +41,9 @@ class Lexical:
     def __init__(self, degraded: str = "") -> None:
         self.degraded = degraded
 
+    async def ready(self) -> None:
+        """See `Embedder.ready`. There is nothing to load."""
+
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`."""
         rows = np.empty((len(texts), SIZE), np.float32)

@@ -45,6 +45,10 @@ class MiniLM:
         self._engine: tuple[Tokenizer, _Session] | None = None
         self._remembered: dict[bytes, Vectors] = {}
 
+    async def ready(self) -> None:
+        """See `Embedder.ready`. Embeds one text: a model may load and still fail at its first run."""
+        await self.vectors(["Does it load?"])
+
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`."""
         keys = [hashlib.sha256(text.encode()).digest() for text in texts]

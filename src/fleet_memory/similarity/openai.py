@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 import anyio
 import httpx2
 import numpy as np
+from pydantic import BaseModel
 
 from fleet_memory.errors import EmbedderError, EmbedderUnavailableError
-from fleet_memory.schemas.similarity import CAUTIOUS, Embeddings
+from fleet_memory.schemas.similarity import CAUTIOUS
 from fleet_memory.similarity import Vectors
 
 TOGETHER: Final = 64  # texts in one request; 1,000 characters each stay far below any endpoint's limit
@@ -24,6 +25,19 @@ _ADVICE: Final = {
     403: "Set FLEET_MEMORY_EMBEDDER_KEY to a key that may use the model.",
     404: "Check the model's name and FLEET_MEMORY_EMBEDDER_URL.",
 }
+
+
+class Embedding(BaseModel):
+    """One vector of an answer; `index` is the position of its text in the question."""
+
+    index: int
+    embedding: Sequence[float]
+
+
+class Embeddings(BaseModel):
+    """The answer of an endpoint. Source: OpenAI's API reference, "Create embeddings"."""
+
+    data: Sequence[Embedding]
 
 
 class Patience(NamedTuple):
@@ -50,6 +64,9 @@ class OpenAI:
         self._rests_until = 0.0
         self._size: int | None = None
         self._trusted: ssl.SSLContext | None = None
+
+    async def ready(self) -> None:
+        """See `Embedder.ready`. An endpoint keeps its name whether it answers or not."""
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`. Raises EmbedderUnavailableError when the endpoint may answer later."""

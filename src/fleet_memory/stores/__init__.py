@@ -6,6 +6,7 @@ The docstrings of `Store` are the specification; `emulator-tests/` holds every e
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool
@@ -64,6 +65,18 @@ class Write(NamedTuple):
     expect: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StoreHealth:
+    """The state of the data, as `fleet-memory check` shows it.
+
+    `documents` counts the documents per collection group, e.g. {"programs": 12}: the last part of the path.
+    """
+
+    schema_version: int
+    intact: bool
+    documents: dict[str, int]
+
+
 class Store(Protocol):
     """What an engine must do. All errors are of `fleet_memory.errors`.
 
@@ -95,6 +108,9 @@ class Store(Protocol):
         answer was lost (it may have been applied, and still may be), StoreRejectedError when a document is too large
         or holds what `Write` excludes.
         """
+
+    async def check(self) -> StoreHealth:
+        """Read everything and report. Raises StoreError when that is not possible."""
 
     async def close(self) -> None:
         """Release files and connections; calling it twice is fine."""

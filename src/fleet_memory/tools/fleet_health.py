@@ -1,12 +1,11 @@
 """A whole fleet's memory as numbers, for whoever looks after it."""
 
-from contextlib import suppress
 from functools import partial
 from typing import Annotated, Final, get_args
 
 from pydantic import Field
 
-from fleet_memory.errors import EmbedderError, ForbiddenError
+from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.fleet import (
@@ -42,8 +41,7 @@ async def fleet_health(
     """
     if not fleet.caller.sees_other_programs:
         raise ForbiddenError("You are bound to one program and see no others. Call memory_health for your own memory.")
-    with suppress(EmbedderError):  # settles which engine answers, and so its name
-        await fleet.embedder.vectors([])
+    await fleet.embedder.ready()
     now = fleet.now()
     scale = Scale(fleet.embedder.name, fleet.embedder.profile)
     looks = await fleet.programs.surveyed(partial(looked_at, scale=scale, now=now))

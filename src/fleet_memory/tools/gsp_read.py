@@ -46,7 +46,6 @@ def _bare(entry: Entry) -> EntryAnswer:
         pattern=value.pattern,
         domain=value.domain,
         confidence=value.confidence,
-        calibrated_confidence=value.calibrated_confidence,
         status="fresh",
         description=entry.description,
         version=entry.version,

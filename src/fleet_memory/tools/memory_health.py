@@ -1,11 +1,9 @@
 """A program's memory as numbers."""
 
-from contextlib import suppress
 from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.program import advice, fading, shown_fading, signs, verdict
@@ -22,8 +20,7 @@ async def memory_health(
     Call it at the end of a session, or when recall brings little.
     """
     fleet.caller.require_read(program_id)
-    with suppress(EmbedderError):  # one that is down for a moment is no news; one that cannot load is told below
-        await fleet.embedder.vectors([])
+    await fleet.embedder.ready()
     now = fleet.now()
     program = await fleet.programs.read(program_id)
     patterns = program.patterns.values()

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from fleet_memory.rules.calibration import calibrated
 from fleet_memory.rules.knowledge.status import standing
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
 from fleet_memory.schemas.answers.memory import (
@@ -36,7 +35,6 @@ def shown_pattern(
         pattern=pattern.pattern,
         evidence=pattern.evidence,
         confidence=round(pattern.confidence, 4),
-        calibrated_confidence=calibrated(pattern, program),
         strength=round(strength(pattern, now), 4),
         stale=is_stale(pattern, now, program.decay),
         age_days=round(age_days(pattern, now), 1),
@@ -66,7 +64,6 @@ def shown_knowledge(
         pattern=row.pattern,
         domain=row.domain,
         confidence=row.confidence,
-        calibrated_confidence=row.calibrated_confidence,
         contributor_count=len(row.contributors),
         contributors=row.contributors if contributors else None,
         evidence_count=row.evidence_count,
@@ -85,7 +82,6 @@ def shown_promotion(entry: Entry, explain: str) -> PromotedAnswer:
         pattern=value.pattern,
         domain=value.domain,
         confidence=value.confidence,
-        calibrated_confidence=value.calibrated_confidence,
         contributors=value.contributors,
         evidence_count=value.evidence_count,
         first_discovered=value.first_discovered,

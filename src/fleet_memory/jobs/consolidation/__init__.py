@@ -20,7 +20,6 @@ from fleet_memory.repositories.knowledge import Knowledge, row_of
 from fleet_memory.repositories.leases import release, take
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.waiting import Shards, batches
-from fleet_memory.rules.calibration import trust
 from fleet_memory.rules.consensus.attachment import Attachment, Side, attachments
 from fleet_memory.rules.consensus.lessons import encoded, numbers_of, settled, stacked, state
 from fleet_memory.rules.consensus.pairs import Candidate, entry_lessons
@@ -103,7 +102,7 @@ class Consolidation:
         """Consolidate once; `judged` are verdicts to remember. Raises ConflictError when the lease was lost."""
         await progress(0, 4, "reading what changed")
         scene = await self._scenes.read(wanted)
-        self._hands.look_at(scene.programs, scene.outcomes)
+        self._hands.look_at(scene.programs)
         count = sum(len(found.learnt) for found in scene.lessons.values())
         await progress(1, 4, f"comparing {count} lessons")
         # Other calls go on meanwhile, and a server that is told to leave does not wait: nothing is written in there.
@@ -138,8 +137,7 @@ class Consolidation:
         known = numbers_of([(row.vector, row.embedder) for row in rows], self._engine.name)
         vectors = unit_rows(stacked([*(one.numbers for one in lessons), known]))
         waiting = [one for part in lessons for one in part.learnt]
-        known_trust = trust(scene.outcomes)
-        return Topic(waiting, vectors[: len(waiting)], rows, vectors[len(waiting) :], known_trust)
+        return Topic(waiting, vectors[: len(waiting)], rows, vectors[len(waiting) :])
 
     async def _carried_out(self, scene: Scene, looks: Sequence[_Look], wanted: Wanted, done: _Done) -> None:
         for look in looks:
@@ -200,7 +198,6 @@ class Consolidation:
             domains={name: one for name, one in sorted(domains.items()) if one.count},
             topics=scene.topics,
             judged=dict([*scene.index.judged.items(), *judged.items()][-MOST_JUDGED:]),
-            outcomes=dict(sorted(scene.outcomes.items())),
         )
         for batch in batches([*writes, *self.shards.index_writes(index, report.pairs)]):
             await self._hands.commit(*batch)

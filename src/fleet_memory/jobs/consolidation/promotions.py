@@ -14,7 +14,6 @@ from fleet_memory.repositories.leases import Lease, refreshed
 from fleet_memory.repositories.program_codec import Held
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.waiting import batches
-from fleet_memory.rules.calibration import Outcomes, Trust, trust
 from fleet_memory.rules.consensus.waiting import considered, touched
 from fleet_memory.rules.knowledge.promotion import Waiting, attached, entry_of, independent_origins, is_echo, returned
 from fleet_memory.rules.knowledge.status import confirmed_by_echo
@@ -85,12 +84,10 @@ class Promotions:
         self._seen: Mapping[str, Program] = {}  # as the run read them, with the vectors it made
         self._holding: dict[str, Held] = {}  # as they are, unless somebody wrote meanwhile: then a commit tells
         self._known: dict[str, Program] = {}  # as this run wrote them, of a revision that it does not know
-        self._trust = Trust()
         self._imagined: dict[str, Entry] = {}  # what a dry run would have written, so that its answers add up
 
-    def look_at(self, programs: Sequence[Seen], known: Mapping[str, Outcomes]) -> None:
-        """Work with these programs from here on, as they were read; `known` is what was reported on each program."""
-        self._trust = trust(known)
+    def look_at(self, programs: Sequence[Seen]) -> None:
+        """Work with these programs from here on, as they were read."""
         self._seen = {seen.program.program_id: seen.program for seen in programs}
         self._holding = {seen.program.program_id: seen.held for seen in programs}
 
@@ -117,7 +114,7 @@ class Promotions:
             before = await self._held_entry(key)
             if before.entry is None or before.entry.status == "retired" or not _still_so(held, lesson):
                 return None
-            fresh = self._fresh(lesson, held.program)
+            fresh = Waiting(lesson.program_id, held.program.patterns[lesson.pattern_id])
             echo = not _independent(before.entry, fresh)
             entry = (
                 confirmed_by_echo(before.entry, fresh.pattern)
@@ -195,7 +192,10 @@ class Promotions:
         writes: list[Write] = []
         after = dict(programs)
         for decided in batch:
-            fresh = [self._fresh(member, after[member.program_id]) for member in decided.members]
+            fresh = [
+                Waiting(member.program_id, after[member.program_id].patterns[member.pattern_id])
+                for member in decided.members
+            ]
             drafted = entry_of(fresh, decided.text, decided.similarities, now=now)
             before, entry, event = await self._entry(drafted, made)
             names = _names(decided.members)
@@ -205,9 +205,6 @@ class Promotions:
                 after[lesson.program_id] = _marked(after[lesson.program_id], lesson, entry.key)
             made.append(Promoted(entry, decided))
         return made, writes, after
-
-    def _fresh(self, lesson: Learnt, program: Program) -> Waiting:
-        return Waiting(lesson.program_id, program.patterns[lesson.pattern_id], self._trust.of(lesson.program_id))
 
     async def _entry(self, entry: Entry, made: Sequence[Promoted]) -> tuple[HeldEntry, Entry, LedgerEvent]:
         """Return the entry to write and what its key holds: nothing, or a retired entry of the same words."""
@@ -227,9 +224,7 @@ class Promotions:
 
     async def _cleared(self, held: Sequence[Held], looked_at: set[str]) -> bool:
         after = {
-            one.program.program_id: considered(
-                one.program, self._seen[one.program.program_id], looked_at, self._trust.fleet
-            )
+            one.program.program_id: considered(one.program, self._seen[one.program.program_id], looked_at)
             for one in held
         }
         writes = [write for one in held for write in self._programs.writes(one, after[one.program.program_id])]

@@ -9,8 +9,8 @@ from fleet_memory.jobs.consolidation import Consolidation, Report, leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
 from fleet_memory.jobs.consolidation.scene import Engine, Wanted
 from fleet_memory.jobs.consolidation.verdicts import record_verdicts
-from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.verdicts import NewVerdict
+from fleet_memory.similarity import Vectors
 
 DEFAULT_THRESHOLD: Final = 2  # independent programs: one alone may be wrong
 
@@ -46,6 +46,6 @@ async def _consolidation(fleet: Fleet, hands: Promotions) -> Consolidation:
         except EmbedderError:
             return None  # these lessons are compared by their words until the engine is back
 
-    await embed([])  # settles which engine answers, and so its name
+    await fleet.embedder.ready()
     engine = Engine(fleet.embedder.name, fleet.embedder.profile, embed)
     return Consolidation(fleet.programs, fleet.knowledge, hands, engine)

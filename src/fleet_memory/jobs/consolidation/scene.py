@@ -10,7 +10,6 @@ from fleet_memory.repositories.knowledge import HeldEntry, Knowledge, row_of
 from fleet_memory.repositories.program_codec import Held
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.waiting import Shards
-from fleet_memory.rules.calibration import Outcomes, outcomes
 from fleet_memory.rules.consensus.blocking import Topics, topics
 from fleet_memory.rules.consensus.lessons import NO_LESSONS, Lessons, merged, numbers_of
 from fleet_memory.rules.consensus.waiting import changed_domains, learnt
@@ -70,7 +69,6 @@ class Scene:
     changed: frozenset[str]
     topics: Topics
     look_at: Topics
-    outcomes: Mapping[str, Outcomes]
 
 
 class Scenes:
@@ -112,11 +110,7 @@ class Scenes:
         look_at = tuple(topic for topic in mapped if changed & set(topic) or topic not in index.topics)
         beside = {domain for topic in look_at for domain in topic} - lessons.keys()
         lessons |= await self._lessons(beside, index, (), wanted.now)
-        told = {name: Outcomes(*one) for name, one in index.outcomes.items()}
-        told |= {seen.program.program_id: outcomes(seen.program) for seen in programs}
-        return Scene(
-            index, pairs, programs, lessons, rows, bool(behind), blind, frozenset(changed), mapped, look_at, told
-        )
+        return Scene(index, pairs, programs, lessons, rows, bool(behind), blind, frozenset(changed), mapped, look_at)
 
     def _changed(
         self, index: WaitingIndex, programs: Sequence[Program], rows: Sequence[KnowledgeRow], wanted: Wanted

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fleet_memory.rules.calibration import Trust
 from fleet_memory.rules.consensus.attachment import Attachment, Side, attachments
 from fleet_memory.rules.consensus.linking import Bar, Link, Pair, Rulings, bar_of, groups, links, medoid, strict_bar
 from fleet_memory.rules.consensus.pairs import (
@@ -38,14 +37,13 @@ class Topic(NamedTuple):
     """What is decided together: lessons of some domains (settled ones too, as rivals), the entries of these domains.
 
     `vectors` and `entry_vectors` hold a unit row each; zeros stand for a vector of another embedder, which is alike to
-    nothing: only equal words match it. `trust` is how reliable each program is.
+    nothing: only equal words match it.
     """
 
     lessons: Sequence[Learnt]
     vectors: Vectors
     entries: Sequence[KnowledgeRow]
     entry_vectors: Vectors
-    trust: Trust = Trust()
 
 
 class Group(NamedTuple):
@@ -120,7 +118,7 @@ def _members(view: _View, done: Collection[int]) -> list[list[int]]:
 def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     nodes, vectors = view.part.nodes, view.part.vectors[np.asarray(members, dtype=int)]
     cosines = vectors @ vectors.T
-    text = medoid(cosines, [_rank(topic.lessons[view.positions[member]], topic.trust) for member in members])
+    text = medoid(cosines, [_rank(topic.lessons[view.positions[member]]) for member in members])
     spoken = nodes[members[text]]
     similarities = [
         1.0 if nodes[member].words == spoken.words else round(float(cosines[text, at]), 3)
@@ -139,11 +137,9 @@ def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     return Group(positions, positions[text], tuple(similarities), why)
 
 
-def _rank(lesson: Learnt, trust: Trust) -> tuple[object, ...]:
-    """Return what settles a tie: calibrated confidence, plain without reports, then age, then the program's name."""
-    reliability = trust.of(lesson.program_id)
-    sure = lesson.confidence if reliability is None else lesson.confidence * reliability
-    return (-sure, lesson.discovered_at, lesson.program_id)
+def _rank(lesson: Learnt) -> tuple[object, ...]:
+    """Return the key that breaks a tie: the highest confidence first, then the oldest, then the program id."""
+    return (-lesson.confidence, lesson.discovered_at, lesson.program_id)
 
 
 def _origins(topic: Topic, group: Group) -> int:

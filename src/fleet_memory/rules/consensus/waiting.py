@@ -50,11 +50,11 @@ def learnt_of(program: Program, pattern: Pattern) -> Learnt:
     )
 
 
-def considered(now: Program, seen: Program, looked_at: Collection[str], fleet_rate: float | None = None) -> Program:
+def considered(now: Program, seen: Program, looked_at: Collection[str]) -> Program:
     """Return the program as it is now without what a run that saw `seen` has looked at, domain by domain.
 
     A lesson that changed meanwhile keeps its domain touched, or stays pending, for the next run. Vectors that the run
-    made are kept, and the program is told the fleet's rate.
+    made are kept.
     """
     stirred = {
         pattern.domain
@@ -73,8 +73,7 @@ def considered(now: Program, seen: Program, looked_at: Collection[str], fleet_ra
     }
     patterns = {**now.patterns, **renewed} if renewed else now.patterns
     left = tuple(domain for domain in now.touched if domain not in settled)
-    rate = None if fleet_rate is None else round(fleet_rate, 4)
-    return now.changed(patterns=patterns, pending=pending, touched=left, fleet_rate=rate)
+    return now.changed(patterns=patterns, pending=pending, touched=left)
 
 
 def _differ(one: Pattern, other: Pattern | None) -> bool:

@@ -22,7 +22,7 @@ def objection(a: str, b: str) -> str | None:
     if evidence := other_name(a, b):
         return f"other name: {evidence}"
     polarity, order = opposite(a, b), other_order(a, b)
-    if polarity and order:  # "X is faster than Y" and "Y is slower than X" agree
+    if polarity and order:  # "lint before the tests" and "never lint after the tests" agree
         return None
     if polarity:
         return f"opposite polarity: {polarity}"

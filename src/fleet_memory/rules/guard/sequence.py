@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from fleet_memory.rules.text.tokens import content, content_words, stem, words
+from fleet_memory.rules.text.tokens import content, stem, words
 
 _SENTENCE = re.compile(r"(?<=[.!?;]) ")
 _FORWARD = frozenset({"before", "prior to", "ahead of", "until", "then", "and then"})
@@ -21,9 +21,6 @@ _NUMBERED = re.compile(r"(.+?) first[,;] (.+)", re.IGNORECASE)
 # "to avoid races" and "or two agents race" say why, they refuse nothing.
 _REFUSAL = re.compile(r"\b(?:never|not|cannot|(?<!to )avoid)\b|n't\b", re.IGNORECASE)
 
-# Words whose two sides play different parts, so that swapping the sides changes the lesson.
-_HINGES = (re.compile(r"\binstead of\b|\brather than\b|\bover\b|, not\b"), re.compile(r"\bthan\b"))
-_REACH = 2  # content words on each side of a hinge that are compared
 # Between two swapped parts these prove nothing: "X and Y", "X, Y" and, wherever it stands, "X is next to Y".
 _LOOSE = frozenset({"and", "or", "as", "is", "are"})
 _SYMMETRIC = frozenset(
@@ -43,7 +40,7 @@ class Steps(NamedTuple):
 
 def other_order(one: str, other: str) -> str | None:
     """Return what each text puts first, or on the left, when they contradict each other in it, else None."""
-    return _crossed_steps(one, other) or _swapped_sides(one.lower(), other.lower()) or _swapped_parts(one, other)
+    return _crossed_steps(one, other) or _swapped_parts(one, other)
 
 
 def _crossed_steps(one: str, other: str) -> str | None:
@@ -86,19 +83,6 @@ def _steps(sentence: str) -> Steps | None:
     return Steps(main, clause) if forward else Steps(clause, main)
 
 
-def _swapped_sides(one: str, other: str) -> str | None:
-    """Whether a word moved from one side of a hinge to the other while another moved back."""
-    for hinge in _HINGES:
-        here, there = hinge.search(one), hinge.search(other)
-        if here and there:
-            left, right = content_words(one[: here.start()])[-_REACH:], content_words(one[here.end() :])[:_REACH]
-            west, east = content_words(other[: there.start()])[-_REACH:], content_words(other[there.end() :])[:_REACH]
-            moved = any(word in east and word not in west and word not in right for word in left)
-            if moved and any(word in west and word not in east and word not in left for word in right):
-                return f"{_around(one, here)} / {_around(other, there)}"
-    return None
-
-
 def _swapped_parts(one: str, other: str) -> str | None:
     """Whether two parts of otherwise equal texts changed places: "agents notify users" / "users notify agents"."""
     if content(one) != content(other):
@@ -130,10 +114,6 @@ def _frame(text: str) -> list[str]:
 
 def _proves_nothing(hinge: Sequence[str]) -> bool:
     return _LOOSE.issuperset(hinge) or not _SYMMETRIC.isdisjoint(hinge)
-
-
-def _around(text: str, hinge: re.Match[str]) -> str:
-    return " ".join([*text[: hinge.start()].split()[-1:], hinge[0].strip(), *text[hinge.end() :].split()[:1]])
 
 
 def _short(text: str) -> str:

@@ -13,11 +13,10 @@ MOST_PROVENANCE: Final = 50  # contributions kept with their texts; every contri
 
 
 class Waiting(NamedTuple):
-    """An unpromoted lesson and the program that learnt it; how reliable that is, where known."""
+    """An unpromoted lesson and the program that learnt it."""
 
     program_id: str
     pattern: Pattern
-    reliability: float | None = None
 
 
 def independent_origins(lessons: Iterable[tuple[str, str | None]]) -> int:
@@ -53,7 +52,6 @@ def entry_of(lessons: Sequence[Waiting], text: int, similarities: Sequence[float
             pattern=chosen.pattern,
             domain=chosen.domain,
             confidence=_median(lesson.pattern.confidence for lesson in lessons),
-            calibrated_confidence=_calibrated(contributions),
             contributors=tuple(sorted({lesson.program_id for lesson in lessons})),
             evidence_count=len(lessons),
             first_discovered=min(lesson.pattern.discovered_at for lesson in lessons),
@@ -76,7 +74,6 @@ def attached(entry: Entry, lesson: Waiting, similarity: float, *, now: datetime)
     return entry.changed(
         value=entry.value.changed(
             confidence=_median(line.confidence for line in provenance),
-            calibrated_confidence=_calibrated(provenance),
             contributors=tuple(sorted({*entry.value.contributors, lesson.program_id})),
             evidence_count=entry.value.evidence_count + 1,
             first_discovered=min(entry.value.first_discovered, lesson.pattern.discovered_at),
@@ -118,14 +115,7 @@ def contribution(lesson: Waiting, similarity: float) -> Contribution:
         discovered_at=pattern.discovered_at,
         session_id=pattern.session_id,
         similarity=round(min(1.0, similarity), 3),
-        calibrated=None if lesson.reliability is None else round(pattern.confidence * lesson.reliability, 4),
     )
-
-
-def _calibrated(lines: Iterable[Contribution]) -> float | None:
-    """Return the median of what is known of the contributions; None when nothing is."""
-    known = [line.calibrated for line in lines if line.calibrated is not None]
-    return _median(known) if known else None
 
 
 def _median(confidences: Iterable[float]) -> float:

@@ -36,11 +36,6 @@ def text_hash(text: str) -> str:
     return digest(normalised(text))
 
 
-def pair_id(one: str, two: str) -> str:
-    """Return the id of a pair of lessons, whichever comes first; it changes when either text does."""
-    return digest(*sorted((text_hash(one), text_hash(two))))
-
-
 def pattern_id(text: str) -> str:
     """Return the id of a pattern that its agent did not name: readable, and the same for the same words."""
     return f"{slug(text)}-{text_hash(text)[:6]}"

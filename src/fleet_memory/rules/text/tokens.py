@@ -70,15 +70,9 @@ def stems(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def content_words(text: str) -> tuple[str, ...]:
-    """Return the stems of the words that say what the text is about, in order."""
-    return tuple(stem(word) for word in words(text) if word[0].isalnum() and word not in _FRAME)
-
-
-@lru_cache(maxsize=1024)
 def content(text: str) -> frozenset[str]:
-    """Return the stems of `content_words` without their order."""
-    return frozenset(content_words(text))
+    """Return the stems of the words that say what the text is about."""
+    return frozenset(stem(word) for word in words(text) if word[0].isalnum() and word not in _FRAME)
 
 
 def alike(one: str, other: str) -> bool:

@@ -49,7 +49,6 @@ class EntryAnswer(Value):
     pattern: str
     domain: str
     confidence: float
-    calibrated_confidence: float | None = None
     status: Standing
     description: str
     version: int

@@ -58,7 +58,6 @@ class PatternAnswer(Value):
     pattern: str
     evidence: str
     confidence: float
-    calibrated_confidence: float | None = None
     strength: float
     stale: bool
     age_days: float
@@ -80,7 +79,6 @@ class KnowledgeAnswer(Value):
     pattern: str
     domain: str
     confidence: float
-    calibrated_confidence: float | None = None
     contributor_count: int
     contributors: tuple[str, ...] | None = None
     evidence_count: int
@@ -208,7 +206,6 @@ class PromotedAnswer(Value):
     pattern: str
     domain: str
     confidence: float
-    calibrated_confidence: float | None = None
     contributors: tuple[str, ...]
     evidence_count: int
     first_discovered: Timestamp

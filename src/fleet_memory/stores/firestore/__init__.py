@@ -12,8 +12,7 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from fleet_memory.errors import StoreError
-from fleet_memory.stores import Document, Query, Ref, Write
-from fleet_memory.stores.health import StoreHealth
+from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
 
 if TYPE_CHECKING:
     from fleet_memory.stores.firestore.documents import Documents

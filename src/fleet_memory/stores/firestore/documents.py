@@ -27,7 +27,7 @@ from google.cloud.firestore import (
 from google.cloud.firestore_v1.async_batch import AsyncWriteBatch
 
 from fleet_memory.errors import StoreRejectedError, StoreUnavailableError
-from fleet_memory.stores import ABSENT, Document, Query, Ref, Write
+from fleet_memory.stores import ABSENT, Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.firestore.failures import (
     NEWER,
     NO_EMULATOR,
@@ -37,7 +37,6 @@ from fleet_memory.stores.firestore.failures import (
     commit_failure,
     read_failure,
 )
-from fleet_memory.stores.health import StoreHealth
 
 T = TypeVar("T")
 Snapshot: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"

@@ -14,8 +14,7 @@ import anyio
 import anyio.to_thread
 
 from fleet_memory.errors import StoreRejectedError
-from fleet_memory.stores import Document, Query, Ref, Write
-from fleet_memory.stores.health import StoreHealth
+from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite.failures import is_busy, translated
 from fleet_memory.stores.sqlite.tables import apply, check_version, find, health, prepare, read, total
 

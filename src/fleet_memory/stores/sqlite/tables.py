@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from fleet_memory.errors import ConflictError, StoreRejectedError
-from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Scalar, Write
-from fleet_memory.stores.health import StoreHealth
+from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Scalar, StoreHealth, Write
 from fleet_memory.stores.sqlite.failures import CONFLICT, CORRUPT, FOREIGN, NEWER, TOO_LARGE, UNFIT
 
 Indexed: TypeAlias = Scalar | bytes

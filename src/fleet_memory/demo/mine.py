@@ -1,0 +1,118 @@
+"""`fleet-memory demo --mine`: the reader's own sentences, stored for two or three agents and compared."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TextIO
+
+from pydantic import ValidationError
+
+from fleet_memory.demo.stage import Stage
+from fleet_memory.demo.telling import Teller, Texts
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import silently
+from fleet_memory.schemas.answers.memory import ConsolidateAnswer
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.store_memory import store_memory
+
+AGENTS: Final = ("agent-1", "agent-2", "agent-3")
+MAX_SENTENCES: Final = 20  # per agent: more cannot be read on one screen
+TOO_FEW: Final = (
+    "--mine needs sentences of two agents at least, because one agent alone has nobody to agree with. Type one or more "
+    "sentences for agent-1, an empty line, then those of agent-2. "
+    r"Piped: printf 'Test before you push\n\nRun the tests before every push\n' | fleet-memory demo --mine"
+)
+
+
+def asked(source: TextIO, teller: Teller) -> dict[str, list[str]]:
+    """Read each agent's sentences, up to an empty line each. Raises InvalidArgumentError, which says what to do."""
+    teller.say(
+        "Imagine two or three AI agents that never see each other's notes. Type what each of them learnt, one sentence "
+        "per line; an empty line ends an agent's list. Say one thing twice, in other words, and see if it is found."
+    )
+    lessons: dict[str, list[str]] = {}
+    try:
+        for agent in AGENTS:
+            teller.say(f"What has {agent} learnt?")
+            if not (sentences := _sentences(source, teller, agent)):
+                break
+            lessons[agent] = sentences
+        if not source.isatty() and source.read().strip():
+            raise InvalidArgumentError(f"--mine takes {len(AGENTS)} agents; leave out what follows the third list.")
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError("The input is not UTF-8 text; save it as UTF-8 and try again.") from error
+    if len(lessons) < 2:
+        raise InvalidArgumentError(TOO_FEW)
+    return lessons
+
+
+def _sentences(source: TextIO, teller: Teller, agent: str) -> list[str]:
+    sentences: list[str] = []
+    while line := source.readline():
+        text = line.strip("\ufeff \t\r\n")
+        if not text and (sentences or source.isatty()):
+            break
+        problem = _problem(agent, text, len(sentences)) if text else ""
+        if problem and not source.isatty():
+            raise InvalidArgumentError(problem)
+        if problem:
+            teller.say(problem)
+        elif text:
+            sentences.append(text)
+    return sentences
+
+
+def _problem(agent: str, text: str, before: int) -> str:
+    """Return why a sentence cannot be stored and what to do, "" if it can."""
+    if before == MAX_SENTENCES:
+        return f"{agent} has {MAX_SENTENCES} sentences already; end its list with an empty line."
+    try:
+        _lesson(agent, text)
+    except ValidationError as error:
+        reasons = "; ".join(problem["msg"] for problem in error.errors(include_url=False))
+        return f"Sentence {before + 1} of {agent} {reasons}. Change it and try again."
+    return ""
+
+
+def _lesson(agent: str, text: str) -> NewPattern:
+    return NewPattern(pattern=text, domain="demo", confidence=0.8, evidence=f"Seen by {agent}")
+
+
+async def compared(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller) -> None:
+    """Store the sentences, compare them and tell the outcome. Raises FleetMemoryError when a tool refuses."""
+    texts: Texts = {}
+    async with stage.session() as fleet:
+        for program, sentences in lessons.items():
+            for text in sentences:
+                stored = await store_memory(fleet, program, _lesson(program, text))
+                texts.setdefault((program, stored.pattern_id), text)
+        answer = await pattern_consolidate(fleet, silently)
+    if answer.similarity_engine:
+        teller.say("The language model could not load, so only words were compared, not meanings.")
+    _tell(teller, answer, texts)
+
+
+def _tell(teller: Teller, answer: ConsolidateAnswer, texts: Texts) -> None:
+    teller.chapter("Now knowledge that every agent reads when it starts")
+    for entry in answer.promoted:
+        teller.say("The same, learnt independently:")
+        teller.agreed(entry, texts)
+    if not answer.promoted:
+        teller.say("Nothing: the server found no two agents who surely say the same.")
+    if answer.review:
+        teller.chapter("Perhaps the same")
+        teller.say("The server does not decide this alone. A reader, an agent or you, would be asked:")
+        teller.pairs(answer.review)
+    if answer.contested:
+        teller.chapter("Close in words, but the server sees a contradiction")
+        teller.say("These are not merged unless a reader says that they are the same:")
+        teller.pairs(answer.contested)
+    if alone := {lesson: text for lesson, text in texts.items() if lesson not in _matched(answer)}:
+        teller.chapter("Apart: matched with no other agent's sentence")
+        for (program, _), text in alone.items():
+            teller.quote(text, program)
+
+
+def _matched(answer: ConsolidateAnswer) -> set[tuple[str, str]]:
+    sources = {(source.program_id, source.pattern_id) for entry in answer.promoted for source in entry.provenance}
+    sides = [side for pair in (*answer.review, *answer.contested) for side in (pair.a, pair.b)]
+    return sources | {(side.program_id, side.pattern_id) for side in sides}

@@ -1,0 +1,137 @@
+"""`fleet-memory demo` comes out as told, in plain words; `--mine` says what became of the reader's own sentences."""
+
+import os
+import re
+import subprocess
+import sys
+from io import BytesIO, StringIO, TextIOWrapper
+
+import pytest
+
+from fleet_memory.cli import main
+from fleet_memory.demo import checked
+from fleet_memory.demo.mine import MAX_SENTENCES, asked
+from fleet_memory.demo.story import Claim
+from fleet_memory.demo.telling import WIDTH, Teller
+
+FIGURES = re.compile(r"\b0\.\d|cosine|similarity|threshold")
+MAX_WAIT_S = 120  # a busy machine; alone it takes 2
+
+
+class Terminal(StringIO):
+    """Input typed by a person."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def demo(*flags: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run the demo as a pipe sees it that knows ASCII only, without this shell's own settings."""
+    ours = ("FLEET_MEMORY_", "FORCE_COLOR", "COLUMNS", "TTY_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return subprocess.run(  # noqa: S603 our own module
+        [sys.executable, "-m", "fleet_memory", "demo", *flags],
+        env=environment | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=MAX_WAIT_S,
+        check=False,
+    )
+
+
+def test_three_agents_learn_one_lesson_and_a_fourth_starts_with_it() -> None:
+    done = demo()
+    told = done.stdout.decode("ascii")
+    assert (done.returncode, done.stderr) == (0, b""), told
+    assert "\x1b" not in told
+    assert max(map(len, told.splitlines())) <= WIDTH
+    assert '  from basher, iso, sark: "Always check task.status' in told
+    assert not FIGURES.search(told)
+    assert "13 of 13 statements of this story match the tools' answers." in told
+
+
+def test_figures_are_shown_to_those_who_ask_for_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--explain"]) == 0
+    explained = capsys.readouterr().out
+    assert FIGURES.search(explained)
+    assert re.findall(r"similarity to the entry \d\.\d\d", explained)
+
+
+def test_a_story_that_comes_out_otherwise_says_where_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked(Teller(sys.stdout), [Claim("it echoes", 1, 1), Claim("it fades", 2, 3)]) == 1
+    told = capsys.readouterr().out
+    assert "1 of 2 statements" in told
+    assert "NO: it fades. Expected 2, got 3." in told
+
+
+def test_the_demo_says_when_the_embedder_cannot_play_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--embedder", "lexical"]) == 2
+    assert "The demo needs the default embedder" in capsys.readouterr().err
+
+
+def mine(source: StringIO | TextIOWrapper, patch: pytest.MonkeyPatch) -> int:
+    patch.setattr(sys, "stdin", source)
+    return main(["demo", "--mine"])
+
+
+def test_own_sentences_are_sorted_by_what_the_tools_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentences = (
+        "Keep pull requests small\nRotate the context when 30-35 % of it remains\nCats sleep all day\n\n\n"
+        "Keep pull requests small!\nBuilder sessions degrade past 45 minutes; start a fresh one\n\n"
+        "Rotate the context when 10 % of it remains\nTired builders make careless edits; swap them out after a while\n"
+    )
+    assert mine(StringIO(sentences), monkeypatch) == 0
+    told = capsys.readouterr().out
+    titles = re.split(r"\n\d\. (.+)\n-+\n", told)
+    chapters = {
+        title: re.findall(r"^  (agent-\d): \"(\w+)", text, re.MULTILINE)
+        for title, text in zip(titles[1::2], titles[2::2], strict=True)
+    }
+    assert chapters == {
+        "Now knowledge that every agent reads when it starts": [("agent-1", "Keep"), ("agent-2", "Keep")],
+        "Perhaps the same": [("agent-2", "Builder"), ("agent-3", "Tired")],
+        "Close in words, but the server sees a contradiction": [("agent-1", "Rotate"), ("agent-3", "Rotate")],
+        "Apart: matched with no other agent's sentence": [("agent-1", "Cats")],
+    }
+
+
+@pytest.mark.parametrize(
+    ("sentences", "advice"),
+    [
+        ("", "needs sentences of two agents"),
+        ("\n\n\n", "needs sentences of two agents"),
+        ("One line only\n", "needs sentences of two agents"),
+        ("One\nTwo\nThree\n", "an empty line, then those of agent-2"),
+        (f"One\n\n{'a' * 1001}\n", "Sentence 1 of agent-2 must be at most 1000 characters, not 1001; shorten it."),
+        ("One\n\x1b[31mred\n\nTwo\n", "Sentence 2 of agent-1 must not hold control characters (U+001B at position 0)."),
+        ("a\n" * (MAX_SENTENCES + 1) + "\nb\n", f"agent-1 has {MAX_SENTENCES} sentences already"),
+        ("One\n\nTwo\n\nThree\n\nFour\n", "leave out what follows the third list"),
+    ],
+)
+def test_input_that_cannot_be_used_gets_one_line_that_says_what_to_do(
+    sentences: str, advice: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mine(StringIO(sentences), monkeypatch) == 2
+    complaint = capsys.readouterr().err
+    assert advice in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_input_that_is_no_text_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mine(TextIOWrapper(BytesIO(b"\xff\xfe\n"), encoding="utf-8"), monkeypatch) == 2
+    assert "save it as UTF-8" in capsys.readouterr().err
+
+
+def test_a_person_is_asked_again_and_ends_with_an_empty_line() -> None:
+    heard = StringIO()
+    typed = Terminal("One\x07\nOne\nTwo\n\nThree\n\n\nnever read\n")
+    assert asked(typed, Teller(heard)) == {"agent-1": ["One", "Two"], "agent-2": ["Three"]}
+    assert "Sentence 1 of agent-1 must not hold control characters" in heard.getvalue()
+
+
+def test_one_sentence_typed_twice_counts_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mine(StringIO("Cats sleep\ncats sleep\n\nUse pnpm\n"), monkeypatch) == 0
+    assert capsys.readouterr().out.lower().count("cats sleep") == 1
