@@ -36,7 +36,7 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
     answer = anyio.run(_consolidate, settings, ())
     pairs = _waiting(answer)
     verdicts = [
-        NewVerdict(pair_id=judgement.pair_id, same=judgement.same)
+        NewVerdict.model_validate({"pairId": judgement.pair_id, "same": judgement.same})
         for judgement in (ask_verdicts(pairs, sys.stdin, say) if pairs else ())
         if judgement.same is not None
     ]
