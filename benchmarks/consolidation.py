@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -151,7 +152,7 @@ async def stored_anew(fleet: Fleet, made: "MadeUp", sessions: int) -> int:
     for held in await fleet.programs.hold(*(f"program-{n}" for n in range(sessions))):
         new = {pattern.id: pattern for pattern in made.new(NEW // sessions)}
         program = held.program
-        after = program.changed(patterns={**program.patterns, **new}, pending=(*program.pending, *new))
+        after = replace(program, patterns={**program.patterns, **new}, pending=(*program.pending, *new))
         await fleet.programs.store.commit(*fleet.programs.writes(held, after))
         domains.update(pattern.domain for pattern in new.values())
     return len(domains)
@@ -183,7 +184,7 @@ class MadeUp:
 
     def _program(self, name: str, patterns: Sequence[Pattern]) -> Program:
         ids = {pattern.id: pattern for pattern in patterns}
-        return Program(program_id=name, last_update=NOW, pending=tuple(ids)).changed(patterns=ids)
+        return Program(program_id=name, last_update=NOW, pending=tuple(ids), patterns=ids)
 
     def _lesson(self, domain: int | None = None) -> Pattern:
         domain = int(self._random.integers(self._sizes.domains)) if domain is None else domain

@@ -50,7 +50,7 @@ async def until_archived(store: Store, count: int) -> None:
 async def claim(store: Store) -> Claim:
     (document,) = await store.get(lease_ref("default", LEASE))
     assert document is not None
-    return Claim.model_validate(document.fields)
+    return Claim.from_fields(document.fields)
 
 
 async def require_whole_or_absent(store: Store) -> None:

@@ -1,6 +1,7 @@
 """Maintenance on both engines: the sweep archives, protects, is fenced, and costs what is due."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -71,7 +72,7 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(store: Store) -> None:
     after = [await store.find(Query(f"fleets/default/{group}")) for group in ("programs", "gsp", "archive", "leases")]
     assert before == after
     assert rehearsal.dry_run
-    assert rehearsal.changed(dry_run=False) == await maintain(later)
+    assert replace(rehearsal, dry_run=False) == await maintain(later)
     assert len(await archive(store)) == 1
 
 

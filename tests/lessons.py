@@ -1,6 +1,8 @@
 """Patterns and programs for tests: only what a test is about needs naming."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from fleet_memory.rules.lifecycle.admission import Lesson
 from fleet_memory.rules.text.keys import text_hash
@@ -14,18 +16,21 @@ def days(count: float) -> timedelta:
     return timedelta(days=count)
 
 
-def pattern(text: str = "Check the status before claiming", **fields: object) -> Pattern:
-    known = {
-        "id": "p1",
-        "domain": "task-claiming",
-        "pattern": text,
-        "confidence": 0.8,
-        "discovered_at": START,
-        "last_reinforced": START,
-        "stored_at": START,
-        "words": text_hash(text),
-    }
-    return Pattern.model_validate(known | fields)
+def pattern(
+    text: str = "Check the status before claiming",
+    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses a misspelt one and a wrong type
+) -> Pattern:
+    known = Pattern(
+        id="p1",
+        domain="task-claiming",
+        pattern=text,
+        confidence=0.8,
+        discovered_at=START,
+        last_reinforced=START,
+        stored_at=START,
+        words=text_hash(text),
+    )
+    return replace(known, **fields)
 
 
 def new_pattern(text: str = "Check the status before claiming", **fields: object) -> NewPattern:
@@ -37,5 +42,6 @@ def lesson(text: str = "Check the status before claiming", **fields: object) -> 
     return Lesson(new_pattern(text, **fields), "", "")
 
 
-def program(*patterns: Pattern, **fields: object) -> Program:
-    return Program(program_id="basher", last_update=START).changed(patterns={p.id: p for p in patterns}, **fields)
+def program(*patterns: Pattern, **fields: Any) -> Program:  # noqa: ANN401 of any field, as above
+    known = Program(program_id="basher", last_update=START, patterns={p.id: p for p in patterns})
+    return replace(known, **fields)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -94,8 +95,11 @@ def test_lessons_of_other_projects_are_never_duplicates() -> None:
 
 def test_another_text_under_the_same_id_is_another_lesson_with_a_new_origin() -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine")).program
-    promoted = first.changed(
-        patterns={"mine": first.patterns["mine"].changed(knowledge_key="pattern/a/b")}, pending=(), knowledge_seen=4
+    promoted = replace(
+        first,
+        patterns={"mine": replace(first.patterns["mine"], knowledge_key="pattern/a/b")},
+        pending=(),
+        knowledge_seen=4,
     )
     done = stored(promoted, lesson("Rebase before you push", id="mine"), after=days(3))
     assert (done.status, done.pattern.promoted, done.pattern.knowledge_seen, done.pattern.stored_at) == (
@@ -109,9 +113,11 @@ def test_another_text_under_the_same_id_is_another_lesson_with_a_new_origin() ->
 
 def test_better_evidence_for_the_same_text_keeps_its_origin_and_its_promotion() -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine")).program
-    promoted = first.changed(patterns={"mine": first.patterns["mine"].changed(knowledge_key="pattern/a/b")}, pending=())
+    promoted = replace(
+        first, patterns={"mine": replace(first.patterns["mine"], knowledge_key="pattern/a/b")}, pending=()
+    )
     done = stored(
-        promoted.changed(knowledge_seen=4), lesson("Check the status", id="mine", evidence="more"), after=days(3)
+        replace(promoted, knowledge_seen=4), lesson("Check the status", id="mine", evidence="more"), after=days(3)
     )
     assert (done.status, done.pattern.promoted, done.pattern.knowledge_seen, done.program.pending) == (
         "updated",
@@ -137,7 +143,7 @@ def test_over_the_cap_the_weakest_unpromoted_pattern_is_archived_and_named() -> 
 def test_the_cap_holds_and_nothing_is_lost_after_any_sequence_of_stores(
     calls: list[tuple[int, str, float, bool]], cap: int
 ) -> None:
-    memory = EMPTY.changed(decay=DecayConfig(max_unpromoted_patterns=cap))
+    memory = replace(EMPTY, decay=DecayConfig(max_unpromoted_patterns=cap))
     seen: set[str] = set()
     for at, (name, text, confidence, keep) in enumerate(calls):
         done = stored(

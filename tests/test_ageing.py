@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 from fleet_memory.rules.knowledge import status
@@ -47,6 +48,6 @@ def test_a_confirmation_answers_earlier_contradictions() -> None:
 
 
 def test_a_constitutional_entry_is_never_retired_by_agents() -> None:
-    constitutional = entry().changed(tier="constitutional")
+    constitutional = replace(entry(), tier="constitutional")
     twice = status.contradicted(status.contradicted(constitutional, word("iso")), word("sark"))
     assert twice.status == "active"

@@ -30,7 +30,7 @@ TEXTS = st.text('abc ü→"\\', min_size=1, max_size=120)
 
 def row(text: str, number: int, **more: object) -> KnowledgeRow:
     named = KnowledgeRow(key=f"pattern/care/{number}", pattern=text, domain="care", confidence=0.8, last_confirmed=NOW)
-    return named.changed(**more)
+    return replace(named, **more)
 
 
 def pattern(text: str, number: int) -> Pattern:
@@ -137,7 +137,7 @@ def test_what_is_no_longer_true_is_told_before_what_is_new() -> None:
 
 def test_a_long_handoff_needs_no_more_than_the_room_that_others_leave() -> None:
     whole = ProgramAnswer(context_summary={"handoffNotes": "go on " * 100, "openQuestions": ["why?"]}, config={"a": 1})
-    long = whole.changed(context_summary={**whole.context_summary, "handoffNotes": "go on " * 600})
+    long = replace(whole, context_summary={**whole.context_summary, "handoffNotes": "go on " * 600})
     small, large = (NOTHING._replace(program=state) for state in (whole, long))
     assert (booted(small, 1_000).program, booted(large, 2_500).program) == (whole, long)
     cut = booted(large, 1_000)
@@ -159,7 +159,7 @@ def test_entries_come_by_relevance_then_own_domain_then_trust_then_confidence_th
 
 
 def test_own_lessons_come_by_relevance_then_strength() -> None:
-    own = [pattern("x", number).changed(confidence=number / 10) for number in range(1, 5)]
+    own = [replace(pattern("x", number), confidence=number / 10) for number in range(1, 5)]
     ordered = first_own(own, [0.4, 0.5, 0, 0], NOW)
     assert [one.id for one in ordered] == ["p2", "p1", "p4", "p3"]
     assert [one.id for one in first_own([pattern("x", 2), pattern("x", 1)], [0, 0], NOW)] == ["p1", "p2"]

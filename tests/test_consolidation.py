@@ -1,3 +1,6 @@
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,13 +23,20 @@ VERIFY = "Verify that the task is unclaimed first"
 REBASE = "Rebase before you push"
 
 
-def learnt(program_id: str, text: str, **fields: object) -> Learnt:
+def learnt(program_id: str, text: str, **fields: Any) -> Learnt:  # noqa: ANN401 of any field of a pattern
     return learnt_of(program(program_id=program_id), pattern(text, id=f"{program_id}-{text_hash(text)}", **fields))
 
 
-def known(text: str, **fields: object) -> KnowledgeRow:
-    row = {"key": "pattern/task-claiming/x", "pattern": text, "domain": "task-claiming", "confidence": 0.9}
-    return KnowledgeRow.model_validate(row | {"last_confirmed": START, "since": 1} | fields)
+def known(text: str, **fields: Any) -> KnowledgeRow:  # noqa: ANN401 of any field; pydantic refuses what is none
+    row = KnowledgeRow(
+        key="pattern/task-claiming/x",
+        pattern=text,
+        domain="task-claiming",
+        confidence=0.9,
+        last_confirmed=START,
+        since=1,
+    )
+    return replace(row, **fields)
 
 
 def decided(

@@ -1,5 +1,6 @@
 """A fleet as numbers: rates by their definitions, what ages next, who is not well, within the budget."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import get_args
 
@@ -50,9 +51,8 @@ SCALE = Scale("e", Lexical().profile)
 MANY = 10**9
 
 
-def look(name: str, verdict: Verdict, total: int, **fields: object) -> Look:
-    known = {"promoted": 0, "pending": 0, "fading": ()}
-    return Look(name, Signs(total=total), verdict, **(known | fields))
+def look(name: str, verdict: Verdict, total: int, fading: Sequence[float] = ()) -> Look:
+    return Look(name, Signs(total=total), verdict, fading)
 
 
 def row(key: str, age: float, **fields: object) -> KnowledgeRow:
@@ -83,10 +83,17 @@ def test_one_look_holds_what_the_fleet_s_numbers_need() -> None:
     soon = pattern(id="soon", last_reinforced=NOW - days(80), confirmations=1)
     far = pattern(id="far", last_reinforced=NOW - days(10))
     found = looked_at(program(old, soon, far, pending=("far",)), SCALE, NOW)
-    assert (found.promoted, found.pending, found.fading) == (1, 1, [10.0])
+    assert (found.signs.promoted, found.signs.pending, found.fading) == (1, 1, [10.0])
     both = together([found, found])
     assert (both.total, both.stale, both.reinforced, both.cap) == (6, 2, 2, 200)
-    assert counts([found, found], Left(3, 4)) == PatternCounts(total=6, active=4, stale=2, promoted=2, archived=7)
+    assert counts(both, Left(3, 4)) == PatternCounts(total=6, active=4, stale=2, promoted=2, archived=7)
+
+
+def test_programs_add_up_and_none_add_up_to_nothing() -> None:
+    one = Signs(*range(1, 12), repeats=[Repeat("b", "a")])
+    added = together([Look(name, one, "healthy", ()) for name in "xyz"])
+    assert added == Signs(*range(3, 36, 3), repeats=[Repeat("b", "a")] * 3)
+    assert together([]) == Signs(cap=0, repeats=[])
 
 
 def test_entries_are_counted_by_what_they_ask_for() -> None:

@@ -1,6 +1,7 @@
 """Forgetting on purpose, and bringing back from the archive what was forgotten."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_what_is_forgotten_comes_back_as_it_was_and_consolidation_sees_it() -> N
     gone = forgotten(before, one, "mistake", START + days(1))
     assert (list(gone.program.patterns), gone.program.touched) == (["p2"], ("task-claiming",))
     assert (gone.archived[0].reason, gone.archived[0].why) == ("forgotten", "mistake")
-    back = restored(gone.program.changed(touched=()), gone.archived[0].pattern, START + days(2))
+    back = restored(replace(gone.program, touched=()), gone.archived[0].pattern, START + days(2))
     assert (back.pattern, back.program.patterns["p1"], back.fades) == (one, one, False)
     assert (back.program.pending, back.program.touched) == (("p1",), ("task-claiming",))
 

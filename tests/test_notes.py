@@ -1,5 +1,7 @@
 """Short-term notes: 80 lines, the oldest that nobody pinned leave first, nothing is lost."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +44,7 @@ def test_the_oldest_that_is_not_pinned_leaves_first_and_no_more_than_must() -> N
     for count, pinned in enumerate((True, False, False, False)):
         note = new_note(program, "\n" * 19, START + days(count), pinned=pinned)
         program = with_note(program, note, START).program
-    edited = program.notes["n2"].changed(text="newer", at=START + days(9))
+    edited = replace(program.notes["n2"], text="newer", at=START + days(9))
     program = with_note(program, edited, START).program
     done = with_note(program, new_note(program, "\n" * 19, START + days(9), pinned=False), START)
     assert ([one.note.id for one in done.archived], list(done.program.notes)) == (["n3"], ["n1", "n4", "n2", "n5"])

@@ -1,5 +1,6 @@
 """What registering adds to a plain function: strict arguments, refusals that help, one lean answer."""
 
+import dataclasses
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -45,7 +46,7 @@ class ToyAnswer(Value):
     is_read_only: bool | None = None
     inner: Inner | None = None
     rows: tuple[Inner, ...] = ()
-    anything: Mapping[str, JsonValue] = {}
+    anything: Mapping[str, JsonValue] = dataclasses.field(default_factory=dict)
 
 
 async def store_toy(
@@ -92,7 +93,7 @@ FAILURES: dict[str, Exception] = {
 async def break_toy(kind: str) -> ToyAnswer:
     """Break a toy."""
     if kind == "validation":
-        Inner.model_validate({"some_count": "/secret/path"})
+        Inner.from_fields({"someCount": "/secret/path"})
     raise FAILURES[kind]
 
 

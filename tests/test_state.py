@@ -1,6 +1,7 @@
 """A program's state: merged part by part, versioned, bounded, with a history."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +99,9 @@ def test_a_longer_age_revives_what_was_stale_for_consolidation() -> None:
 @pytest.mark.parametrize("part", ["context_summary", "config", "baselines"])
 def test_each_part_has_a_size(part: str) -> None:
     limit = LARGEST_SUMMARY if part == "context_summary" else LARGEST_CONFIG
-    fits = Program(program_id="basher").changed(**{part: {"k": "é" * ((limit - 8) // 2)}})
+    fits = replace(Program(program_id="basher"), **{part: {"k": "é" * ((limit - 8) // 2)}})
     assert too_large(fits) is None
-    over = Program(program_id="basher").changed(**{part: {"k": "é" * ((limit - 6) // 2)}})
+    over = replace(Program(program_id="basher"), **{part: {"k": "é" * ((limit - 6) // 2)}})
     said = too_large(over)
     assert said
     assert said.endswith(f"at most {limit}; shorten it, or remove members with null")

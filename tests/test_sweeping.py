@@ -1,5 +1,6 @@
 """The decay sweep: what leaves for the archive, what stays, and when a program is looked at again."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
@@ -31,7 +32,7 @@ def test_what_was_stale_for_another_ninety_days_is_archived_and_exactly_that_sta
     before = program(old, edge, pending=("old", "edge"))
     after, archived = swept(before, NOW, ())
     assert archived == (Archived(program_id="basher", pattern=old, reason="decay", at=NOW),)
-    assert after == before.changed(patterns={"edge": edge}, pending=("edge",), touched=("d",), changes=1)
+    assert after == replace(before, patterns={"edge": edge}, pending=("edge",), touched=("d",), changes=1)
 
 
 def test_a_program_with_nothing_prunable_is_left_untouched() -> None:

@@ -16,6 +16,8 @@ from fleet_memory.similarity import Embedder
 Role: TypeAlias = Literal["agent", "auditor", "admin"]
 Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 """Reports (done, total, message); does nothing when the client did not ask for progress."""
+CountProgress: TypeAlias = Callable[[int, int], None]
+"""Reports (done, total) of documents; called after each batch."""
 
 
 async def silently(_done: float, _total: float, _message: str) -> None:

@@ -1,6 +1,7 @@
 """The report of `fleet-memory health`: the advice first, then the few numbers that it follows from."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Final
 
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
@@ -47,14 +48,15 @@ def _program(answer: HealthAnswer) -> dict[str, list[str]]:
 
 
 def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
-    lessons, entries = answer.patterns.model_dump(), answer.knowledge.model_dump(exclude={"constitutional"})
+    lessons, entries = asdict(answer.patterns), asdict(answer.knowledge)
+    del entries["constitutional"]  # rules of people, which are in one of the other states too
     unwell = [f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale" for each in answer.unwell]
     month = answer.forecast[-1]
     return {
         "programs": [_counted(answer.programs, answer.verdicts)],
         "not well": [*unwell, *([f"and {answer.omitted} more"] if answer.omitted else [])],
         "lessons": [_counted(lessons.pop("total"), lessons)],
-        "rates": [f"{share:.0%} {_RATES[name]}" for name, share in answer.rates.model_dump().items() if share],
+        "rates": [f"{share:.0%} {_RATES[name]}" for name, share in asdict(answer.rates).items() if share],
         "knowledge": [_counted(sum(entries.values()), entries)],
         "soon": [f"in {month.days} days {month.stale} more lessons stale, {month.verify} more entries to verify"],
     }

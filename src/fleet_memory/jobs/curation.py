@@ -4,6 +4,7 @@ import json
 import random
 import tomllib
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -70,7 +71,7 @@ def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> Plan:
     """Return what seeding these rules would do. Nothing is written."""
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.entries, {"tier": "constitutional"}))
-    return compared(wanted, [Entry.model_validate(document.fields) for document in found])
+    return compared(wanted, [Entry.from_fields(document.fields) for document in found])
 
 
 async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> Plan:
@@ -116,7 +117,7 @@ async def _setting(fleet: Fleet, key: str, one: Seed) -> Change:
     now = fleet.now()
 
     def change(before: Entry | None) -> tuple[Entry, LedgerEvent] | None:
-        return seeded(key, one, before, now).changed(vector=vector, embedder=engine), "seeded"
+        return replace(seeded(key, one, before, now), vector=vector, embedder=engine), "seeded"
 
     return change
 
@@ -127,7 +128,7 @@ def _turned(key: str, status: EntryStatus, before: Entry | None) -> tuple[Entry,
     if before.status == status:
         return None
     against = before.contradictions if status == "retired" else ()
-    after = before.changed(status=status, contradictions=against, version=before.version + 1, unpublished=True)
+    after = replace(before, status=status, contradictions=against, version=before.version + 1, unpublished=True)
     return after, "retired" if status == "retired" else "returned"
 
 

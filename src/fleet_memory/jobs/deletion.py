@@ -1,6 +1,7 @@
 """Deletes a program: its lessons and notes go to the archive, what it contributed to shared knowledge stays, marked."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError
@@ -72,10 +73,11 @@ def _marked(entry: Entry, program_id: str) -> Entry:
     """Return the entry with this program's contributions marked; the same object when they are."""
     if not any(line.program_id == program_id and not line.program_deleted for line in entry.provenance):
         return entry
-    return entry.changed(
+    return replace(
+        entry,
         provenance=tuple(
-            line.changed(program_deleted=True) if line.program_id == program_id else line for line in entry.provenance
-        )
+            replace(line, program_deleted=True) if line.program_id == program_id else line for line in entry.provenance
+        ),
     )
 
 

@@ -121,7 +121,10 @@ async def _consolidate(fleet: Fleet, progress: Progress, *, dry_run: bool) -> Re
 def _maintained(faded: Sequence[Faded], report: Report, renewed: int | None = None, *, dry_run: bool) -> Maintained:
     return Maintained(
         dry_run=dry_run,
-        archived=tuple(ArchivedLesson.model_validate(pattern._asdict()) for pattern in faded),
+        archived=tuple(
+            ArchivedLesson(program_id=one.program_id, pattern_id=one.pattern_id, domain=one.domain, pattern=one.pattern)
+            for one in faded
+        ),
         promoted=tuple(entry.key for entry, _ in report.promoted),
         updated=tuple(report.updated),
         echoes=report.echoes,

@@ -4,11 +4,12 @@ It can be stopped at any moment and run again: what has a vector of the embedder
 done, lessons without one are found by their words; the next consolidation writes its shards anew.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from fleet_memory.errors import EmbedderError
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.program_codec import Held
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
@@ -16,9 +17,6 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Query
-
-Step: TypeAlias = Callable[[int, int], None]
-"""Told after each program or entry: how many are done, of how many."""
 
 
 class Moved(NamedTuple):
@@ -36,7 +34,7 @@ class Change(NamedTuple):
     archived: tuple[Archived, ...] = ()
 
 
-async def reembed_fleet(fleet: Fleet, step: Step) -> Moved:
+async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
     """Give everything a vector of the configured embedder. Raises EmbedderError when it cannot load."""
     await fleet.embedder.ready()
     if fleet.embedder.degraded:
@@ -71,11 +69,11 @@ async def _program(fleet: Fleet, held: Held) -> int:
 
 def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embedder: str) -> Change:
     renewed = {
-        before.id: pattern.changed(vector=vector, embedder=embedder)
+        before.id: replace(pattern, vector=vector, embedder=embedder)
         for before, vector in zip(old, made, strict=True)
         if (pattern := program.patterns.get(before.id)) and pattern.pattern == before.pattern
     }
-    return Change(program.changed(patterns={**program.patterns, **renewed}) if renewed else program)
+    return Change(replace(program, patterns={**program.patterns, **renewed}) if renewed else program)
 
 
 async def _entry(fleet: Fleet, key: str) -> None:
@@ -86,4 +84,4 @@ async def _entry(fleet: Fleet, key: str) -> None:
 
 
 def _with_vector(entry: Entry, vector: str, embedder: str) -> Entry:
-    return entry.changed(vector=vector, embedder=embedder, unpublished=True)
+    return replace(entry, vector=vector, embedder=embedder, unpublished=True)

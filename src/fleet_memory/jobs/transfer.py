@@ -9,7 +9,7 @@ Snapshots move along, because what an agent has read is kept as their version. A
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
@@ -18,15 +18,13 @@ from pydantic import ValidationError
 
 from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import CountProgress
 from fleet_memory.repositories.program_codec import held
 from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
 
 Fields: TypeAlias = dict[str, Json]
-Step: TypeAlias = Callable[[int, int], None]
-"""Told after each batch: how many documents are done, of how many."""
-
 FORMAT: Final = "fleet-memory/1"
 # What tells which of two versions of a document is newer; the others are written once and never change.
 NEWER_BY: Final = {
@@ -61,7 +59,9 @@ class Imported(NamedTuple):
     skipped: list[str]
 
 
-async def export_fleet(store: Store, fleet_id: str, file: Path, now: datetime, *, force: bool, step: Step) -> int:
+async def export_fleet(
+    store: Store, fleet_id: str, file: Path, now: datetime, *, force: bool, step: CountProgress
+) -> int:
     """Write the fleet to `file`, whole or not at all, and return how many documents. Raises InvalidArgumentError."""
     _require_room(file, force=force)
     texts = [line.text() async for line in _lines(store, fleet_id, step)]
@@ -76,7 +76,7 @@ async def export_fleet(store: Store, fleet_id: str, file: Path, now: datetime, *
     return len(texts)
 
 
-async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bool, step: Step) -> Imported:
+async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bool, step: CountProgress) -> Imported:
     """Put a file's documents into the fleet; nothing is written unless every line is right.
 
     Running it again, or after it was killed, writes what is missing and nothing else. A document that the store holds
@@ -114,7 +114,7 @@ async def _sorted_out(
     return [_write(base, line, old) for line, old in wanted], kept
 
 
-async def _lines(store: Store, fleet: str, step: Step) -> AsyncIterator[Line]:
+async def _lines(store: Store, fleet: str, step: CountProgress) -> AsyncIterator[Line]:
     base = f"fleets/{document_id(fleet)}"
     for done, collection in enumerate(COLLECTIONS, 1):
         found = await store.find(Query(f"{base}/{collection}"))
@@ -172,7 +172,7 @@ def _require_sound(line: Line) -> None:
         held(name, Document(Ref("", line.id), line.fields, ""))
         expected = document_id(name)
     elif line.collection == "gsp":
-        expected = document_id(Entry.model_validate(line.fields).key)
+        expected = document_id(Entry.from_fields(line.fields).key)
     else:
         expected = line.id
     if line.id != expected:

@@ -30,7 +30,7 @@ def latest_summaries(fleet: str, program: Program, count: int) -> list[Ref]:
 
 def past_summary(document: Document) -> PastSummary:
     """Return the summary that a document of the history holds."""
-    return PastSummary.model_validate_json(str(document.fields["text"]))
+    return PastSummary.from_json(str(document.fields["text"]))
 
 
 def _summary_ref(fleet: str, program_id: str, number: int) -> Ref:
@@ -53,8 +53,8 @@ def archived_in(document: Document) -> InArchive:
     fields = document.fields
     common = {name: fields[name] for name in ("programId", "reason", "at")} | {"why": fields.get("why", "")}
     if "pattern" in fields:
-        return Archived.model_validate(common | {"pattern": Pattern.model_validate_json(str(fields["pattern"]))})
-    return ArchivedNote.model_validate(common | {"note": Note.model_validate_json(str(fields["note"]))})
+        return Archived.from_fields(common | {"pattern": Pattern.from_json(str(fields["pattern"]))})
+    return ArchivedNote.from_fields(common | {"note": Note.from_json(str(fields["note"]))})
 
 
 def _archive(fleet: str, line: InArchive) -> Write:

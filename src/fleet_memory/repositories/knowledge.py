@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Final, NamedTuple, cast
@@ -54,7 +55,8 @@ class Knowledge:
                 return Snapshot()
             if head.fields["version"] == self._cached.version:
                 at = head.fields.get("consolidatedAt")
-                return self._cached.changed(consolidated_at=datetime.fromisoformat(str(at)) if at else None)
+                self._cached = _consolidated(self._cached, datetime.fromisoformat(str(at)) if at else None)
+                return self._cached
             parts = int(cast("int", head.fields["parts"]))
             half = int(cast("int", head.fields.get("half", 0)))
             rest = await self.store.get(*(self._shard(part, half) for part in range(1, parts))) if parts > 1 else []
@@ -137,7 +139,7 @@ class Knowledge:
         """Return an entry's newest ledger lines, oldest first. Billed 1 read each."""
         versions = range(max(1, entry.version - most + 1), entry.version + 1)
         documents = await self.store.get(*(self._ledger(entry.key, version) for version in versions))
-        return [LedgerLine.model_validate(document.fields) for document in documents if document]
+        return [LedgerLine.from_fields(document.fields) for document in documents if document]
 
     def ref(self, key: str) -> Ref:
         """Return where an entry's document is."""
@@ -152,7 +154,7 @@ class Knowledge:
         expect = before.document.revision if before.document else ABSENT
         return [
             Write(self.ref(after.key), _changed(before.entry, after), expect),
-            Write(self._ledger(after.key, after.version), cast("dict[str, Json]", line.wire()), ABSENT),
+            Write(self._ledger(after.key, after.version), line.wire(), ABSENT),
         ]
 
     async def publication(self, *, consolidated_at: datetime | None = None) -> Publication:
@@ -192,11 +194,11 @@ def held_entry(document: Document | None) -> HeldEntry:
     """Return the entry that a document holds."""
     if document is None:
         return HeldEntry(None, None)
-    return HeldEntry(Entry.model_validate(document.fields), document)
+    return HeldEntry(Entry.from_fields(document.fields), document)
 
 
 def _entry_fields(entry: Entry) -> dict[str, Json]:
-    return cast("dict[str, Json]", entry.wire())
+    return entry.wire()
 
 
 def _changed(before: Entry | None, after: Entry) -> dict[str, Json]:
@@ -276,9 +278,14 @@ def _shards(snapshot: Snapshot) -> list[dict[str, Json]]:
     ]
 
 
+def _consolidated(snapshot: Snapshot, at: datetime | None) -> Snapshot:
+    # A copy checks every row.
+    return snapshot if at == snapshot.consolidated_at else replace(snapshot, consolidated_at=at)
+
+
 def _snapshot(parts: Sequence[Document]) -> Snapshot:
     lines = [line for part in parts for line in str(part.fields["text"]).split("\n") if line]
-    return Snapshot.model_validate(
+    return Snapshot.from_fields(
         {
             "version": parts[0].fields["version"],
             "consolidatedAt": parts[0].fields.get("consolidatedAt"),

@@ -7,6 +7,7 @@ await release(store, lease)
 """
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -30,7 +31,7 @@ class Lease(NamedTuple):
 
         It is good for one commit, then the lease must be `refreshed`. `until` moves the expiry.
         """
-        claim = self.claim.changed(beat=self.claim.beat + 1, until=until or self.claim.until)
+        claim = replace(self.claim, beat=self.claim.beat + 1, until=until or self.claim.until)
         return Write(self.ref, _fields(claim), self.revision)
 
 
@@ -76,7 +77,7 @@ async def release(store: Store, lease: Lease) -> None:
 
 
 def _claim(document: Document | None) -> Claim | None:
-    return Claim.model_validate(document.fields) if document else None
+    return Claim.from_fields(document.fields) if document else None
 
 
 def _fields(claim: Claim) -> dict[str, Json]:

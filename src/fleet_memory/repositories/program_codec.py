@@ -9,7 +9,7 @@ from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Note, Program
-from fleet_memory.schemas.value import Value
+from fleet_memory.schemas.value import Value, codec
 from fleet_memory.stores import ABSENT, Document, Json
 
 
@@ -28,10 +28,10 @@ def held(program_id: str, document: Document | None, known: Program | None = Non
     if known is not None and fields["changes"] == known.changes:
         return Held(known, document.revision)
     state = {name: _object(fields.get(name)) for name in ("contextSummary", "config", "baselines")}
-    patterns = [Pattern.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
-    notes = [Note.model_validate_json(str(text)) for text in cast("dict[str, Json]", fields.get("notes", {})).values()]
+    patterns = [Pattern.from_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
+    notes = [Note.from_json(str(text)) for text in cast("dict[str, Json]", fields.get("notes", {})).values()]
     return Held(
-        Program.model_validate(
+        Program.from_fields(
             {name: value for name, value in fields.items() if name in _PLAIN_FIELDS and value is not None}
             | state
             | {
@@ -40,7 +40,7 @@ def held(program_id: str, document: Document | None, known: Program | None = Non
                 "pending": fields.get("pendingIds", ()),
                 "touched": fields.get("touched", ()),
                 "retired": fields.get("retired", ()),
-                "decay": DecayConfig.model_validate(fields.get("decayConfig", {})),
+                "decay": DecayConfig.from_fields(cast("dict[str, Json]", fields.get("decayConfig", {}))),
             }
         ),
         document.revision,
@@ -115,7 +115,7 @@ def _state(program: Program) -> dict[str, Json]:
     `dirty`, `stored` and `sweepAfter` (seconds since 1970) are there to be asked for. What agents shape themselves is
     kept as text: engines refuse a list in a list and have words of their own.
     """
-    wire = cast("dict[str, Json]", program.model_dump(mode="json", by_alias=True, include=_STATE))
+    wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_STATE))
     return wire | {
         "pending": len(program.pending),
         "pendingIds": list(program.pending),
@@ -127,7 +127,7 @@ def _state(program: Program) -> dict[str, Json]:
         "contextSummary": _text(program.context_summary),
         "config": _text(program.config),
         "baselines": _text(program.baselines),
-        "decayConfig": cast("Json", program.decay.model_dump(by_alias=True)),
+        "decayConfig": program.decay.wire(),
     }
 
 

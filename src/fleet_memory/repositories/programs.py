@@ -5,6 +5,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final, Generic, Protocol, TypeVar, cast
 
@@ -245,7 +246,7 @@ async def _pause(began: float) -> None:
 
 
 def _counted(before: Held, after: Program) -> Program:
-    return after if after is before.program else after.changed(changes=after.changes + 1)
+    return after if after is before.program else replace(after, changes=after.changes + 1)
 
 
 def _applied(

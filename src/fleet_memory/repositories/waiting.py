@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from fleet_memory.rules.consensus.lessons import Lessons, Shard, decoded
+from fleet_memory.schemas.value import decoded_json
 from fleet_memory.schemas.waiting import PAIRS, OpenPair, WaitingIndex
 from fleet_memory.stores import Document, Ref, Store, Write, document_id
 
@@ -25,8 +26,8 @@ class Shards:
         """Return what the last run left, and the pairs it offered. Billed 2 reads."""
         index, pairs = await self.store.get(self._ref("index"), self._ref("pairs"))
         return (
-            WaitingIndex.model_validate_json(str(index.fields["text"])) if index else WaitingIndex(),
-            PAIRS.validate_json(str(pairs.fields["text"])) if pairs else [],
+            WaitingIndex.from_json(str(index.fields["text"])) if index else WaitingIndex(),
+            decoded_json(PAIRS, str(pairs.fields["text"])) if pairs else [],
         )
 
     async def read(self, domains: Collection[str], index: WaitingIndex) -> dict[str, Lessons]:

@@ -157,4 +157,7 @@ Tag: TypeAlias = Annotated[
 LooseObject: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_plain)]
 """An object of the agent's own making, JSON of bounded depth."""
 
+LooseValue: TypeAlias = JsonValue
+"""The value of a member of such an object."""
+
 Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=10)]

@@ -4,6 +4,7 @@ What the store keeps has plain `datetime`s (pydantic reads and writes them nativ
 """
 
 from collections.abc import Mapping
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
@@ -91,8 +92,8 @@ class Pattern(Value):
     words: str = ""
     vector: str = ""
     embedder: str = ""
-    calls: Mapping[str, str] = Field(default_factory=dict)  # a default of {} would be copied deeply at each read
-    verdicts: Mapping[str, Verdict] = Field(default_factory=dict)
+    calls: Mapping[str, str] = field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     @property
     def promoted(self) -> bool:

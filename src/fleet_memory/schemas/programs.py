@@ -1,6 +1,7 @@
 """A program: one agent's whole memory, kept as one document."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
@@ -53,19 +54,19 @@ class Program(Value):
     """
 
     program_id: str
-    patterns: Mapping[str, Pattern] = {}
+    patterns: Mapping[str, Pattern] = field(default_factory=dict)
     pending: tuple[str, ...] = ()
     touched: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     knowledge_seen: int = 0
     changes: int = 0
     decay: DecayConfig = DecayConfig()
-    context_summary: Mapping[str, JsonValue] = {}
-    config: Mapping[str, JsonValue] = {}
-    baselines: Mapping[str, JsonValue] = {}
+    context_summary: Mapping[str, JsonValue] = field(default_factory=dict)
+    config: Mapping[str, JsonValue] = field(default_factory=dict)
+    baselines: Mapping[str, JsonValue] = field(default_factory=dict)
     state_version: int = 0
     summaries: int = 0
-    notes: Mapping[str, Note] = {}
+    notes: Mapping[str, Note] = field(default_factory=dict)
     notes_made: int = 0
     sessions: int = 0
     last_update: Timestamp | None = None

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
+from fleet_memory.schemas.value import Value
 
 OFF: Final = 2.0  # above every cosine and contrast
 
 
-class Profile(BaseModel):
+class Profile(Value):
     """Thresholds of one embedder, all in 0..1 unless a value above 1 switches the decision off.
 
     `same`, `related`: cosine within one program. `auto`, `strict`, `review`: contrast between programs (cosine less
@@ -17,8 +17,6 @@ class Profile(BaseModel):
     rival counts for.
     Source of the default figures: measured on the development sets, see docs/consensus.md.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     same: float = 0.92
     related: float = 0.40

@@ -1,30 +1,80 @@
-"""The base of every schema: frozen, snake_case inside, camelCase outside; the two spellings are joined here."""
+"""The bases of every schema: snake_case inside, camelCase outside; the two spellings are joined here.
 
-from typing import Self
+A `Value` is a frozen dataclass that pydantic checks: change one with `dataclasses.replace`, which mypy checks field by
+field and pydantic checks at run time. An `Input` is a pydantic model: the argument of a tool.
+"""
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping
+from dataclasses import field, fields
+from typing import Any, Final, Self, TypeVar, dataclass_transform
+
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
 from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass
+
+T = TypeVar("T")
 
 
-class Value(BaseModel):
-    """An immutable value. Change one with `changed`, never in place."""
+def _published(schema: dict[str, Any], kind: type) -> None:  # Any: any JSON schema
+    schema.pop("additionalProperties", None)  # "forbid" is for who constructs one; a later version may send more fields
+    for each in fields(kind):
+        if each.default_factory is dict:  # a schema names no default that is made
+            schema["properties"][to_camel(each.name)]["default"] = {}
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
-    def changed(self, **fields: object) -> Self:
-        """Return a copy with these fields replaced; they are trusted, not validated again."""
-        return self.model_copy(update=fields)
+_CONFIG: Final = ConfigDict(
+    alias_generator=to_camel,
+    validate_by_name=True,
+    validate_by_alias=False,
+    extra="forbid",
+    strict=True,
+    json_schema_extra=_published,
+)
+_CODECS: Final[dict[type, TypeAdapter[Any]]] = {}  # Any: each class maps to its own adapter, which `codec` types
 
-    def wire(self) -> dict[str, object]:
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+class Value:
+    """An immutable value. A misspelt field or a wrong type is refused, by mypy and at run time."""
+
+    def __init_subclass__(cls) -> None:
+        """Make each subclass a frozen dataclass, so that none can forget it."""
+        dataclass(frozen=True, kw_only=True, config=_CONFIG)(cls)
+
+    @classmethod
+    def from_fields(cls, found: Mapping[str, object]) -> Self:
+        """Return the value of a JSON object as `wire` returns it; unknown fields are ignored, numbers may be texts."""
+        return codec(cls).validate_python(found, strict=False, extra="ignore", by_alias=True, by_name=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the value of a JSON text as `compact` returns it; unknown fields are ignored."""
+        return decoded_json(codec(cls), text)
+
+    def wire(self) -> dict[str, JsonValue]:
         """Return the JSON object as clients see it: camelCase, absent instead of null."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        adapter = codec(type(self))
+        wire: dict[str, JsonValue] = adapter.dump_python(self, mode="json", by_alias=True, exclude_none=True)
+        return wire
 
     def compact(self) -> str:
         """Return the JSON text as stores keep it: camelCase, defaults left out."""
-        return self.model_dump_json(by_alias=True, exclude_defaults=True)
+        return codec(type(self)).dump_json(self, by_alias=True, exclude_defaults=True).decode()
 
 
-class Input(Value):
+class Input(BaseModel):
     """A value sent by a client: unknown fields are refused, names are the wire's."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=False)
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, extra="forbid")
+
+
+def codec(kind: type[T]) -> TypeAdapter[T]:
+    """Return what reads and writes values of this class; made once per class."""
+    if kind not in _CODECS:
+        _CODECS[kind] = TypeAdapter(kind)
+    return _CODECS[kind]
+
+
+def decoded_json(adapter: TypeAdapter[T], text: str) -> T:
+    """Return what a stored JSON text holds: unknown fields are ignored, so that older and newer versions share it."""
+    return adapter.validate_json(text, strict=False, extra="ignore", by_alias=True, by_name=False)

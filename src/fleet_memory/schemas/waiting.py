@@ -1,6 +1,7 @@
 """What consolidation remembers between runs: the lessons of each domain, and which runs have looked at them."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -91,9 +92,9 @@ class WaitingIndex(Value):
     threshold: int = 0
     embedder: str = ""
     knowledge_version: int = 0
-    domains: Mapping[str, DomainState] = {}
+    domains: Mapping[str, DomainState] = field(default_factory=dict)
     topics: tuple[tuple[str, ...], ...] = ()
-    judged: Mapping[str, bool] = {}
+    judged: Mapping[str, bool] = field(default_factory=dict)
 
 
 PAIRS: Final = TypeAdapter(list[OpenPair])

@@ -4,6 +4,8 @@ from typing import Final, TypeAlias, cast
 
 from pydantic import BaseModel, JsonValue
 
+from fleet_memory.schemas.value import Value, codec
+
 Schema: TypeAlias = dict[str, JsonValue]
 
 _DEFS: Final = "#/$defs/"
@@ -15,9 +17,9 @@ def input_schema(model: type[BaseModel]) -> Schema:
     return _flat(model.model_json_schema(by_alias=True))
 
 
-def output_schema(model: type[BaseModel]) -> Schema:
+def output_schema(answer: type[Value]) -> Schema:
     """Return the schema of what clients receive; what may be null inside is absent outside."""
-    return _flat(model.model_json_schema(by_alias=True, mode="serialization"))
+    return _flat(codec(answer).json_schema(by_alias=True, mode="serialization"))
 
 
 def outlined(schema: Schema) -> Schema:

@@ -15,12 +15,13 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import ConfigDict, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
+from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import explained
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema
@@ -28,7 +29,7 @@ from fleet_memory.server.json_schema import Schema, input_schema, outlined, outp
 LARGEST_ARGUMENTS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: what the transport says of the HTTP request, unused here
-ToolFunction: TypeAlias = Callable[..., Awaitable[BaseModel]]
+ToolFunction: TypeAlias = Callable[..., Awaitable[Value]]
 
 log = logging.getLogger(__name__)
 
@@ -165,8 +166,8 @@ def _progress(context: FleetContext) -> Progress:
     return report
 
 
-def _result(answer: BaseModel) -> CallToolResult:
-    content = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+def _result(answer: Value) -> CallToolResult:
+    content = answer.wire()
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content)
 

@@ -1,5 +1,6 @@
 """Write a short-term note."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Literal, NamedTuple
 
@@ -48,7 +49,7 @@ def added(program: Program, sent: NewNote) -> Noted:
     note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
     done = fitting(with_note(program, note, sent.now))
     request = mark("note", sent.request_id, note.id)
-    return done._replace(program=done.program.changed(request_ids=remembered(program.request_ids, request)))
+    return done._replace(program=replace(done.program, request_ids=remembered(program.request_ids, request)))
 
 
 def fitting(done: Noted) -> Noted:

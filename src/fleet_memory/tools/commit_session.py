@@ -1,7 +1,7 @@
 """Leave a session: everything it taught, in one commit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Final, NamedTuple
 
@@ -142,7 +142,10 @@ def _require_sound(patterns: Sequence[NewPattern], reinforcements: Sequence[Sess
 
 
 def _of_session(pattern: NewPattern, session_id: str | None) -> NewPattern:
-    return pattern if pattern.session_id or not session_id else pattern.changed(session_id=session_id)
+    if pattern.session_id or not session_id:
+        return pattern
+    sent = pattern.model_dump(by_alias=True, exclude_unset=True)
+    return NewPattern.model_validate({**sent, "sessionId": session_id})
 
 
 async def _committed(fleet: Fleet, program_id: str, session: Session) -> Done:
@@ -165,7 +168,7 @@ async def _changed(fleet: Fleet, program: Program, session: Session) -> tuple[Do
     answer = _applied(fleet, work, session)
     number = program.sessions
     requests = remembered(work.program.request_ids, mark("session", session.request_id, str(number)))
-    after = work.program.changed(request_ids=requests, sessions=number + 1, last_update=session.now)
+    after = replace(work.program, request_ids=requests, sessions=number + 1, last_update=session.now)
     receipt: dict[str, Json] = {"number": number, "call": session.call, "text": answer.compact()}
     writes = [*work.writes, Write(fleet.programs.receipt_ref(program.program_id, number), receipt)]
     return Done(after, work.kept, answer, told=bool(work.writes)), writes
@@ -179,7 +182,7 @@ async def _receipt(fleet: Fleet, program: Program, number: int, session: Session
             f"requestId: {session.request_id!r} was used for another session, and nothing was written now; "
             "give this one a name of its own"
         )
-    return SessionAnswer.model_validate_json(str(receipt.fields["text"]))
+    return SessionAnswer.from_json(str(receipt.fields["text"]))
 
 
 def _applied(fleet: Fleet, work: _Work, session: Session) -> SessionAnswer:

@@ -1,5 +1,6 @@
 """Change a short-term note."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
@@ -44,6 +45,6 @@ def _edited(program: Program, note_id: str, edit: Edit) -> Noted:
     old = program.notes.get(note_id)
     if old is None:
         raise NoteNotFoundError(program.program_id, note_id)
-    note = old if edit.text in (None, old.text) else old.changed(text=edit.text, at=edit.now)
-    note = note if edit.pinned in (None, note.pinned) else note.changed(pinned=edit.pinned)
+    note = old if edit.text in (None, old.text) else replace(old, text=edit.text, at=edit.now)
+    note = note if edit.pinned in (None, note.pinned) else replace(note, pinned=edit.pinned)
     return Noted(program, note_id) if note is old else fitting(with_note(program, note, edit.now))

@@ -1,5 +1,6 @@
 """A whole fleet's memory as numbers, for whoever looks after it."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Final, get_args
 
@@ -48,8 +49,8 @@ async def fleet_health(
     left = await fleet.programs.archived()
     snapshot = await fleet.knowledge.snapshot()
     seen, ill = together(looks), unwell(looks)
-    shares, patterns, known = rates(seen, left), counts(looks, left), knowledge_counts(snapshot.rows, now)
-    fresh = freshness(sum(look.pending for look in looks), snapshot.consolidated_at)
+    shares, patterns, known = rates(seen, left), counts(seen, left), knowledge_counts(snapshot.rows, now)
+    fresh = freshness(seen.pending, snapshot.consolidated_at)
     events = {event: await fleet.knowledge.count_changes(event) for event in get_args(LedgerEvent)}
     frame = FleetHealthAnswer(
         similarity_engine=fleet.degraded_engine,
@@ -66,4 +67,4 @@ async def fleet_health(
         omitted=len(ill),
     )
     shown = fitting(frame.wire(), (one.wire() for one in ill), max_tokens)
-    return frame.changed(unwell=tuple(ill[:shown]), omitted=len(ill) - shown)
+    return replace(frame, unwell=tuple(ill[:shown]), omitted=len(ill) - shown)

@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.schemas.answers.memory import DecayAnswer
 from fleet_memory.schemas.answers.state import NoteAnswer, StateAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.views.lessons import shown_decay
 
 
 async def get_program_state(
@@ -28,7 +28,9 @@ async def get_program_state(
         context_summary=ContextSummary.model_validate(program.context_summary),
         config=program.config,
         baselines=program.baselines,
-        decay_config=DecayAnswer.model_validate(program.decay.model_dump()),
-        notes=tuple(NoteAnswer.model_validate(note.model_dump()) for note in program.notes.values()),
+        decay_config=shown_decay(program.decay),
+        notes=tuple(
+            NoteAnswer(id=note.id, text=note.text, pinned=note.pinned, at=note.at) for note in program.notes.values()
+        ),
         last_update=program.last_update,
     )

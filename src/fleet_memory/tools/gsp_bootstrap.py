@@ -1,6 +1,7 @@
 """Everything an agent reads before it starts to work."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Final, NamedTuple
 
@@ -87,7 +88,7 @@ async def _frame(fleet: Fleet, program: Program, snapshot: Snapshot) -> BootAnsw
 
 def _booted(program: Program, version: int) -> Booted:
     seen = program.knowledge_seen
-    return Booted(program if seen == version else program.changed(knowledge_seen=version), seen)
+    return Booted(program if seen == version else replace(program, knowledge_seen=version), seen)
 
 
 def _changes(snapshot: Snapshot, since: int) -> KnowledgeChanges:

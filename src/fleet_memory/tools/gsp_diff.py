@@ -1,5 +1,6 @@
 """What changed in the fleet's knowledge."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -41,10 +42,15 @@ async def gsp_diff(
     changed = [shown_knowledge(row, now) for row in (*changes.added, *changes.updated)]
     fit = fitting(frame.wire(), [*retired, *(item.wire() for item in changed)], max_tokens)
     kept = changed[: max(0, fit - len(retired))]
-    shown = {
-        "retired": tuple(retired[:fit]),
-        "added": tuple(kept[: total["added"]]),
-        "updated": tuple(kept[total["added"] :]),
+    shown = replace(
+        frame,
+        retired=tuple(retired[:fit]),
+        added=tuple(kept[: total["added"]]),
+        updated=tuple(kept[total["added"] :]),
+    )
+    left = {
+        "retired": len(changes.retired) - len(shown.retired),
+        "added": len(changes.added) - len(shown.added),
+        "updated": len(changes.updated) - len(shown.updated),
     }
-    left = {name: count - len(shown[name]) for name, count in total.items()}
-    return frame.changed(**shown, omitted={name: count for name, count in left.items() if count})
+    return replace(shown, omitted={name: count for name, count in left.items() if count})

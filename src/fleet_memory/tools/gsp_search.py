@@ -1,6 +1,7 @@
 """Search the fleet's knowledge."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
@@ -76,4 +77,4 @@ async def gsp_search(
         for one in found[:limit]
     ]
     kept = shown[: fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
-    return frame.changed(knowledge=tuple(kept), truncated=len(kept) < len(found))
+    return replace(frame, knowledge=tuple(kept), truncated=len(kept) < len(found))

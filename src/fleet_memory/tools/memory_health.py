@@ -8,8 +8,9 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.program import advice, fading, shown_fading, signs, verdict
 from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.schemas.answers.memory import DecayAnswer, HealthAnswer
+from fleet_memory.schemas.answers.memory import HealthAnswer
 from fleet_memory.schemas.fields import Name
+from fleet_memory.views.lessons import shown_decay
 
 
 async def memory_health(
@@ -34,10 +35,10 @@ async def memory_health(
         total_patterns=seen.total,
         active_patterns=seen.total - seen.stale,
         stale_patterns=seen.stale,
-        promoted_patterns=sum(pattern.promoted for pattern in patterns),
+        promoted_patterns=seen.promoted,
         domains=tuple(sorted({pattern.domain for pattern in patterns})),
         last_update=program.last_update,
-        decay_config=DecayAnswer.model_validate(program.decay.model_dump()),
+        decay_config=shown_decay(program.decay),
         stale_ratio=seen.stale_ratio,
         verdict=verdict(seen),
         advice=advice(seen, len(soon)),

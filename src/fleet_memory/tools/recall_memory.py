@@ -1,7 +1,7 @@
 """Recall what a program learnt and what its fleet knows."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -99,7 +99,8 @@ async def recall_memory(
     frame = await _frame(fleet, program, snapshot if scope != "own" else None, len(best))
     shown = [_shown(pool[one.position], one, program, now, terms=(query is not None, explain)) for one in best[:limit]]
     kept = shown[: fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
-    return frame.changed(
+    return replace(
+        frame,
         patterns=tuple(item for item in kept if isinstance(item, PatternAnswer)),
         knowledge=tuple(item for item in kept if isinstance(item, KnowledgeAnswer)),
         truncated=len(kept) < len(best),
@@ -149,10 +150,8 @@ def _shown(
     found: Found, ranked: Ranked, program: Program, now: datetime, *, terms: tuple[bool, bool]
 ) -> PatternAnswer | KnowledgeAnswer:
     asked, explain = terms
-    extra: Mapping[str, object] = {
-        "score": ranked.score if asked or explain else None,
-        "explain": ranked.terms if explain else None,
-    }
+    score = ranked.score if asked or explain else None
+    shown = ranked.terms if explain else None
     if isinstance(found.source, Pattern):
-        return shown_pattern(found.source, now, program).changed(**extra)
-    return shown_knowledge(found.source, now).changed(**extra)
+        return shown_pattern(found.source, now, program, score=score, explain=shown)
+    return shown_knowledge(found.source, now, score=score, explain=shown)

@@ -35,7 +35,7 @@ async def store_memory(
     done = await fleet.programs.update(
         program_id, lambda program: admitted(program, lesson, profile=profile, on_duplicate=on_duplicate, now=now)
     )
-    return _answer(program_id, done).changed(similarity_engine=fleet.degraded_engine)
+    return _answer(program_id, done, fleet.degraded_engine)
 
 
 async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[Lesson]:
@@ -47,8 +47,9 @@ async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[Lesson]:
     return [Lesson(one, packed(vector), fleet.embedder.name) for one, vector in zip(sent, vectors, strict=True)]
 
 
-def _answer(program_id: str, done: Admission) -> StoreAnswer:
+def _answer(program_id: str, done: Admission, similarity_engine: str | None) -> StoreAnswer:
     return StoreAnswer(
+        similarity_engine=similarity_engine,
         status=done.status,
         program_id=program_id,
         pattern_id=done.pattern.id,

@@ -1,9 +1,10 @@
 """Change what a program keeps between sessions."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
@@ -78,7 +79,7 @@ def updated(program: Program, update: Update) -> Stated:
     if request is None:
         return done
     requests = remembered(program.request_ids, request)
-    return done._replace(program=done.program.changed(request_ids=requests))
+    return done._replace(program=replace(done.program, request_ids=requests))
 
 
 def patch_of(context_summary: ContextSummary | None) -> StatePatch:
@@ -86,6 +87,6 @@ def patch_of(context_summary: ContextSummary | None) -> StatePatch:
     return StatePatch(context_summary=_sent(context_summary))
 
 
-def _sent(patch: Input | None) -> dict[str, object]:
+def _sent(patch: Input | None) -> dict[str, JsonValue]:
     """Return the members that the client sent, nulls included."""
     return patch.model_dump(mode="json", by_alias=True, exclude_unset=True) if patch else {}

@@ -1,6 +1,7 @@
 """What an agent reads at boot: which entries come first, and what fits into its budget."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -17,6 +18,7 @@ from fleet_memory.schemas.answers.memory import (
     PatternAnswer,
     ProgramAnswer,
 )
+from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Note, Program
@@ -133,15 +135,15 @@ def parts_of(program: Program, reading: Reading, now: datetime) -> tuple[Parts, 
 class _State(NamedTuple):
     """One part of a program's state: the field that it is in, and its name there."""
 
-    field: str
+    field: Literal["context_summary", "config", "baselines"]
     name: str
-    value: object
+    value: LooseValue
 
 
 class _Change(NamedTuple):
     """One line of the changes: the list that it is in, and the entry's key."""
 
-    field: str
+    field: Literal["retired", "updated", "added"]
     key: str
 
 
@@ -153,25 +155,33 @@ def filled(frame: BootAnswer, parts: Parts, total: Mapping[str, int], max_tokens
 
     `total` counts what there is where `parts` do not hold all of it.
     """
-    items = _items(parts)
+    state, changes = _state(parts.program), _changes(parts.changes)
+    items = _items(parts, state, changes)
     counts = {**{name: len(there) for name, there in items.items()}, **total}
     # Measured with every count that it may have to confess, so that confessing never breaks the budget.
-    bare = frame.changed(protocol="", notes=(), fading_soon=(), omitted=counts | {"protocol": 1})
+    bare = replace(frame, protocol="", notes=(), fading_soon=(), omitted=counts | {"protocol": 1})
     room = max_tokens * 4 - size(bare.wire()) - size(frame.protocol)
     sections = [Section([_size(item) for item in items[name]], share) for name, share in _KEPT.items()]
     fit = dict(zip(_KEPT, shared(max(0, room), sections), strict=True))
     missing = {name: count - fit[name] for name, count in counts.items()} | {"protocol": int(room < 0)}
-    return _told(frame, {name: there[: fit[name]] for name, there in items.items()}).changed(
+    return replace(
+        frame,
         protocol=frame.protocol if room >= 0 else "",
+        constitution=tuple(parts.constitution[: fit["constitution"]]),
+        knowledge=tuple(parts.knowledge[: fit["knowledge"]]),
+        program=_program(state[: fit["program"]]),
+        notes=tuple(parts.notes[: fit["notes"]]) or None,
+        patterns=tuple(parts.patterns[: fit["patterns"]]),
+        fading_soon=tuple(parts.fading[: fit["fadingSoon"]]) or None,
+        changes=_changed(changes[: fit["changes"]]),
         omitted={name: count for name, count in missing.items() if count},
     )
 
 
-def _items(parts: Parts) -> dict[str, Sequence[_Item]]:
-    changes = [_Change(kind, key) for kind in ("retired", "updated", "added") for key in getattr(parts.changes, kind)]
+def _items(parts: Parts, state: Sequence[_State], changes: Sequence[_Change]) -> dict[str, Sequence[_Item]]:
     return {
         "constitution": parts.constitution,
-        "program": _state(parts.program),
+        "program": state,
         "notes": parts.notes,
         "fadingSoon": parts.fading,
         "knowledge": parts.knowledge,
@@ -195,19 +205,30 @@ def _size(item: _Item) -> int:
     return size(item.key if isinstance(item, _Change) else item.wire()) + 1
 
 
-def _told(frame: BootAnswer, shown: Mapping[str, Sequence[_Item]]) -> BootAnswer:
-    state = [part for part in shown["program"] if isinstance(part, _State)]
-    changes = [line for line in shown["changes"] if isinstance(line, _Change)]
-    program = {
-        field: {part.name: part.value for part in state if part.field == field} for field in ProgramAnswer.model_fields
-    }
-    lists = {kind: tuple(line.key for line in changes if line.field == kind) for kind in KnowledgeChanges.model_fields}
-    return frame.changed(
-        constitution=tuple(shown["constitution"]),
-        knowledge=tuple(shown["knowledge"]),
-        program=ProgramAnswer().changed(**program),
-        notes=tuple(shown["notes"]) or None,
-        patterns=tuple(shown["patterns"]),
-        fading_soon=tuple(shown["fadingSoon"]) or None,
-        changes=KnowledgeChanges(**lists),
+def _program(parts: Sequence[_State]) -> ProgramAnswer:
+    """Return the program's state with these of its parts alone."""
+
+    def members(field: Literal["context_summary", "config", "baselines"]) -> dict[str, LooseValue]:
+        return {part.name: part.value for part in parts if part.field == field}
+
+    return ProgramAnswer(
+        context_summary=members("context_summary"), config=members("config"), baselines=members("baselines")
     )
+
+
+def _changes(changes: KnowledgeChanges) -> list[_Change]:
+    """Return the lines of the changes, what must no longer be relied on first."""
+    return [
+        *(_Change("retired", key) for key in changes.retired),
+        *(_Change("updated", key) for key in changes.updated),
+        *(_Change("added", key) for key in changes.added),
+    ]
+
+
+def _changed(lines: Sequence[_Change]) -> KnowledgeChanges:
+    """Return the changes with these of their lines alone."""
+
+    def keys(field: Literal["retired", "updated", "added"]) -> tuple[str, ...]:
+        return tuple(line.key for line in lines if line.field == field)
+
+    return KnowledgeChanges(added=keys("added"), updated=keys("updated"), retired=keys("retired"))

@@ -5,6 +5,7 @@ from datetime import datetime
 from fleet_memory.rules.knowledge.status import standing
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
 from fleet_memory.schemas.answers.memory import (
+    DecayAnswer,
     KnowledgeAnswer,
     LessonAnswer,
     PatternAnswer,
@@ -16,7 +17,7 @@ from fleet_memory.schemas.answers.memory import (
 )
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.waiting import OpenPair
 
 
@@ -116,4 +117,13 @@ def shown_pair(pair: OpenPair) -> ReviewPair:
         a=LessonAnswer(program_id=pair.a_program, pattern_id=pair.a_id, domain=pair.a_domain, pattern=pair.a_text),
         b=LessonAnswer(program_id=pair.b_program, pattern_id=pair.b_id, domain=pair.b_domain, pattern=pair.b_text),
         explain=pair.explain,
+    )
+
+
+def shown_decay(decay: DecayConfig) -> DecayAnswer:
+    """Return how a program forgets."""
+    return DecayAnswer(
+        max_age=decay.max_age,
+        max_unpromoted_patterns=decay.max_unpromoted_patterns,
+        prune_after=decay.prune_after,
     )

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -215,7 +216,7 @@ class Promotions:
         if before.entry is None and all(entry.key != other.entry.key for other in made):
             return before, entry, "promoted"
         sources = [f"{line.program_id}/{line.pattern_id}" for line in entry.provenance]
-        other = entry.changed(key=f"{entry.key}-{digest(entry.value.pattern, *sources)[:6]}")
+        other = replace(entry, key=f"{entry.key}-{digest(entry.value.pattern, *sources)[:6]}")
         return await self._held_entry(other.key), other, "promoted"
 
     async def _held_entry(self, key: str) -> HeldEntry:
@@ -255,17 +256,18 @@ def judged(program: Program, pattern_id: str, other: str, verdict: Verdict) -> C
     pattern = program.patterns.get(pattern_id)
     if pattern is None or pattern.verdicts.get(other) == verdict:
         return Change(program)
-    marked = pattern.changed(verdicts={**pattern.verdicts, other: verdict})
+    marked = replace(pattern, verdicts={**pattern.verdicts, other: verdict})
     patterns = {**program.patterns, pattern_id: marked}
-    return Change(program.changed(patterns=patterns, touched=touched(program, pattern.domain)))
+    return Change(replace(program, patterns=patterns, touched=touched(program, pattern.domain)))
 
 
 def _marked(program: Program, lesson: Learnt, key: str, *, echo: bool = False) -> Program:
     """Return the program with one lesson in an entry. Its domain stays touched until the shards say so too."""
     id_ = lesson.pattern_id
     pattern = program.patterns[id_]
-    return program.changed(
-        patterns={**program.patterns, id_: pattern.changed(knowledge_key=key, echo=echo)},
+    return replace(
+        program,
+        patterns={**program.patterns, id_: replace(pattern, knowledge_key=key, echo=echo)},
         pending=tuple(name for name in program.pending if name != id_),
         touched=touched(program, pattern.domain),
     )

@@ -1,7 +1,7 @@
 """What one consolidation looks at: the programs that changed, the lessons of the topics they touch, the entries."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
@@ -156,7 +156,7 @@ class Scenes:
         missing = [at for at, row in enumerate(active) if row.embedder != self._engine.name]
         made = await self._engine.embed([active[at].pattern for at in missing]) if missing else None
         for at, vector in zip(missing, made if made is not None else [], strict=made is not None):
-            active[at] = active[at].changed(vector=packed(vector), embedder=self._engine.name)
+            active[at] = replace(active[at], vector=packed(vector), embedder=self._engine.name)
         return active
 
     async def _embedded(self, programs: Sequence[Held]) -> list[Seen]:
@@ -172,10 +172,10 @@ class Scenes:
             return [Seen(held, held.program) for held in programs]
         anew: dict[str, dict[str, Pattern]] = {}
         for (program_id, pattern), vector in zip(missing, made, strict=True):
-            renewed = pattern.changed(vector=packed(vector), embedder=self._engine.name)
+            renewed = replace(pattern, vector=packed(vector), embedder=self._engine.name)
             anew.setdefault(program_id, {})[pattern.id] = renewed
         return [Seen(held, _with(held.program, anew.get(held.program.program_id, {}))) for held in programs]
 
 
 def _with(program: Program, renewed: Mapping[str, Pattern]) -> Program:
-    return program.changed(patterns={**program.patterns, **renewed}) if renewed else program
+    return replace(program, patterns={**program.patterns, **renewed}) if renewed else program

@@ -1,6 +1,7 @@
 """Which lessons say what an entry says already: first within a domain, then across the topic."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ def attachments(lessons: Side, entries: Side, profile: Profile) -> tuple[list[At
             open_pairs += two
     if len({*known, *lessons.domains()}) > 1:
         done = {attachment.lesson for attachment in found}
-        strict = profile.model_copy(update={"review": profile.strict})
+        strict = replace(profile, review=profile.strict)
         across, _ = _attached(lessons, entries, strict, strict_bar(profile))
         found += [attachment for attachment in across if attachment.lesson not in done]
     return found, open_pairs

@@ -4,6 +4,7 @@ A topic is a set of domains that are compared with each other: first within each
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -96,7 +97,7 @@ def _views(lessons: Side, done: Collection[int], profile: Profile) -> Iterator[_
     for positions in domains.values():
         yield _viewed(lessons, positions, done, profile, bar_of(profile, len(positions)))
     if len(domains) > 1 and len(lessons.nodes) <= MOST_ACROSS:
-        strict = profile.model_copy(update={"review": profile.strict})
+        strict = replace(profile, review=profile.strict)
         yield _viewed(lessons, range(len(lessons.nodes)), done, strict, strict_bar(profile))
 
 

@@ -1,6 +1,7 @@
 """What consolidation must look at again: the part of the fleet's memory that changed since its last run."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -65,7 +66,7 @@ def considered(now: Program, seen: Program, looked_at: Collection[str]) -> Progr
     settled = set(looked_at) - stirred
     pending = tuple(id_ for id_ in now.pending if now.patterns[id_].domain not in settled)
     renewed = {
-        id_: pattern.changed(vector=seen.patterns[id_].vector, embedder=seen.patterns[id_].embedder)
+        id_: replace(pattern, vector=seen.patterns[id_].vector, embedder=seen.patterns[id_].embedder)
         for id_, pattern in now.patterns.items()
         if id_ in seen.patterns
         and pattern.pattern == seen.patterns[id_].pattern
@@ -73,17 +74,18 @@ def considered(now: Program, seen: Program, looked_at: Collection[str]) -> Progr
     }
     patterns = {**now.patterns, **renewed} if renewed else now.patterns
     left = tuple(domain for domain in now.touched if domain not in settled)
-    return now.changed(patterns=patterns, pending=pending, touched=left)
+    return replace(now, patterns=patterns, pending=pending, touched=left)
 
 
 def _differ(one: Pattern, other: Pattern | None) -> bool:
     # Consolidation's own marks, and the vectors it makes anew, are no news to it.
     if one is other or other is None:
         return other is None
-    return one.changed(**_MARKS) != other.changed(**_MARKS)
+    return _unmarked(one) != _unmarked(other)
 
 
-_MARKS: Final = {"knowledge_key": None, "echo": False, "vector": "", "embedder": ""}
+def _unmarked(pattern: Pattern) -> Pattern:
+    return replace(pattern, knowledge_key=None, echo=False, vector="", embedder="")
 
 
 def first_stale(lessons: Sequence[Learnt]) -> float | None:

@@ -25,8 +25,6 @@ class Look(NamedTuple):
     program_id: str
     signs: Signs
     verdict: Verdict
-    promoted: int
-    pending: int
     fading: Sequence[float]
 
 
@@ -50,8 +48,6 @@ def looked_at(program: Program, scale: Scale, now: datetime) -> Look:
         program_id=program.program_id,
         signs=seen,
         verdict=verdict(seen),
-        promoted=sum(pattern.promoted for pattern in program.patterns.values()),
-        pending=len(program.pending),
         fading=[days for days in left if 0 <= days <= HORIZONS[-1]],
     )
 
@@ -62,25 +58,26 @@ def together(looks: Iterable[Look]) -> Signs:
     return Signs(
         total=sum(one.total for one in every),
         stale=sum(one.stale for one in every),
+        promoted=sum(one.promoted for one in every),
         unpromoted=sum(one.unpromoted for one in every),
         cap=sum(one.cap for one in every),
         reinforced=sum(one.reinforced for one in every),
         learnt=sum(one.learnt for one in every),
         forgotten=sum(one.forgotten for one in every),
+        pending=sum(one.pending for one in every),
         settled=sum(one.settled for one in every),
         echoes=sum(one.echoes for one in every),
         repeats=[repeat for one in every for repeat in one.repeats],
     )
 
 
-def counts(looks: Sequence[Look], left: Left) -> PatternCounts:
+def counts(seen: Signs, left: Left) -> PatternCounts:
     """Return the lessons of a fleet by state."""
-    seen = together(looks)
     return PatternCounts(
         total=seen.total,
         active=seen.total - seen.stale,
         stale=seen.stale,
-        promoted=sum(look.promoted for look in looks),
+        promoted=seen.promoted,
         archived=left.junk + left.used,
     )
 

@@ -25,18 +25,20 @@ UNREINFORCED_FROM: Final = 10  # patterns, none of them ever reinforced
 class Signs(NamedTuple):
     """A program's memory in numbers of patterns.
 
-    `learnt` were first stored in the last 30 days, `forgotten` turned stale in them. `settled` are active and were
-    considered by consolidation; `echoes` are those of them that say what the program had read before. `repeats` are
-    active and say what an earlier one says.
+    `learnt` were first stored in the last 30 days, `forgotten` turned stale in them. `pending` wait for consolidation,
+    `settled` are active and were considered by it; `echoes` are those of them that say what the program had read
+    before. `repeats` are active and say what an earlier one says.
     """
 
     total: int = 0
     stale: int = 0
+    promoted: int = 0
     unpromoted: int = 0
     cap: int = 1
     reinforced: int = 0
     learnt: int = 0
     forgotten: int = 0
+    pending: int = 0
     settled: int = 0
     echoes: int = 0
     repeats: Sequence[Repeat] = ()
@@ -55,11 +57,13 @@ def signs(program: Program, scale: Scale, now: datetime) -> Signs:
     return Signs(
         total=len(patterns),
         stale=len(patterns) - len(active),
+        promoted=sum(pattern.promoted for pattern in patterns),
         unpromoted=sum(not pattern.promoted for pattern in patterns),
         cap=program.decay.max_unpromoted_patterns,
         reinforced=sum(pattern.confirmations > 0 for pattern in patterns),
         learnt=sum(now - pattern.stored_at <= timedelta(days=LATELY_DAYS) for pattern in patterns),
         forgotten=sum(-LATELY_DAYS <= stale_in_days(pattern, now, program.decay) < 0 for pattern in patterns),
+        pending=len(program.pending),
         settled=len(settled),
         echoes=sum(pattern.echo for pattern in settled),
         repeats=repeats(active, scale),

@@ -1,5 +1,6 @@
 """How far shared knowledge is behind what agents stored."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -32,7 +33,8 @@ def freshness(pending: int, consolidated_at: datetime | None = None) -> Freshnes
 def own_freshness(pending: int) -> Freshness:
     """Say how much of a program's own memory waits for consolidation; its own patterns themselves are read live."""
     graded = freshness(pending)
-    return graded.changed(
+    return replace(
+        graded,
         reason="Own patterns are read live. "
-        + (f"{pending} of them not consolidated yet." if pending else "All of them have been considered.")
+        + (f"{pending} of them not consolidated yet." if pending else "All of them have been considered."),
     )

@@ -1,6 +1,7 @@
 """From lessons to knowledge: who counts as independent, and what an entry says."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from statistics import median
 from typing import Final, NamedTuple
@@ -69,10 +70,12 @@ def attached(entry: Entry, lesson: Waiting, similarity: float, *, now: datetime)
     """Return the entry with one more independent contributor; a program that already is one only confirms."""
     confirmed = max(entry.last_confirmed, lesson.pattern.last_reinforced)
     if lesson.program_id in entry.value.contributors:
-        return entry.changed(last_confirmed=confirmed, version=entry.version + 1, unpublished=True)
+        return replace(entry, last_confirmed=confirmed, version=entry.version + 1, unpublished=True)
     provenance = (*entry.provenance, contribution(lesson, similarity))
-    return entry.changed(
-        value=entry.value.changed(
+    return replace(
+        entry,
+        value=replace(
+            entry.value,
             confidence=_median(line.confidence for line in provenance),
             contributors=tuple(sorted({*entry.value.contributors, lesson.program_id})),
             evidence_count=entry.value.evidence_count + 1,
@@ -89,12 +92,14 @@ def attached(entry: Entry, lesson: Waiting, similarity: float, *, now: datetime)
 
 def returned(retired: Entry, fresh: Entry) -> Entry:
     """Return a retired entry that new independent evidence brings back, with the new contributions before the old."""
-    return fresh.changed(
+    return replace(
+        fresh,
         key=retired.key,
         description=_description(retired.value.evidence_count + fresh.value.evidence_count),
         version=retired.version + 1,
         since=retired.since,
-        value=fresh.value.changed(
+        value=replace(
+            fresh.value,
             contributors=tuple(sorted({*retired.value.contributors, *fresh.value.contributors})),
             evidence_count=retired.value.evidence_count + fresh.value.evidence_count,
             first_discovered=min(retired.value.first_discovered, fresh.value.first_discovered),

@@ -1,6 +1,7 @@
 """How shared knowledge ages: confirmed and contradicted by use, verified, contested, retired, returned."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -28,7 +29,8 @@ def standing(row: KnowledgeRow, now: datetime) -> Standing:
 
 def confirmed(entry: Entry, *, now: datetime, request_id: str | None = None) -> Entry:
     """Return the entry after a program saw it true: earlier contradictions are answered, a retired entry stays so."""
-    return _used(entry, request_id).changed(
+    return replace(
+        _used(entry, request_id),
         last_confirmed=max(entry.last_confirmed, now),
         confirmations=entry.confirmations + 1,
         contradictions=entry.contradictions if entry.status == "retired" else (),
@@ -37,7 +39,7 @@ def confirmed(entry: Entry, *, now: datetime, request_id: str | None = None) -> 
 
 def confirmed_by_echo(entry: Entry, pattern: Pattern) -> Entry:
     """Return the entry after a program repeated it: the clock moves, nothing else does."""
-    return _used(entry, None).changed(last_confirmed=max(entry.last_confirmed, pattern.last_reinforced))
+    return replace(_used(entry, None), last_confirmed=max(entry.last_confirmed, pattern.last_reinforced))
 
 
 def contradicted(entry: Entry, word: Contradiction, *, request_id: str | None = None) -> Entry:
@@ -45,11 +47,13 @@ def contradicted(entry: Entry, word: Contradiction, *, request_id: str | None = 
     others = tuple(line for line in entry.contradictions if line.program_id != word.program_id)
     against = (*others, word)
     retired = independent_origins((line.program_id, line.session_id) for line in against) >= RETIRE_FROM
-    return _used(entry, request_id).changed(
-        contradictions=against, status="retired" if retired and entry.tier != "constitutional" else entry.status
+    return replace(
+        _used(entry, request_id),
+        contradictions=against,
+        status="retired" if retired and entry.tier != "constitutional" else entry.status,
     )
 
 
 def _used(entry: Entry, request_id: str | None) -> Entry:
     requests = remembered(entry.request_ids, request_id)
-    return entry.changed(version=entry.version + 1, unpublished=True, request_ids=requests)
+    return replace(entry, version=entry.version + 1, unpublished=True, request_ids=requests)

@@ -1,8 +1,9 @@
 """What storing a lesson does to a program's memory: create, update, recognise a duplicate, keep the cap."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -22,7 +23,21 @@ OnDuplicate: TypeAlias = Literal["reinforce", "reject", "keep"]
 CLOCK_SKEW: Final = timedelta(minutes=5)  # a client's clock may be this far ahead; Source: DESIGN section 3
 MOST_RELATED: Final = 5  # patterns; Source: notes on similarity, section 4: the true partner is among the first five
 MOST_CALLS: Final = 20  # remembered calls of one pattern
-_SENT: Final = ("pattern", "domain", "confidence", "evidence", "project_id", "session_id")
+
+
+class _Fields(TypedDict):
+    """The fields of a pattern that a lesson settles, whether it is new or replaces another."""
+
+    pattern: str
+    domain: str
+    confidence: float
+    evidence: str
+    project_id: str | None
+    session_id: str | None
+    tags: tuple[str, ...]
+    words: str
+    vector: str
+    embedder: str
 
 
 class Lesson(NamedTuple):
@@ -41,6 +56,23 @@ class Lesson(NamedTuple):
     def call(self) -> str:
         """A digest that is equal when the same call is made again."""
         return digest(self.sent.model_dump_json(exclude={"promoted_to_store", "stale"}))
+
+    @property
+    def fields(self) -> _Fields:
+        """The fields of the pattern that it becomes."""
+        sent = self.sent
+        return {
+            "pattern": sent.pattern,
+            "domain": sent.domain,
+            "confidence": sent.confidence,
+            "evidence": sent.evidence,
+            "project_id": sent.project_id,
+            "session_id": sent.session_id,
+            "tags": sent.tags or (),
+            "words": text_hash(sent.pattern),
+            "vector": self.vector,
+            "embedder": self.embedder,
+        }
 
 
 class Near(NamedTuple):
@@ -132,15 +164,11 @@ def _created(program: Program, lesson: Lesson, twin: Near | None, related: Seque
     discovered = lesson.sent.discovered_at or lesson.sent.last_reinforced or now
     pattern = Pattern(
         id=free_id(program.patterns, lesson.id),
-        **{name: getattr(lesson.sent, name) for name in _SENT},
-        tags=lesson.sent.tags or (),
+        **lesson.fields,
         discovered_at=discovered,
         last_reinforced=lesson.sent.last_reinforced or discovered,
         stored_at=now,
         knowledge_seen=program.knowledge_seen,
-        words=text_hash(lesson.sent.pattern),
-        vector=lesson.vector,
-        embedder=lesson.embedder,
         calls={lesson.id: lesson.call},
     )
     kept, archived = capped(with_pattern(program, pattern, now), now, newest=pattern.id)
@@ -151,22 +179,18 @@ def _created(program: Program, lesson: Lesson, twin: Near | None, related: Seque
 
 def _updated(program: Program, lesson: Lesson, old: Pattern, related: Sequence[Near], now: datetime) -> Admission:
     """Replace what the agent sent; another text or domain is another lesson, so its origin is stamped anew."""
-    sent = {name: getattr(lesson.sent, name) for name in _SENT}
     discovered = lesson.sent.discovered_at or old.discovered_at
-    new = old.changed(
-        **sent,
-        tags=lesson.sent.tags or (),
+    new = replace(
+        old,
+        **lesson.fields,
         discovered_at=discovered,
         last_reinforced=max(discovered, old.last_reinforced, lesson.sent.last_reinforced or old.last_reinforced),
-        words=text_hash(lesson.sent.pattern),
-        vector=lesson.vector,
-        embedder=lesson.embedder,
         calls=_called(old, lesson),
     )
-    program = program.changed(touched=touched(program, old.domain))
+    program = replace(program, touched=touched(program, old.domain))
     if (old.pattern, old.domain) != (new.pattern, new.domain):
-        new = new.changed(
-            stored_at=now, knowledge_seen=program.knowledge_seen, knowledge_key=None, echo=False, verdicts={}
+        new = replace(
+            new, stored_at=now, knowledge_seen=program.knowledge_seen, knowledge_key=None, echo=False, verdicts={}
         )
         kept, archived = capped(with_pattern(program, new, now), now, newest=new.id)
         return Admission(kept, "updated", new, None, _without(related, new), archived)
@@ -176,8 +200,8 @@ def _updated(program: Program, lesson: Lesson, old: Pattern, related: Sequence[N
 def _repeated(program: Program, lesson: Lesson, twin: Near, related: Sequence[Near], now: datetime) -> Admission:
     seen = min(now, lesson.sent.last_reinforced or lesson.sent.discovered_at or now)
     stronger = reinforced(twin.pattern, now=seen, confidence=lesson.sent.confidence, evidence=lesson.sent.evidence)
-    stronger = stronger.changed(calls=_called(twin.pattern, lesson))
-    changed = with_pattern(program.changed(touched=touched(program, stronger.domain)), stronger, now, pending=False)
+    stronger = replace(stronger, calls=_called(twin.pattern, lesson))
+    changed = with_pattern(replace(program, touched=touched(program, stronger.domain)), stronger, now, pending=False)
     return Admission(changed, "reinforced", stronger, twin, _without(related, stronger))
 
 
@@ -201,7 +225,8 @@ def with_pattern(program: Program, pattern: Pattern, now: datetime, *, pending: 
     """Return the program with a pattern new or replaced, `pending` when consolidation must consider it."""
     waiting = tuple(id_ for id_ in program.pending if id_ != pattern.id)
     was_pending = pattern.id in program.pending
-    return program.changed(
+    return replace(
+        program,
         patterns={**program.patterns, pattern.id: pattern},
         pending=(*waiting, pattern.id) if pending or was_pending else waiting,
         last_update=now,
@@ -224,7 +249,8 @@ def archived(
 ) -> tuple[Program, tuple[Archived, ...]]:
     """Return the program without these patterns, and what the archive keeps of them."""
     gone = {pattern.id for pattern in patterns}
-    left = program.changed(
+    left = replace(
+        program,
         patterns={id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone},
         pending=tuple(id_ for id_ in program.pending if id_ not in gone),
         touched=touched(program, *(pattern.domain for pattern in patterns)),

@@ -1,5 +1,6 @@
 """Forgetting a lesson on purpose, and bringing one back from the archive."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -40,12 +41,13 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
     pattern unless it is in an entry. `fades` when it is so old that the next sweep would archive it again.
     """
     theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
-    back = pattern.changed(
+    back = replace(
+        pattern,
         id=free_id(program.patterns, pattern.id),
         calls={id_: call for id_, call in pattern.calls.items() if id_ not in theirs},
     )
     waits = back.knowledge_key is None and not is_stale(back, now, program.decay)
-    after = with_pattern(program, back, now, pending=waits).changed(touched=touched(program, back.domain))
+    after = replace(with_pattern(program, back, now, pending=waits), touched=touched(program, back.domain))
     return Restored(after, back, fades=is_prunable(back, now, program.decay) and not back.promoted)
 
 

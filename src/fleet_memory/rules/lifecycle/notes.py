@@ -1,5 +1,6 @@
 """Short-term notes: a capped list, of which the oldest that nobody pinned leave first."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -37,8 +38,8 @@ def with_note(program: Program, note: Note, now: datetime) -> Noted:
             gone.append(one)
             over -= _lines(one)
     kept = sorted([*(one for one in others if one not in gone), note], key=lambda one: (one.at, _number(one)))
-    after = program.changed(
-        notes={one.id: one for one in kept}, notes_made=max(program.notes_made, _number(note)), last_update=now
+    after = replace(
+        program, notes={one.id: one for one in kept}, notes_made=max(program.notes_made, _number(note)), last_update=now
     )
     return Noted(after, note.id, tuple(_archived(program, one, "cap", now) for one in gone), changed=True)
 
@@ -46,7 +47,7 @@ def with_note(program: Program, note: Note, now: datetime) -> Noted:
 def without_note(program: Program, note: Note, now: datetime) -> Noted:
     """Move a note to the archive."""
     left = {id_: one for id_, one in program.notes.items() if id_ != note.id}
-    after = program.changed(notes=left, last_update=now)
+    after = replace(program, notes=left, last_update=now)
     return Noted(after, note.id, (_archived(program, note, "forgotten", now),), changed=True)
 
 

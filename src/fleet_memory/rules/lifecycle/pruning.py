@@ -1,6 +1,7 @@
 """The decay sweep: which of a program's patterns leave for the archive, and when it must be looked at again."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ def swept(program: Program, now: datetime, retired: Collection[str]) -> Swept:
     mine = tuple(sorted(key for key in keys if key in retired))
     if not gone and mine == program.retired:
         return Swept(program)
-    noted = program.changed(retired=mine, changes=program.changes + 1)
+    noted = replace(program, retired=mine, changes=program.changes + 1)
     return Swept(*archived(noted, gone, "decay", now)) if gone else Swept(noted)
 
 

@@ -1,5 +1,6 @@
 """What an outcome does to a lesson: confirmed keeps it alive, contradicted lowers it."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,7 +15,8 @@ SPACED_AFTER: Final = timedelta(days=1)  # at most one reinforcement a day count
 def reinforced(pattern: Pattern, *, now: datetime, confidence: float | None = None, evidence: str = "") -> Pattern:
     """Return the pattern after it was seen true at `now`: a new clock, and a longer half-life when spaced."""
     spaced = now - (pattern.spaced_at or pattern.stored_at) >= SPACED_AFTER
-    return pattern.changed(
+    return replace(
+        pattern,
         last_reinforced=max(pattern.last_reinforced, now),
         confidence=pattern.confidence if confidence is None else confidence,
         confirmations=pattern.confirmations + 1,
@@ -27,7 +29,8 @@ def reinforced(pattern: Pattern, *, now: datetime, confidence: float | None = No
 def contradicted(pattern: Pattern, *, now: datetime, confidence: float | None = None, evidence: str = "") -> Pattern:
     """Return the pattern after it was seen false: never more confidence, half of it when none is given; same clock."""
     lowered = pattern.confidence / 2 if confidence is None else min(pattern.confidence, confidence)
-    return pattern.changed(
+    return replace(
+        pattern,
         confidence=lowered,
         contradictions=pattern.contradictions + 1,
         evidence_log=_logged(pattern, now, "contradicted", evidence),

@@ -1,5 +1,6 @@
 """What an agent's report does: to a pattern of its own, or to an entry of the fleet."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -46,7 +47,8 @@ def applied(program: Program, pattern_id: str, report: Report) -> Applied | None
     new = change(old, now=report.now, confidence=report.confidence, evidence=report.evidence)
     revived = is_stale(old, report.now, program.decay) and not is_stale(new, report.now, program.decay)
     again = revived and new.knowledge_key is None and new.id not in program.pending  # consolidation passed it over
-    after = program.changed(
+    after = replace(
+        program,
         patterns={**program.patterns, new.id: new},
         pending=(*program.pending, new.id) if again else program.pending,
         touched=touched(program, new.domain),

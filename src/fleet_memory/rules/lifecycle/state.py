@@ -1,6 +1,7 @@
 """What an update does to a program's state: JSON Merge Patches (RFC 7396), part by part."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -8,6 +9,7 @@ from fleet_memory.rules.consensus.waiting import touched
 from fleet_memory.rules.lifecycle.admission import capped
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.retrieval.budget import size
+from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.programs import Archived, DecayConfig, Kept, PastSummary, Program
 
 LARGEST_SUMMARY: Final = 32_000  # bytes of JSON: a boot must be able to show it
@@ -17,10 +19,10 @@ LARGEST_CONFIG: Final = 20_000  # bytes of JSON, the same for baselines
 class StatePatch(NamedTuple):
     """What to change, each part as a merge patch: members with null are removed. An empty part changes nothing."""
 
-    context_summary: Mapping[str, object] = {}
-    config: Mapping[str, object] = {}
-    baselines: Mapping[str, object] = {}
-    decay: Mapping[str, object] = {}
+    context_summary: Mapping[str, LooseValue] = {}
+    config: Mapping[str, LooseValue] = {}
+    baselines: Mapping[str, LooseValue] = {}
+    decay: Mapping[str, LooseValue] = {}
 
 
 class Stated(NamedTuple):
@@ -31,33 +33,36 @@ class Stated(NamedTuple):
     updated: bool = False
 
 
-def merged(target: object, patch: object) -> object:
+def merged(target: LooseValue, patch: LooseValue) -> LooseValue:
     """Return `target` after a JSON Merge Patch. Source: RFC 7396, section 2."""
-    if not isinstance(patch, dict):
-        return patch
-    kept = dict(target) if isinstance(target, dict) else {}
+    return _patched(target if isinstance(target, dict) else {}, patch) if isinstance(patch, dict) else patch
+
+
+def _patched(target: Mapping[str, LooseValue], patch: Mapping[str, LooseValue]) -> dict[str, LooseValue]:
+    after = dict(target)
     for name, value in patch.items():
         if value is None:
-            kept.pop(name, None)
+            after.pop(name, None)
         else:
-            kept[name] = merged(kept.get(name), value)
-    return kept
+            after[name] = merged(after.get(name), value)
+    return after
 
 
 def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
     """Return the program after an update. A new summary leaves a copy; a lower cap archives what is over it."""
-    after = program.changed(
-        context_summary=merged(program.context_summary, patch.context_summary),
-        config=merged(program.config, patch.config),
-        baselines=merged(program.baselines, patch.baselines),
+    after = replace(
+        program,
+        context_summary=_patched(program.context_summary, patch.context_summary),
+        config=_patched(program.config, patch.config),
+        baselines=_patched(program.baselines, patch.baselines),
     )
-    decay = DecayConfig.model_validate(merged(program.decay.model_dump(by_alias=True), patch.decay))
+    decay = DecayConfig.from_fields(_patched(program.decay.wire(), patch.decay))
     archived: tuple[Archived, ...] = ()
     if decay != program.decay:
         after, archived = _forgetting_by(after, decay, now)
     if after == program:
         return Stated(program)
-    after = after.changed(state_version=program.state_version + 1, last_update=now)
+    after = replace(after, state_version=program.state_version + 1, last_update=now)
     if after.context_summary == program.context_summary:
         return Stated(after, archived, updated=True)
     past = PastSummary(
@@ -67,7 +72,7 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
         at=now,
         context_summary=after.context_summary,
     )
-    return Stated(after.changed(summaries=program.summaries + 1), (*archived, past), updated=True)
+    return Stated(replace(after, summaries=program.summaries + 1), (*archived, past), updated=True)
 
 
 def too_large(program: Program) -> str | None:
@@ -91,7 +96,8 @@ def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> tuple
         if is_stale(pattern, now, program.decay) and not is_stale(pattern, now, decay)
         if pattern.knowledge_key is None and pattern.id not in program.pending
     ]
-    after = program.changed(
+    after = replace(
+        program,
         decay=decay,
         pending=(*program.pending, *revived),
         touched=touched(program, *(pattern.domain for pattern in patterns)),

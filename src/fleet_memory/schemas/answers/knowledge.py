@@ -1,6 +1,7 @@
 """What the tools of the toolset `knowledge` answer. Shapes of the fields are those of schemas/knowledge.py."""
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from fleet_memory.schemas.answers.memory import Degraded, Freshness, KnowledgeAnswer, Standing
 from fleet_memory.schemas.fields import Timestamp
@@ -61,7 +62,7 @@ class EntryAnswer(Value):
     contradictions: tuple[Contradiction, ...] = ()
     provenance: tuple[ProvenanceLine, ...] = ()
     ledger: tuple[HistoryLine, ...] = ()
-    omitted: Mapping[str, int] = {}
+    omitted: Mapping[str, int] = field(default_factory=dict)
     freshness: Freshness
 
 
@@ -73,5 +74,5 @@ class DiffAnswer(Value):
     retired: tuple[str, ...] = ()
     added: tuple[KnowledgeAnswer, ...] = ()
     updated: tuple[KnowledgeAnswer, ...] = ()
-    omitted: Mapping[str, int] = {}
+    omitted: Mapping[str, int] = field(default_factory=dict)
     freshness: Freshness

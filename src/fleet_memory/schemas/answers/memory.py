@@ -1,6 +1,7 @@
 """What the tools answer: lean objects, absent instead of null. Shapes are DESIGN section 6's."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
@@ -241,9 +242,9 @@ class ConsolidateAnswer(Degraded):
 class ProgramAnswer(Value):
     """A program's own state at boot."""
 
-    context_summary: Mapping[str, JsonValue] = {}
-    config: Mapping[str, JsonValue] = {}
-    baselines: Mapping[str, JsonValue] = {}
+    context_summary: Mapping[str, JsonValue] = field(default_factory=dict)
+    config: Mapping[str, JsonValue] = field(default_factory=dict)
+    baselines: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 class KnowledgeChanges(Value):
@@ -276,4 +277,4 @@ class BootAnswer(Absence, Degraded):
     fading_soon: tuple[FadingPattern, ...] | None = None
     changes: KnowledgeChanges = KnowledgeChanges()
     freshness: Freshness
-    omitted: Mapping[str, int] = {}
+    omitted: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,13 @@
+"""What every engine tells clients when it refuses a commit, in the same words."""
+
+from typing import Final, TypeAlias
+
+from fleet_memory.errors import StoreError
+
+Failure: TypeAlias = tuple[type[StoreError], str]
+"""The error to raise, and its message."""
+
+CONFLICT: Final = "Someone else changed this memory at the same moment; nothing was written. Call again."
+UNFIT: Final = (
+    "A document holds half a character, NaN or an integer over 64 bits, which no store keeps; nothing was written."
+)

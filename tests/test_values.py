@@ -1,0 +1,250 @@
+"""Values: a mistake in a change is refused by mypy and at run time, and what stores keep stays as it is.
+
+mypy checks this file too: an ignore that hides no mistake is an error there, so the two checks are tested by one line.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import FrozenInstanceError, replace
+from datetime import UTC, datetime
+
+import pytest
+from pydantic import ValidationError
+
+from fleet_memory import schemas
+from fleet_memory.schemas.answers.memory import BootAnswer, BootNote, Freshness, ProgramAnswer, StoreAnswer
+from fleet_memory.schemas.knowledge import (
+    Contradiction,
+    Contribution,
+    Entry,
+    EntryValue,
+    KnowledgeRow,
+    LedgerLine,
+    Snapshot,
+)
+from fleet_memory.schemas.leases import Claim
+from fleet_memory.schemas.patterns import Evidence, Pattern, Verdict
+from fleet_memory.schemas.programs import Archived, DecayConfig, Note, PastSummary, Program
+from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.value import Value
+from fleet_memory.schemas.waiting import DomainState, WaitingIndex
+
+AT = datetime(2026, 2, 14, 8, 23, 0, 5000, tzinfo=UTC)
+AT_TEXT = '"2026-02-14T08:23:00.005000Z"'  # where pydantic writes a time
+AT_WIRE = '"2026-02-14T08:23:00.005Z"'  # where `Timestamp` does
+
+PLAIN = Pattern(id="p", domain="d", pattern="é", confidence=1, discovered_at=AT, last_reinforced=AT, stored_at=AT)
+FULL = replace(
+    PLAIN,
+    evidence="e",
+    project_id="x",
+    session_id="s",
+    tags=("t",),
+    spaced_at=AT,
+    evidence_log=(Evidence(at=AT, outcome="confirmed"),),
+    echo=True,
+    calls={"p": "c"},
+    verdicts={"h": Verdict(same=False, judge="j", at=AT)},
+)
+NOTE = Note(id="n1", text="Port 1", at=AT)
+PROGRAM = Program(
+    program_id="basher",
+    patterns={"p": PLAIN},
+    decay=DecayConfig(max_age=5),
+    context_summary={"a": [1, None]},
+    notes={"n1": NOTE},
+    last_update=AT,
+)
+ENTRY = Entry(
+    key="k",
+    value=EntryValue(
+        pattern="Wait",
+        domain="d",
+        confidence=0.5,
+        contributors=("a", "b"),
+        evidence_count=2,
+        first_discovered=AT,
+        last_promoted=AT,
+    ),
+    provenance=(
+        Contribution(program_id="a", pattern_id="p", pattern="Wait", confidence=0.5, discovered_at=AT, similarity=1),
+    ),
+    last_confirmed=AT,
+    contradictions=(Contradiction(program_id="c", at=AT),),
+)
+ROW = KnowledgeRow(key="k", pattern="Wait", domain="d", confidence=0.5, contributors=("a",), last_confirmed=AT)
+SNAPSHOT = Snapshot(version=1, consolidated_at=AT, rows=(ROW,))
+LINE = LedgerLine(event="promoted", key="k", at=AT, by="b")
+CLAIM = Claim(owner="o", until=AT, fence=1)
+INDEX = WaitingIndex(
+    threshold=2,
+    domains={"d": DomainState(parts=1, count=2, waiting=1)},
+    topics=(("d", "e"),),
+    judged={"x": True},
+)
+ARCHIVED = Archived(program_id="a", pattern=PLAIN, reason="cap", at=AT)
+PAST = PastSummary(program_id="a", number=0, version=1, at=AT, context_summary={})
+FRESH = Freshness(grade="stale", is_stale=True, pending=1, reason="r")
+BOOT = BootAnswer(
+    protocol="p",
+    agent_id="a",
+    knowledge_version=1,
+    notes=(BootNote(id="n", text="t"),),
+    program=ProgramAnswer(config={"a": None}),
+    freshness=FRESH,
+    omitted={"notes": 1},
+)
+STORED = StoreAnswer(status="created", program_id="a", pattern_id="p", patterns_count=1)
+
+# fmt: off
+MISSPELT: list[Callable[[], Value]] = [
+    lambda: replace(PLAIN, confidense=0.5),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(PROGRAM, patern={}),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(NOTE, txt="t"),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(ENTRY, last_confirm=AT),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(ENTRY.value, contributer=()),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(ENTRY.provenance[0], similar=1.0),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(ENTRY.contradictions[0], when=AT),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(ROW, changedIn=1),  # type: ignore[call-arg]  # a name of the wire
+    lambda: replace(SNAPSHOT, row=()),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(LINE, reason=""),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(CLAIM, beats=1),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(INDEX, topic=()),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(ARCHIVED, cause="cap"),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(PAST, nr=1),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(Profile(), revue=0.1),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(BOOT, omited={}),  # type: ignore[call-arg]  # a misspelt field
+    lambda: Note(id="n", txt="t", at=AT),  # type: ignore[call-arg]  # the same where a value is made
+]
+MISTYPED: list[Callable[[], Value]] = [
+    lambda: replace(PLAIN, confidence="0.5"),  # type: ignore[arg-type]  # a text for a number
+    lambda: replace(PROGRAM, pending=["p"]),  # type: ignore[arg-type]  # a list for a tuple
+    lambda: replace(PROGRAM, patterns={"p": {"id": "p"}}),  # type: ignore[dict-item]  # a dict for a pattern
+    lambda: replace(NOTE, at="2026-02-14T08:23:00Z"),  # type: ignore[arg-type]  # a text for a time
+    lambda: replace(ENTRY, status="gone"),  # type: ignore[arg-type]  # no such status
+    lambda: replace(ENTRY.value, evidence_count=1.5),  # type: ignore[arg-type]  # a fraction for a count
+    lambda: replace(ENTRY.provenance[0], similarity="1"),  # type: ignore[arg-type]  # a text for a number
+    lambda: replace(ENTRY.contradictions[0], program_id=1),  # type: ignore[arg-type]  # a number for a text
+    lambda: replace(ROW, since="1"),  # type: ignore[arg-type]  # a text for a number
+    lambda: replace(SNAPSHOT, rows=(LINE,)),  # type: ignore[arg-type]  # another value
+    lambda: replace(LINE, event="lost"),  # type: ignore[arg-type]  # no such event
+    lambda: replace(CLAIM, fence=None),  # type: ignore[arg-type]  # nothing for a number
+    lambda: replace(INDEX, judged={"x": "yes"}),  # type: ignore[dict-item]  # a text for a bool
+    lambda: replace(ARCHIVED, pattern=NOTE),  # type: ignore[arg-type]  # another value
+    lambda: replace(PAST, number="1"),  # type: ignore[arg-type]  # a text for a number
+    lambda: replace(Profile(), review="0.1"),  # type: ignore[arg-type]  # a text for a number
+    lambda: replace(BOOT, notes="n"),  # type: ignore[arg-type]  # a text for notes
+    lambda: Note(id="n", text=1, at=AT),  # type: ignore[arg-type]  # the same where a value is made
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("mistake", MISSPELT)
+def test_a_misspelt_field_is_refused(mistake: Callable[[], Value]) -> None:
+    with pytest.raises(ValidationError, match="Unexpected keyword argument"):
+        mistake()
+
+
+@pytest.mark.parametrize("mistake", MISTYPED)
+def test_a_wrong_type_is_refused(mistake: Callable[[], Value]) -> None:
+    with pytest.raises(ValidationError, match="Input should be"):
+        mistake()
+
+
+def _kinds(base: type[Value]) -> Iterator[type[Value]]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _kinds(kind)
+
+
+def test_no_schema_takes_a_field_that_it_does_not_have() -> None:
+    for module in pkgutil.iter_modules(schemas.__path__, f"{schemas.__name__}."):
+        importlib.import_module(module.name)
+    for kind in _kinds(Value):
+        with pytest.raises(ValidationError) as refused:
+            kind(no_such_field=1)  # type: ignore[call-arg]  # that is the test
+        problems = [(each["loc"], each["type"]) for each in refused.value.errors()]
+        assert (("no_such_field",), "unexpected_keyword_argument") in problems, kind
+
+
+def test_a_value_is_never_changed_in_place() -> None:
+    with pytest.raises(FrozenInstanceError):
+        NOTE.text = "other"  # type: ignore[misc]  # that is the test
+
+
+def test_a_change_keeps_the_values_that_it_does_not_name() -> None:
+    assert replace(PROGRAM, changes=1).patterns["p"] is PLAIN
+
+
+PLAIN_TEXT = (
+    '{"id":"p","domain":"d","pattern":"é","confidence":1.0,'
+    f'"discoveredAt":{AT_TEXT},"lastReinforced":{AT_TEXT},"storedAt":{AT_TEXT}}}'
+)
+KEPT = {
+    "pattern": (PLAIN, PLAIN_TEXT),
+    "full pattern": (
+        FULL,
+        '{"id":"p","domain":"d","pattern":"é","confidence":1.0,"evidence":"e",'
+        f'"discoveredAt":{AT_TEXT},"lastReinforced":{AT_TEXT},"projectId":"x","sessionId":"s","tags":["t"],'
+        f'"storedAt":{AT_TEXT},"spacedAt":{AT_TEXT},"evidenceLog":[{{"at":{AT_TEXT},"outcome":"confirmed"}}],'
+        f'"echo":true,"calls":{{"p":"c"}},"verdicts":{{"h":{{"same":false,"judge":"j","at":{AT_TEXT}}}}}}}',
+    ),
+    "note": (NOTE, f'{{"id":"n1","text":"Port 1","at":{AT_TEXT}}}'),
+    "program": (
+        PROGRAM,
+        f'{{"programId":"basher","patterns":{{"p":{PLAIN_TEXT}}},"decay":{{"maxAge":5}},'
+        f'"contextSummary":{{"a":[1,null]}},"notes":{{"n1":{{"id":"n1","text":"Port 1","at":{AT_TEXT}}}}},'
+        f'"lastUpdate":{AT_WIRE}}}',
+    ),
+    "row": (
+        ROW,
+        f'{{"key":"k","pattern":"Wait","domain":"d","confidence":0.5,"contributors":["a"],"lastConfirmed":{AT_WIRE}}}',
+    ),
+    "entry": (
+        ENTRY,
+        '{"key":"k","value":{"pattern":"Wait","domain":"d","confidence":0.5,"contributors":["a","b"],'
+        f'"evidenceCount":2,"firstDiscovered":{AT_WIRE},"lastPromoted":{AT_WIRE}}},"provenance":[{{"programId":"a",'
+        f'"patternId":"p","pattern":"Wait","confidence":0.5,"discoveredAt":{AT_WIRE},"similarity":1.0}}],'
+        f'"lastConfirmed":{AT_WIRE},"contradictions":[{{"programId":"c","at":{AT_WIRE}}}]}}',
+    ),
+    "index": (
+        INDEX,
+        '{"threshold":2,"domains":{"d":{"parts":1,"count":2,"waiting":1}},"topics":[["d","e"]],"judged":{"x":true}}',
+    ),
+    "archived": (ARCHIVED, f'{{"programId":"a","pattern":{PLAIN_TEXT},"reason":"cap","at":{AT_WIRE}}}'),
+    "summary": (PAST, f'{{"programId":"a","number":0,"version":1,"at":{AT_WIRE},"contextSummary":{{}}}}'),
+}
+
+
+@pytest.mark.parametrize(("value", "text"), KEPT.values(), ids=KEPT)
+def test_stores_keep_values_as_they_always_did(value: Value, text: str) -> None:
+    assert value.compact() == text
+    assert type(value).from_json(text) == value
+
+
+def test_answers_leave_out_what_is_null_and_nothing_else() -> None:
+    assert STORED.wire() == {
+        "status": "created",
+        "programId": "a",
+        "patternId": "p",
+        "related": [],
+        "evicted": [],
+        "patternsCount": 1,
+    }
+    assert list(BOOT.wire()) == [
+        *("protocol", "agentId", "constitution", "knowledge", "knowledgeVersion", "program", "notes", "patterns"),
+        *("changes", "freshness", "omitted"),
+    ]
+    assert BOOT.wire()["program"] == {"contextSummary": {}, "config": {"a": None}, "baselines": {}}
+
+
+def test_the_fields_of_a_document_are_read_back_as_they_were_written() -> None:
+    assert Entry.from_fields(ENTRY.wire()) == ENTRY
+    assert Claim.from_fields({"owner": "o", "until": AT.isoformat(), "fence": 1, "beat": 0}) == CLAIM
+
+
+def test_what_another_version_stored_is_ignored_at_every_depth() -> None:
+    newer = ENTRY.wire() | {"later": 1, "contradictions": [{"programId": "c", "at": AT.isoformat(), "later": 1}]}
+    assert Entry.from_fields(newer) == ENTRY
+    assert Program.from_json(PROGRAM.compact().replace('"id":', '"later":{"a":1},"id":')) == PROGRAM
