@@ -23,9 +23,9 @@ import anyio
 import numpy as np
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.consolidation import Report
+from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import consolidate
-from fleet_memory.jobs.consolidation.scene import Wanted
+from fleet_memory.jobs.consolidation.scene import RunScope
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.text.keys import text_hash
@@ -121,15 +121,15 @@ async def measured(sizes: argparse.Namespace) -> int:
     return 0 if kept else 1
 
 
-async def timed(store: Counting, fleet: Fleet) -> tuple[float, Report]:
+async def timed(store: Counting, fleet: Fleet) -> tuple[float, ConsolidationReport]:
     """Consolidate and return the processor seconds (steadier than the clock on a shared machine) and the report."""
     store.read.clear()
     began = time.process_time()
-    report = await consolidate(fleet, Wanted(2, NOW), silently)
+    report = await consolidate(fleet, RunScope(2, NOW), silently)
     return time.process_time() - began, report
 
 
-def told(report: Report) -> str:
+def told(report: ConsolidationReport) -> str:
     """Return a report in a line."""
     return f"{len(report.promoted)} promoted, {len(report.pairs)} pairs open, {report.waiting} waiting"
 
@@ -142,14 +142,14 @@ async def seeded(store: Store, fleet: Fleet, programs: Sequence[Program]) -> Non
     """Store whole programs, as if each pattern had been stored and not considered."""
     for start in range(0, len(programs), 25):
         batch = programs[start : start + 25]
-        held = await fleet.programs.hold(*(program.program_id for program in batch))
+        held = await fleet.programs.read_versioned(*(program.program_id for program in batch))
         await store.commit(*(w for one, p in zip(held, batch, strict=True) for w in fleet.programs.writes(one, p)))
 
 
 async def stored_anew(fleet: Fleet, made: "MadeUp", sessions: int) -> int:
     """Add 50 new patterns by so many programs, each in a domain of its own; return how many domains they are of."""
     domains = set()
-    for held in await fleet.programs.hold(*(f"program-{n}" for n in range(sessions))):
+    for held in await fleet.programs.read_versioned(*(f"program-{n}" for n in range(sessions))):
         new = {pattern.id: pattern for pattern in made.new(NEW // sessions)}
         program = held.program
         after = replace(program, patterns={**program.patterns, **new}, pending=(*program.pending, *new))

@@ -9,10 +9,9 @@ import numpy as np
 
 from fleet_memory.rules.consensus.planning import Topic, planned
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.rules.text.vectors import packed, unpacked
+from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.waiting import Learnt
-from fleet_memory.similarity import Vectors
 
 SHARED: Final = 0.2  # of one program's lessons exist in the other's at all
 BY_ALL: Final = 0.25  # of each program's lessons are told by all three

@@ -12,7 +12,8 @@ from open_world import Lesson, decided
 
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.retrieval.ranking import by_relevance
-from fleet_memory.similarity import Embedder, Vectors
+from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.bm25 import word_scores
 
 Floats: TypeAlias = NDArray[np.floating]

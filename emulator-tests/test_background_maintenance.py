@@ -13,9 +13,9 @@ from agents import Agent, opened, served
 from fleets import NOW, fleet_on, learn
 from mcp import Client, MCPError
 
-from fleet_memory.jobs.sweep import LEASE
+from fleet_memory.jobs.sweep import MAINTENANCE_LEASE
 from fleet_memory.repositories.leases import lease_ref
-from fleet_memory.schemas.leases import Claim
+from fleet_memory.schemas.leases import LeaseClaim
 from fleet_memory.stores import Query, Store
 
 pytestmark = pytest.mark.anyio
@@ -47,15 +47,15 @@ async def until_archived(store: Store, count: int) -> None:
         await anyio.lowlevel.checkpoint()
 
 
-async def claim(store: Store) -> Claim:
-    (document,) = await store.get(lease_ref("default", LEASE))
+async def claim(store: Store) -> LeaseClaim:
+    (document,) = await store.get(lease_ref("default", MAINTENANCE_LEASE))
     assert document is not None
-    return Claim.from_fields(document.fields)
+    return LeaseClaim.from_fields(document.fields)
 
 
 async def require_whole_or_absent(store: Store) -> None:
     """Hold each lesson to be in its program or in the archive, never in both and never in neither."""
-    left = await fleet_on(store).programs.hold(*PROGRAMS)
+    left = await fleet_on(store).programs.read_versioned(*PROGRAMS)
     lines = [str(document.fields["programId"]) for document in await store.find(Query("fleets/default/archive"))]
     assert sorted([*lines, *(held.program.program_id for held in left if held.program.patterns)]) == sorted(PROGRAMS)
 
@@ -101,7 +101,7 @@ async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Pa
 
 
 async def until_taken(store: Store, fence: int) -> None:
-    while await store.get(lease_ref("default", LEASE)) == [None] or (await claim(store)).fence < fence:
+    while await store.get(lease_ref("default", MAINTENANCE_LEASE)) == [None] or (await claim(store)).fence < fence:
         await anyio.lowlevel.checkpoint()
 
 

@@ -13,7 +13,7 @@ from billing import Bill, Billed
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import leased
-from fleet_memory.repositories.knowledge import HeldEntry, Knowledge
+from fleet_memory.repositories.knowledge import Knowledge, VersionedEntry
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
@@ -107,7 +107,7 @@ async def known(fleet: Fleet, entries: Sequence[Entry]) -> None:
         writes = []
         for entry in entries[start : start + 100]:
             line = LedgerLine(event="promoted", key=entry.key, at=NOW, by="test")
-            writes += fleet.knowledge.writes(HeldEntry(None, None), entry, line)
+            writes += fleet.knowledge.writes(VersionedEntry(None, None), entry, line)
         await fleet.knowledge.store.commit(*writes)
     async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
         assert hands is not None

@@ -194,7 +194,7 @@ async def test_the_data_of_a_newer_version_is_refused(project: str) -> None:
     await store.close()
     with pytest.raises(StoreRejectedError) as caught:
         await store.get(ENTRY)
-    assert str(caught.value) == failures.NEWER
+    assert str(caught.value) == failures.NEWER_DATABASE
 
 
 async def test_a_database_of_another_name_has_data_of_its_own(project: str) -> None:

@@ -107,7 +107,7 @@ async def test_no_contributor_is_lost(lived: Lived) -> None:
     assert lived.chronicle.contributors.keys() == after.keys()
     for key, contributors in lived.chronicle.contributors.items():
         assert contributors == set(after[key].contributors)
-        assert (await lived.fleet.knowledge.hold(key))[0].entry is not None
+        assert (await lived.fleet.knowledge.read_versioned(key))[0].entry is not None
 
 
 def test_the_growth_of_knowledge_levels_off(lived: Lived) -> None:

@@ -9,7 +9,7 @@ from fleets import consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.restoration import restore_archived
-from fleet_memory.repositories.archive import archived_in
+from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
@@ -32,14 +32,14 @@ async def test_a_forgotten_contributor_leaves_the_entry_as_it_was_and_is_no_new_
     await learn(fleet, "basher", "shared")
     await learn(fleet, "sark", "shared")
     await consolidate(fleet)
-    (before,) = await fleet.knowledge.hold(KEY)
+    (before,) = await fleet.knowledge.read_versioned(KEY)
     gone = await forget_memory(fleet, "basher", "shared", "not mine")
     assert gone.knowledge_key == KEY
     assert (await consolidate(fleet)).updated == ()
-    assert (await fleet.knowledge.hold(KEY))[0].entry == before.entry
+    assert (await fleet.knowledge.read_versioned(KEY))[0].entry == before.entry
     await store_memory(fleet, "basher", lesson("shared"))
     assert (await consolidate(fleet)).echoes == 1
-    (after,) = await fleet.knowledge.hold(KEY)
+    (after,) = await fleet.knowledge.read_versioned(KEY)
     assert before.entry
     assert after.entry
     assert after.entry.value == before.entry.value
@@ -89,7 +89,7 @@ async def test_what_leaves_and_what_stays_are_one_commit(open_store: Callable[[]
             for name in map(str, range(10)):
                 tasks.start_soon(forget, name)
     program = await fleet.programs.read("basher")
-    lines = [archived_in(document) for document in await fleet.programs.archive("basher")]
+    lines = [archive_record(document) for document in await fleet.programs.archive("basher")]
     assert sorted(program.patterns) == sorted(map(str, range(10, 20)))
     assert len(lines) == 10
     assert pattern_of(program, "3") is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import runs
-from fleet_memory.jobs.consolidation.scene import Wanted
+from fleet_memory.jobs.consolidation.scene import RunScope
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.text.vectors import Vectors
@@ -94,7 +94,7 @@ async def quietly(_done: float, _total: float, _message: str) -> None: ...
 
 
 async def consolidate(fleet: Fleet, threshold: int = 2, *, rebuild: bool = False) -> dict[str, Any]:
-    report = await runs.consolidate(fleet, Wanted(threshold, fleet.now(), rebuild=rebuild), quietly)
+    report = await runs.consolidate(fleet, RunScope(threshold, fleet.now(), rebuild=rebuild), quietly)
     return {
         "promoted": sorted(entry.value.pattern for entry, _ in report.promoted),
         "updated": sorted(report.updated),

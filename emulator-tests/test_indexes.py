@@ -26,7 +26,7 @@ from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 
 PROGRAMS = "fleets/f1/programs"
-LONGEST_INDEXED = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
+MAX_INDEXED_BYTES = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
 GROUPS = ("programs", "archive", "history", "receipts", "gsp", "snapshots", "ledger", "leases")
 GROUPS += ("waiting", "maintenance")
 
@@ -128,7 +128,7 @@ async def test_whatever_is_large_or_nested_has_no_index(used: Store) -> None:
 
 
 def is_large(value: Json) -> bool:
-    return isinstance(value, list | dict) or (isinstance(value, str) and len(value.encode()) > LONGEST_INDEXED)
+    return isinstance(value, list | dict) or (isinstance(value, str) and len(value.encode()) > MAX_INDEXED_BYTES)
 
 
 def test_nothing_is_declared_that_is_not_needed() -> None:

@@ -9,7 +9,7 @@ import pytest
 from fleet_memory.errors import ConflictError
 from fleet_memory.repositories.leases import Lease, lease_ref, refreshed, release, take
 from fleet_memory.rules.lifecycle.leases import claimed
-from fleet_memory.schemas.leases import Claim
+from fleet_memory.schemas.leases import LeaseClaim
 from fleet_memory.stores import ABSENT, Ref, Store, Write
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ async def taken(store: Store, owner: str = "first", now: datetime = NOW) -> Leas
 
 async def test_a_free_lease_is_taken_and_stored_as_documented(store: Store) -> None:
     lease = await taken(store)
-    assert lease.claim == Claim(owner="first", until=LATER, fence=1, beat=0)
+    assert lease.claim == LeaseClaim(owner="first", until=LATER, fence=1, beat=0)
     (document,) = await store.get(Ref("fleets/f1/leases", "maintenance"))
     assert document is not None
     assert document.fields == {"owner": "first", "until": "2026-03-07T12:05:00+00:00", "fence": 1, "beat": 0}
@@ -62,7 +62,7 @@ async def test_a_guarded_commit_is_applied_as_long_as_the_lease_is_held(store: S
     for n in range(1, 4):
         await store.commit(lease.guard(), Write(ENTRY, {"n": n}))
         lease = await refreshed(store, lease)
-        assert lease.claim == Claim(owner="first", until=LATER, fence=1, beat=n)
+        assert lease.claim == LeaseClaim(owner="first", until=LATER, fence=1, beat=n)
     (entry,) = await store.get(ENTRY)
     assert entry is not None
     assert entry.fields == {"n": 3}
@@ -91,7 +91,7 @@ async def test_a_guard_is_good_for_one_commit(store: Store) -> None:
 async def test_an_owner_takes_its_own_lease_again_and_voids_its_first_claim(store: Store) -> None:
     first = await taken(store)
     again = await taken(store, now=NOW + timedelta(seconds=10))
-    assert again.claim == Claim(owner="first", until=LATER + timedelta(seconds=10), fence=2)
+    assert again.claim == LeaseClaim(owner="first", until=LATER + timedelta(seconds=10), fence=2)
     with pytest.raises(ConflictError):
         await store.commit(first.guard(), Write(ENTRY, {"n": 1}))
     await store.commit(again.guard(), Write(ENTRY, {"n": 2}))
@@ -123,11 +123,11 @@ async def test_releasing_what_another_has_taken_leaves_it_alone(store: Store) ->
     ("held", "fence"),
     [
         (None, 1),
-        (Claim(owner="other", until=NOW, fence=7, beat=3), 8),
-        (Claim(owner="other", until=NOW + timedelta(microseconds=1), fence=7), None),
-        (Claim(owner="first", until=LATER, fence=7, beat=3), 8),
+        (LeaseClaim(owner="other", until=NOW, fence=7, beat=3), 8),
+        (LeaseClaim(owner="other", until=NOW + timedelta(microseconds=1), fence=7), None),
+        (LeaseClaim(owner="first", until=LATER, fence=7, beat=3), 8),
     ],
 )
-def test_a_claim_is_made_on_what_is_free_expired_or_ones_own(held: Claim | None, fence: int | None) -> None:
+def test_a_claim_is_made_on_what_is_free_expired_or_ones_own(held: LeaseClaim | None, fence: int | None) -> None:
     claim = claimed(held, owner="first", now=NOW, ttl_s=TTL_S)
-    assert claim == (None if fence is None else Claim(owner="first", until=LATER, fence=fence, beat=0))
+    assert claim == (None if fence is None else LeaseClaim(owner="first", until=LATER, fence=fence, beat=0))

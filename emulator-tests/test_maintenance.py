@@ -14,7 +14,7 @@ from fleet_memory.jobs import sweep
 from fleet_memory.jobs.consolidation import leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, maintain_if_due, rehearse_maintenance
-from fleet_memory.jobs.sweep import LEASE, Last, Maintenance, last_maintenance
+from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, Last, Maintenance, last_maintenance
 from fleet_memory.repositories.leases import take
 from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -105,7 +105,7 @@ async def test_a_contribution_to_a_retired_entry_that_is_young_is_archived_when_
 
 async def test_only_one_run_at_a_time(store: Store) -> None:
     fleet = fleet_on(store)
-    assert await take(store, fleet.knowledge.lease(LEASE), "another", now=NOW, ttl_s=60)
+    assert await take(store, fleet.knowledge.lease(MAINTENANCE_LEASE), "another", now=NOW, ttl_s=60)
     with pytest.raises(ConflictError, match="Another maintenance"):
         await maintain(fleet)
 
@@ -145,7 +145,7 @@ async def test_a_run_that_was_overtaken_archives_nothing(store: Store) -> None:
 
     async def overtaken() -> None:
         later = FADED + timedelta(hours=1)
-        assert await take(store, fleet.knowledge.lease(LEASE), "another", now=later, ttl_s=60)
+        assert await take(store, fleet.knowledge.lease(MAINTENANCE_LEASE), "another", now=later, ttl_s=60)
 
     with pytest.raises(ConflictError, match="taken over"):
         await maintain(fleet_on(Interrupted(store, overtaken), FADED))
@@ -154,7 +154,7 @@ async def test_a_run_that_was_overtaken_archives_nothing(store: Store) -> None:
 
 async def swept_for(billed: Billed, fleet: Fleet) -> Bill:
     billed.bill = Bill()
-    async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
+    async with leased(fleet.programs, fleet.knowledge, fleet.now, MAINTENANCE_LEASE) as hands:
         assert hands is not None
         last = await last_maintenance(fleet.knowledge)
         await Maintenance(fleet.programs, fleet.knowledge, hands, last).sweep(fleet.now())
@@ -187,7 +187,7 @@ async def test_a_sweep_of_many_reads_each_once_and_little_more(store: Store) -> 
 async def test_a_dry_run_reads_no_more_than_four_times_what_is_due(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "TOGETHER", 5)  # far fewer than are due
+    monkeypatch.setattr(sweep, "PROGRAMS_PER_READ", 5)  # far fewer than are due
     billed = Billed(store)
     for program in range(100):
         await learn(fleet_on(store), f"old-{program}", "old")

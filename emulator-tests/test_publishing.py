@@ -13,7 +13,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import LEASE_S, leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
 from fleet_memory.repositories import knowledge
-from fleet_memory.repositories.knowledge import HeldEntry
+from fleet_memory.repositories.knowledge import VersionedEntry
 from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
 from fleet_memory.stores import Document, Query, Ref, Store
@@ -41,7 +41,7 @@ async def put(fleet: Fleet, *numbers: int, size: int = 100) -> None:
     writes = []
     for one in (entry(number, size) for number in numbers):
         line = LedgerLine(event="promoted", key=one.key, at=NOW, by="test")
-        writes += fleet.knowledge.writes(HeldEntry(None, None), one, line)
+        writes += fleet.knowledge.writes(VersionedEntry(None, None), one, line)
     for together in batches(writes):
         await fleet.knowledge.store.commit(*together)
 
@@ -68,7 +68,7 @@ async def shown(store: Store) -> tuple[int, list[int]]:
 
 @pytest.fixture
 def one_entry_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge, "LARGEST_SHARD", 1)
+    monkeypatch.setattr(knowledge, "MAX_SNAPSHOT_SHARD_BYTES", 1)
 
 
 async def test_knowledge_larger_than_a_commit_may_be_is_published_whole(store: Store) -> None:
@@ -80,10 +80,10 @@ async def test_knowledge_larger_than_a_commit_may_be_is_published_whole(store: S
 async def test_more_entries_than_a_commit_takes_are_published_in_turns(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(knowledge, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(knowledge, "MAX_ENTRIES_PER_PUBLICATION", 2)
     await publish(store, *range(5))
     assert await shown(store) == (3, list(range(5)))
-    held = await fleet_on(store).knowledge.hold("pattern/care/00000", "pattern/care/00004")
+    held = await fleet_on(store).knowledge.read_versioned("pattern/care/00000", "pattern/care/00004")
     assert [(one.entry.since, one.entry.unpublished) for one in held if one.entry] == [(1, False), (3, False)]
 
 

@@ -204,7 +204,7 @@ async def test_sessions_of_many_programs_that_speak_of_one_entry_are_all_heard(
         async with anyio.create_task_group() as tasks:
             for number in range(PROCESSES):
                 tasks.start_soon(leave, f"program-{number}")
-    (held,) = await fleet_on(store).knowledge.hold(KEY)
+    (held,) = await fleet_on(store).knowledge.read_versioned(KEY)
     assert held.entry
     assert (held.entry.confirmations, held.entry.version) == (PROCESSES, PROCESSES + 1)
     assert len(await store.find(Query("fleets/default/ledger", {"event": "confirmed"}))) == PROCESSES

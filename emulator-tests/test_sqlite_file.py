@@ -12,8 +12,8 @@ import pytest
 
 from fleet_memory.errors import StoreError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import ABSENT, Query, Ref, StoreHealth, Write
-from fleet_memory.stores.sqlite import SqliteStore, opened
-from fleet_memory.stores.sqlite.tables import STEPS
+from fleet_memory.stores.sqlite import SqliteStore, open_database
+from fleet_memory.stores.sqlite.tables import MIGRATIONS
 
 pytestmark = pytest.mark.anyio
 
@@ -234,7 +234,7 @@ async def test_opening_waits_for_nothing_and_creates_nothing_before_the_first_ve
 
 
 async def test_a_commit_is_flushed_to_the_disk_before_it_returns(tmp_path: Path) -> None:
-    db = opened(tmp_path / "memory.db")
+    db = open_database(tmp_path / "memory.db")
     settings = [db.execute(f"pragma {name}").fetchone() for name in ("synchronous", "fullfsync", "journal_mode")]
     db.close()
     assert settings == [(2,), (1,), ("wal",)]  # 2 is FULL: a power cut cannot be staged here
@@ -256,4 +256,4 @@ async def test_a_file_that_was_replaced_or_deleted_is_opened_anew(path: Path, st
 async def test_check_finds_damage_that_reading_does_not(path: Path, store: SqliteStore) -> None:
     await fill(path)
     execute(path, "pragma writable_schema = on", "delete from sqlite_master where name = 'by_value'")
-    assert await store.check() == StoreHealth(len(STEPS), intact=False, documents={"gsp": 50})
+    assert await store.check() == StoreHealth(len(MIGRATIONS), intact=False, documents={"gsp": 50})

@@ -10,7 +10,7 @@ import pytest
 from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores import ABSENT, Query, Ref, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.stores.sqlite.tables import STEPS, prepare
+from fleet_memory.stores.sqlite.tables import MIGRATIONS, prepare
 
 ENTRIES = Query("fleets/f1/gsp")
 NEXT_STEP = ("create table seen(id text)", "insert into seen select id from docs")
@@ -41,21 +41,21 @@ async def test_an_older_file_keeps_its_documents_and_stores_of_the_old_schema_no
     store = SqliteStore(path)
     await store.commit(*(Write(Ref(ENTRIES.collection, f"e{n}"), {"n": n}, ABSENT) for n in range(5)))
     before, db = await store.find(ENTRIES), connect()
-    prepare(db, (*STEPS, NEXT_STEP))
-    assert state(db) == (len(STEPS) + 1, ["docs", "seen"])
+    prepare(db, (*MIGRATIONS, NEXT_STEP))
+    assert state(db) == (len(MIGRATIONS) + 1, ["docs", "seen"])
     assert db.execute("select count(*) from seen").fetchone() == (5,)
     with pytest.raises(StoreRejectedError, match="written by a newer fleet-memory"):
         await store.commit(Write(Ref(ENTRIES.collection, "late"), {"n": 1}))
-    db.execute(f"pragma user_version = {len(STEPS)}")
+    db.execute(f"pragma user_version = {len(MIGRATIONS)}")
     assert await store.find(ENTRIES) == before
     await store.close()
 
 
 def test_preparing_again_changes_nothing(connect: Connect) -> None:
     first, second = connect(), connect()
-    prepare(first, (*STEPS, NEXT_STEP))
-    prepare(second, (*STEPS, NEXT_STEP))
-    assert state(first) == state(second) == (len(STEPS) + 1, ["docs", "seen"])
+    prepare(first, (*MIGRATIONS, NEXT_STEP))
+    prepare(second, (*MIGRATIONS, NEXT_STEP))
+    assert state(first) == state(second) == (len(MIGRATIONS) + 1, ["docs", "seen"])
 
 
 def test_a_step_that_another_process_took_first_is_not_taken_again(connect: Connect) -> None:
@@ -69,12 +69,12 @@ def test_a_step_that_another_process_took_first_is_not_taken_again(connect: Conn
 
     slow.set_trace_callback(overtake)  # called before the statement, which then waits for no one
     prepare(slow)
-    assert overtaken == [state(slow)] == [(len(STEPS), ["docs"])]
+    assert overtaken == [state(slow)] == [(len(MIGRATIONS), ["docs"])]
 
 
 def test_a_failing_step_leaves_the_file_at_the_step_before(connect: Connect) -> None:
     db = connect()
     with pytest.raises(sqlite3.OperationalError):
-        prepare(db, (*STEPS, NEXT_STEP, ("create table half(id text)", "no such statement")))
+        prepare(db, (*MIGRATIONS, NEXT_STEP, ("create table half(id text)", "no such statement")))
     db.close()
-    assert state(connect()) == (len(STEPS) + 1, ["docs", "seen"])
+    assert state(connect()) == (len(MIGRATIONS) + 1, ["docs", "seen"])

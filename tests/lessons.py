@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fleet_memory.rules.lifecycle.admission import Lesson
+from fleet_memory.rules.lifecycle.admission import SentLesson
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import Program
@@ -38,8 +38,8 @@ def new_pattern(text: str = "Check the status before claiming", **fields: object
     return NewPattern.model_validate(known | fields)
 
 
-def lesson(text: str = "Check the status before claiming", **fields: object) -> Lesson:
-    return Lesson(new_pattern(text, **fields), "", "")
+def lesson(text: str = "Check the status before claiming", **fields: object) -> SentLesson:
+    return SentLesson(new_pattern(text, **fields), "", "")
 
 
 def program(*patterns: Pattern, **fields: Any) -> Program:  # noqa: ANN401 of any field, as above

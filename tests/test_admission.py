@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.lifecycle.admission import Admission, Lesson, OnDuplicate, admitted, timestamp_problem
+from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted, timestamp_problem
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.similarity import Profile
@@ -16,15 +16,15 @@ TEXTS = ["Check the status", "Rebase before you push", "Rotate the context early
 
 
 def stored(
-    before: Program, what: Lesson, *, on_duplicate: OnDuplicate = "reinforce", after: timedelta = timedelta(0)
+    before: Program, what: SentLesson, *, on_duplicate: OnDuplicate = "reinforce", after: timedelta = timedelta(0)
 ) -> Admission:
     return admitted(before, what, profile=Profile(), on_duplicate=on_duplicate, now=START + after)
 
 
-def aimed(text: str, angle: float, **fields: object) -> Lesson:
+def aimed(text: str, angle: float, **fields: object) -> SentLesson:
     """A lesson whose vector is at `angle` radians: the cosine of two is the cosine of their difference."""
     vector = packed(np.array([np.cos(angle), np.sin(angle)], np.float32))
-    return Lesson(new_pattern(text, **fields), vector, "test/1")
+    return SentLesson(new_pattern(text, **fields), vector, "test/1")
 
 
 def test_a_first_store_creates_the_program_and_leaves_the_pattern_pending() -> None:

@@ -22,32 +22,32 @@ def test_an_entry_wants_verifying_after_180_days_without_confirmation() -> None:
 
 
 def test_one_contradiction_contests_an_entry() -> None:
-    against = status.contradicted(entry(), word("iso"))
+    against = status.contradicted_entry(entry(), word("iso"))
     assert against.status == "active"
     assert status.status(against.last_confirmed, [w.program_id for w in against.contradictions], START) == "contested"
 
 
 def test_two_independent_contradictions_retire_an_entry() -> None:
-    twice = status.contradicted(status.contradicted(entry(), word("iso")), word("sark"))
+    twice = status.contradicted_entry(status.contradicted_entry(entry(), word("iso")), word("sark"))
     assert twice.status == "retired"
 
 
 def test_one_program_cannot_retire_an_entry_by_repeating_itself() -> None:
-    twice = status.contradicted(status.contradicted(entry(), word("iso")), word("iso"))
+    twice = status.contradicted_entry(status.contradicted_entry(entry(), word("iso")), word("iso"))
     assert (twice.status, len(twice.contradictions)) == ("active", 1)
 
 
 def test_programs_of_one_session_contradict_as_one() -> None:
-    twice = status.contradicted(status.contradicted(entry(), word("iso", "s1")), word("sark", "s1"))
+    twice = status.contradicted_entry(status.contradicted_entry(entry(), word("iso", "s1")), word("sark", "s1"))
     assert twice.status == "active"
 
 
 def test_a_confirmation_answers_earlier_contradictions() -> None:
-    after = status.confirmed(status.contradicted(entry(), word("iso")), now=START + days(2))
+    after = status.confirmed_entry(status.contradicted_entry(entry(), word("iso")), now=START + days(2))
     assert (after.contradictions, after.last_confirmed) == ((), START + days(2))
 
 
 def test_a_constitutional_entry_is_never_retired_by_agents() -> None:
     constitutional = replace(entry(), tier="constitutional")
-    twice = status.contradicted(status.contradicted(constitutional, word("iso")), word("sark"))
+    twice = status.contradicted_entry(status.contradicted_entry(constitutional, word("iso")), word("sark"))
     assert twice.status == "active"

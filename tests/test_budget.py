@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.retrieval.budget import Section, fitting, shared, tokens
+from fleet_memory.rules.retrieval.budget import Section, count_fitting, shared, tokens
 
 texts = st.text(max_size=60)
 items = st.lists(st.fixed_dictionaries({"text": texts}), max_size=20)
@@ -19,13 +19,13 @@ def answer(found: list[dict[str, str]]) -> dict[str, object]:
 
 @given(items, budgets)
 def test_a_budget_is_never_exceeded(found: list[dict[str, str]], budget: int) -> None:
-    assert tokens(answer(found[: fitting(answer([]), found, budget)])) <= budget
+    assert tokens(answer(found[: count_fitting(answer([]), found, budget)])) <= budget
 
 
 @given(items, budgets, budgets)
 def test_more_budget_never_returns_less(found: list[dict[str, str]], one: int, two: int) -> None:
     small, large = sorted((one, two))
-    assert fitting(answer([]), found, small) <= fitting(answer([]), found, large)
+    assert count_fitting(answer([]), found, small) <= count_fitting(answer([]), found, large)
 
 
 @given(st.dictionaries(texts, texts))

@@ -9,7 +9,7 @@ import pytest
 
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Caller, Fleet, silently
-from fleet_memory.jobs.curation import Plan, Retired, plan_seeding, read_seeds, retire_entry, seed_rules
+from fleet_memory.jobs.curation import Retired, SeedingPlan, plan_seeding, read_seeds, retire_entry, seed_rules
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.rules.text.keys import knowledge_key
@@ -60,7 +60,7 @@ def seeds(file: Path, text: str = SEEDS) -> dict[str, Seed]:
     return read_seeds(file)
 
 
-async def seed(fleet: Fleet, file: Path, text: str = SEEDS, *, prune: bool = False) -> Plan:
+async def seed(fleet: Fleet, file: Path, text: str = SEEDS, *, prune: bool = False) -> SeedingPlan:
     return await seed_rules(fleet, seeds(file, text), prune=prune)
 
 

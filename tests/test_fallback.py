@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fleet_memory.errors import EmbedderError
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.similarity import Vectors
 from fleet_memory.similarity.fallback import Fallback
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.similarity.minilm import MiniLM

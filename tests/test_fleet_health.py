@@ -38,12 +38,12 @@ from fleet_memory.schemas.answers.health import (
     PatternCounts,
     ProgramHealth,
 )
-from fleet_memory.schemas.answers.memory import Verdict
+from fleet_memory.schemas.answers.memory import HealthVerdict
 from fleet_memory.schemas.knowledge import KnowledgeRow, LedgerEvent
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.fleet_health import LEAST, fleet_health
+from fleet_memory.tools.fleet_health import MIN_FLEET_HEALTH_TOKENS, fleet_health
 from tests.lessons import START, days, pattern, program
 
 NOW = START + days(200)
@@ -51,7 +51,7 @@ SCALE = Scale("e", Lexical().profile)
 MANY = 10**9
 
 
-def look(name: str, verdict: Verdict, total: int, fading: Sequence[float] = ()) -> Look:
+def look(name: str, verdict: HealthVerdict, total: int, fading: Sequence[float] = ()) -> Look:
     return Look(name, Signs(total=total), verdict, fading)
 
 
@@ -168,14 +168,14 @@ def test_the_largest_answer_without_its_list_fits_the_least_budget() -> None:
         patterns=PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY),
         rates=FleetRates(junk=0.1234, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
         knowledge=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
-        verdicts=dict.fromkeys(get_args(Verdict), MANY),
+        verdicts=dict.fromkeys(get_args(HealthVerdict), MANY),
         ledger=dict.fromkeys(get_args(LedgerEvent), MANY),
         forecast=tuple(Forecast(days=until, stale=MANY, verify=MANY) for until in HORIZONS),
         advice=advised(**TROUBLES),
         freshness=freshness(MANY, NOW + timedelta(milliseconds=1)),
         omitted=MANY,
     )
-    assert tokens(frame.wire()) <= LEAST - 200
+    assert tokens(frame.wire()) <= MIN_FLEET_HEALTH_TOKENS - 200
 
 
 @pytest.mark.anyio

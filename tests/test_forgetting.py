@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.rules.lifecycle.forgetting import forgotten, no_room_for, restored
+from fleet_memory.rules.lifecycle.forgetting import forgotten, pattern_restore_problem, restored
 from fleet_memory.schemas.programs import DecayConfig
 from tests.lessons import START, days, pattern, program
 
@@ -83,11 +83,11 @@ def test_one_that_is_too_old_comes_back_stale_and_says_that_it_fades() -> None:
 
 def test_nothing_is_evicted_for_it_and_nothing_comes_back_twice() -> None:
     full = program(pattern("Kept", id="p2"), decay=DecayConfig(max_unpromoted_patterns=1))
-    assert "its cap" in (no_room_for(full, pattern()) or "")
-    assert no_room_for(full, pattern(knowledge_key="pattern/a/b")) is None
-    assert no_room_for(program(pattern("Kept", id="p2")), pattern()) is None
-    assert "learnt this again as 'p9'" in (no_room_for(program(pattern(id="p9")), pattern()) or "")
-    assert no_room_for(program(pattern(id="p9", project_id="other")), pattern()) is None
+    assert "its cap" in (pattern_restore_problem(full, pattern()) or "")
+    assert pattern_restore_problem(full, pattern(knowledge_key="pattern/a/b")) is None
+    assert pattern_restore_problem(program(pattern("Kept", id="p2")), pattern()) is None
+    assert "learnt this again as 'p9'" in (pattern_restore_problem(program(pattern(id="p9")), pattern()) or "")
+    assert pattern_restore_problem(program(pattern(id="p9", project_id="other")), pattern()) is None
 
 
 def test_a_forgotten_lesson_is_listed_and_restored(shell: Shell) -> None:

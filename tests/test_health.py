@@ -12,7 +12,7 @@ from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.rules.health.duplicates import Repeat, Scale, repeats
 from fleet_memory.rules.health.program import Signs, advice, fading, shown_fading, signs, verdict
 from fleet_memory.rules.text.vectors import packed
-from fleet_memory.schemas.answers.memory import Verdict
+from fleet_memory.schemas.answers.memory import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.similarity import Profile
@@ -40,7 +40,7 @@ def aligned(cosine: float) -> str:
     return packed(np.array([cosine, (1 - cosine**2) ** 0.5], np.float32))
 
 
-MEMORIES: dict[Verdict, Program] = {
+MEMORIES: dict[HealthVerdict, Program] = {
     "empty": program(),
     "healthy": program(*memory(12, confirmations=1)),
     "forgetting": program(*memory(6, age=100), *(learnt(n) for n in range(6, 12))),
@@ -51,8 +51,8 @@ MEMORIES: dict[Verdict, Program] = {
 }
 
 
-@pytest.mark.parametrize("expected", get_args(Verdict))
-def test_every_verdict_is_reached_by_a_memory(expected: Verdict) -> None:
+@pytest.mark.parametrize("expected", get_args(HealthVerdict))
+def test_every_verdict_is_reached_by_a_memory(expected: HealthVerdict) -> None:
     seen = signs(MEMORIES[expected], SCALE, NOW)
     assert verdict(seen) == expected
     assert bool(advice(seen, 0)) == (expected != "healthy")
@@ -119,7 +119,7 @@ def test_advice_is_healthy_s_silence_or_names_a_tool_in_every_line(seen: Signs, 
 
 @given(seen=any_signs)
 def test_curing_the_gravest_leaves_the_next_of_the_order(seen: Signs) -> None:
-    cures: dict[Verdict, dict[str, object]] = {
+    cures: dict[HealthVerdict, dict[str, object]] = {
         "empty": {"total": 1, "stale": 0},
         "forgetting": {"stale": 0, "forgotten": 0},
         "hoarding": {"unpromoted": 0},

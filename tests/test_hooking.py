@@ -12,7 +12,7 @@ import pytest
 
 from fleet_memory.cli import hook
 from fleet_memory.clock import clock
-from fleet_memory.integration.hooks import LARGEST_OUTPUT, LEAST_WORK, REMINDER, answer_hook, program_of
+from fleet_memory.integration.hooks import MAX_OUTPUT_CHARS, MIN_TOOL_CALLS, REMINDER, answer_hook, program_of
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process
@@ -55,7 +55,7 @@ async def test_a_compacted_session_is_told_to_store_what_its_summary_kept(settin
 async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: Settings) -> None:
     await learn(settings, "basher", *(f'"Lesson" {number}:\n{"ü→" * 400}' for number in range(60)))
     output = await answer_hook(settings, "SessionStart", START)
-    assert LARGEST_OUTPUT / 4 < len(output) <= LARGEST_OUTPUT
+    assert MAX_OUTPUT_CHARS / 4 < len(output) <= MAX_OUTPUT_CHARS
     assert "Left out here" in context(output)
 
 
@@ -83,12 +83,12 @@ async def test_before_compaction_the_summary_is_told_what_to_keep(settings: Sett
 @pytest.mark.parametrize(
     ("calls", "more", "reminded"),
     [
-        (LEAST_WORK, "", True),
-        (LEAST_WORK - 1, "", False),
-        (LEAST_WORK, '{"type":"tool_use","name":"mcp__fleet-memory__store_memory"}', False),
-        (LEAST_WORK, '{"type":"tool_use","name":"mcp__plugin_fleet-memory_fleet-memory__commit_session"}', False),
-        (LEAST_WORK, '{"type":"tool_use","name":"mcp__fleet-memory__recall_memory"}', True),
-        (LEAST_WORK, f'{{"content":"Stop hook feedback: {REMINDER}"}}', False),
+        (MIN_TOOL_CALLS, "", True),
+        (MIN_TOOL_CALLS - 1, "", False),
+        (MIN_TOOL_CALLS, '{"type":"tool_use","name":"mcp__fleet-memory__store_memory"}', False),
+        (MIN_TOOL_CALLS, '{"type":"tool_use","name":"mcp__plugin_fleet-memory_fleet-memory__commit_session"}', False),
+        (MIN_TOOL_CALLS, '{"type":"tool_use","name":"mcp__fleet-memory__recall_memory"}', True),
+        (MIN_TOOL_CALLS, f'{{"content":"Stop hook feedback: {REMINDER}"}}', False),
     ],
     ids=["worked", "hardly worked", "stored", "stored by the plugin", "only recalled", "was reminded"],
 )

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet_memory.similarity import Vectors
-from fleet_memory.similarity.lexical import SIZE, Lexical
+from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.similarity.lexical import DIMENSIONS, Lexical
 
 
 def vectors(*texts: str) -> Vectors:
@@ -16,7 +16,7 @@ def vectors(*texts: str) -> Vectors:
 @settings(max_examples=40)
 def test_every_text_has_a_row_of_length_one(texts: list[str]) -> None:
     found = vectors(*texts)
-    assert (found.shape, found.dtype.name) == ((len(texts), SIZE), "float32")
+    assert (found.shape, found.dtype.name) == ((len(texts), DIMENSIONS), "float32")
     assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
 
 

@@ -10,8 +10,9 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from fleet_memory.errors import EmbedderError
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.similarity import Embedder, Vectors
+from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import FOLDER, REMEMBERED, MiniLM
 
 pytestmark = pytest.mark.anyio

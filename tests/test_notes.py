@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from fleet_memory.rules.lifecycle.notes import MOST_LINES, lines_of, new_note, with_note
+from fleet_memory.rules.lifecycle.notes import MAX_NOTE_LINES, lines_of, new_note, with_note
 from fleet_memory.schemas.programs import Program
 from tests.calls import call, refusal
 from tests.lessons import START, days
@@ -27,14 +27,14 @@ def test_notes_are_capped_and_none_is_lost_or_evicted_while_pinned(written: list
         note = new_note(program, "\n" * (lines - 1), START + days(count), pinned=pinned)
         assert note.id not in made
         done = with_note(program, note, START + days(count))
-        if done.lines > MOST_LINES:
+        if done.lines > MAX_NOTE_LINES:
             assert all(one.pinned for one in done.program.notes.values() if one.id != note.id)
             continue
         made.add(note.id)
         gone |= {one.note.id for one in done.archived}
         assert not any(one.note.pinned for one in done.archived)
         program = done.program
-    assert lines_of(program) <= MOST_LINES
+    assert lines_of(program) <= MAX_NOTE_LINES
     assert program.notes.keys() | gone == made
     assert not program.notes.keys() & gone
 

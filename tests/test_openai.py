@@ -10,7 +10,7 @@ import pytest
 
 from fleet_memory.errors import EmbedderError, EmbedderUnavailableError
 from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.similarity.openai import TOGETHER, OpenAI, Patience
+from fleet_memory.similarity.openai import TEXTS_PER_REQUEST, OpenAI, Patience
 from tests.endpoint import Endpoint, embeddings, served
 
 pytestmark = pytest.mark.anyio
@@ -42,9 +42,9 @@ async def test_without_a_key_none_is_sent(endpoint: Endpoint) -> None:
 
 
 async def test_many_texts_are_asked_for_in_batches(endpoint: Endpoint) -> None:
-    texts = [f"Lesson {number}" for number in range(TOGETHER + 1)]
+    texts = [f"Lesson {number}" for number in range(TEXTS_PER_REQUEST + 1)]
     found = await engine(endpoint).vectors(texts)
-    assert [len(question["input"]) for question in endpoint.asked] == [TOGETHER, 1]
+    assert [len(question["input"]) for question in endpoint.asked] == [TEXTS_PER_REQUEST, 1]
     assert np.allclose(found, await Lexical().vectors(texts), atol=1e-6)
 
 

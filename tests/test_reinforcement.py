@@ -1,7 +1,7 @@
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.lifecycle.reinforcement import (
-    LONGEST_EVIDENCE_LOG,
-    WIDEST_EVIDENCE_LOG,
+    MAX_EVIDENCE_LINES,
+    MAX_EVIDENCE_LOG_CHARS,
     contradicted,
     reinforced,
 )
@@ -37,6 +37,6 @@ def test_the_evidence_log_keeps_the_newest_lines_within_its_bounds() -> None:
     lesson = pattern()
     for day in range(30):
         lesson = reinforced(lesson, now=START + days(day), evidence=f"{day} " + "x" * 1500)
-    assert len(lesson.evidence_log) <= LONGEST_EVIDENCE_LOG
-    assert sum(len(line.text) for line in lesson.evidence_log) <= WIDEST_EVIDENCE_LOG
+    assert len(lesson.evidence_log) <= MAX_EVIDENCE_LINES
+    assert sum(len(line.text) for line in lesson.evidence_log) <= MAX_EVIDENCE_LOG_CHARS
     assert lesson.evidence_log[-1].text.startswith("29 ")

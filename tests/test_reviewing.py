@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.cli.review import Judgement, ask_verdicts
+from fleet_memory.cli.review import Judgement, read_judgements
 from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.answers.memory import LessonAnswer, ReviewPair
 from fleet_memory.schemas.patterns import NewPattern
@@ -34,7 +34,7 @@ PAIRS = [
 
 def answered(*keys: str) -> tuple[list[Judgement], list[str]]:
     said: list[str] = []
-    return ask_verdicts(PAIRS, keys, said.append), said
+    return read_judgements(PAIRS, keys, said.append), said
 
 
 def test_each_pair_is_shown_and_answered_by_a_key() -> None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from fleet_memory.rules.lifecycle.state import (
-    LARGEST_CONFIG,
-    LARGEST_SUMMARY,
+    MAX_CONFIG_BYTES,
+    MAX_SUMMARY_BYTES,
     Stated,
     StatePatch,
-    merged,
+    apply_patch,
     stated,
     too_large,
 )
@@ -56,7 +56,7 @@ RFC_7396 = [
 
 @pytest.mark.parametrize(("target", "patch", "result"), RFC_7396)
 def test_a_patch_is_merged_as_the_rfc_says(target: object, patch: object, result: object) -> None:
-    assert merged(target, patch) == result
+    assert apply_patch(target, patch) == result
 
 
 JSON = st.recursive(st.integers() | st.text(max_size=3), lambda inner: st.dictionaries(st.text(max_size=2), inner))
@@ -64,7 +64,7 @@ JSON = st.recursive(st.integers() | st.text(max_size=3), lambda inner: st.dictio
 
 @given(JSON, JSON)
 def test_a_patch_applied_twice_is_applied_once(target: object, patch: object) -> None:
-    assert merged(merged(target, patch), patch) == merged(target, patch)
+    assert apply_patch(apply_patch(target, patch), patch) == apply_patch(target, patch)
 
 
 def test_a_new_summary_counts_and_leaves_a_copy() -> None:
@@ -98,7 +98,7 @@ def test_a_longer_age_revives_what_was_stale_for_consolidation() -> None:
 
 @pytest.mark.parametrize("part", ["context_summary", "config", "baselines"])
 def test_each_part_has_a_size(part: str) -> None:
-    limit = LARGEST_SUMMARY if part == "context_summary" else LARGEST_CONFIG
+    limit = MAX_SUMMARY_BYTES if part == "context_summary" else MAX_CONFIG_BYTES
     fits = replace(Program(program_id="basher"), **{part: {"k": "é" * ((limit - 8) // 2)}})
     assert too_large(fits) is None
     over = replace(Program(program_id="basher"), **{part: {"k": "é" * ((limit - 6) // 2)}})

@@ -23,7 +23,7 @@ from fleet_memory.schemas.knowledge import (
     LedgerLine,
     Snapshot,
 )
-from fleet_memory.schemas.leases import Claim
+from fleet_memory.schemas.leases import LeaseClaim
 from fleet_memory.schemas.patterns import Evidence, Pattern, Verdict
 from fleet_memory.schemas.programs import Archived, DecayConfig, Note, PastSummary, Program
 from fleet_memory.schemas.similarity import Profile
@@ -76,7 +76,7 @@ ENTRY = Entry(
 ROW = KnowledgeRow(key="k", pattern="Wait", domain="d", confidence=0.5, contributors=("a",), last_confirmed=AT)
 SNAPSHOT = Snapshot(version=1, consolidated_at=AT, rows=(ROW,))
 LINE = LedgerLine(event="promoted", key="k", at=AT, by="b")
-CLAIM = Claim(owner="o", until=AT, fence=1)
+CLAIM = LeaseClaim(owner="o", until=AT, fence=1)
 INDEX = WaitingIndex(
     threshold=2,
     domains={"d": DomainState(parts=1, count=2, waiting=1)},
@@ -241,7 +241,7 @@ def test_answers_leave_out_what_is_null_and_nothing_else() -> None:
 
 def test_the_fields_of_a_document_are_read_back_as_they_were_written() -> None:
     assert Entry.from_fields(ENTRY.wire()) == ENTRY
-    assert Claim.from_fields({"owner": "o", "until": AT.isoformat(), "fence": 1, "beat": 0}) == CLAIM
+    assert LeaseClaim.from_fields({"owner": "o", "until": AT.isoformat(), "fence": 1, "beat": 0}) == CLAIM
 
 
 def test_what_another_version_stored_is_ignored_at_every_depth() -> None:

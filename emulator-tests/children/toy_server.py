@@ -11,7 +11,7 @@ from fleet_memory import cli
 from fleet_memory.server import app
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.registration import ToolSpec
-from fleet_memory.server.std_streams import Wire, claimed
+from fleet_memory.server.std_streams import Wire, claim_streams
 from fleet_memory.server.toolsets import WRITES
 
 
@@ -50,13 +50,13 @@ async def crash_on_exit(_: LazyFleet) -> None:
 
 
 def claimed_before_an_import_that_prints() -> Wire:
-    wire = claimed()
+    wire = claim_streams()
     print("stray: import")  # noqa: T201
     return wire
 
 
 if __name__ == "__main__":
-    cli.serve.claimed = claimed_before_an_import_that_prints
+    cli.serve.claim_streams = claimed_before_an_import_that_prints
     app.create_server.__defaults__ = (
         {"core": [ToolSpec(each, "Toy", WRITES) for each in (chatter, write_slowly, hang)]},
     )

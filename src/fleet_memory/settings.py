@@ -11,17 +11,17 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.store_address import SqliteFile, StoreLocation, location, shown
+from fleet_memory.store_address import SqliteFile, StoreLocation, location, quoted
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 TOOLSETS: Final = ("core", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
 EMBEDDERS: Final = ("minilm", "lexical", "openai:MODEL")
 KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
 OFF: Final = "off"
-LEAST_MINUTES: Final = 0.01
-MOST_MINUTES: Final = 1440.0
+MIN_MAINTENANCE_MINUTES: Final = 0.01
+MAX_MAINTENANCE_MINUTES: Final = 1440.0
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -117,7 +117,7 @@ SETTINGS: Final = (
     Setting(
         "maintenance",
         "15",
-        f"minutes, {LEAST_MINUTES:g} to {MOST_MINUTES:g}, or {OFF}",
+        f"minutes, {MIN_MAINTENANCE_MINUTES:g} to {MAX_MAINTENANCE_MINUTES:g}, or {OFF}",
         "How often a server that is in use archives what faded and consolidates, by itself. Of many servers on one "
         "memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
     ),
@@ -166,11 +166,11 @@ class _Given(NamedTuple):
     flags: Mapping[str, str | None]
     environment: Mapping[str, str]
 
-    def read(self, name: str, parse: Callable[[str], T]) -> T:
+    def read(self, name: str, parse: Callable[[str], _T]) -> _T:
         given = self.optional(name, parse)
         return parse(_SETTING[name].default) if given is None else given
 
-    def optional(self, name: str, parse: Callable[[str], T]) -> T | None:
+    def optional(self, name: str, parse: Callable[[str], _T]) -> _T | None:
         setting = _SETTING[name]
         source, text = setting.flag, self.flags.get(name)
         if text is None:
@@ -183,14 +183,14 @@ class _Given(NamedTuple):
 
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise ValueError(f"{shown(text)} is no name")
+        raise ValueError(f"{quoted(text)} is no name")
     return text
 
 
 def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text not in known:
-            raise ValueError(f"{shown(text)} is unknown")
+            raise ValueError(f"{quoted(text)} is unknown")
         return text
 
     return check
@@ -199,7 +199,7 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
 def _embedder(text: str) -> str:
     kind, _, model = text.partition(":")
     if text not in ("minilm", "lexical") and not (kind == "openai" and _MODEL.fullmatch(model)):
-        raise ValueError(f"{shown(text)} is unknown")
+        raise ValueError(f"{quoted(text)} is unknown")
     return text
 
 
@@ -208,7 +208,7 @@ def _address(text: str) -> str:
     if "@" in parts.netloc:
         raise ValueError(f"holds a user or a password; put the key in {KEY_VARIABLE}")  # not repeated here
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{shown(text)} is no address")
+        raise ValueError(f"{quoted(text)} is no address")
     return text
 
 
@@ -233,9 +233,9 @@ def _interval(text: str) -> float:
     try:
         minutes = float(text)
     except ValueError as error:
-        raise ValueError(f"{shown(text)} is no number") from error
-    if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
-        raise ValueError(f"{shown(text)} is out of range")
+        raise ValueError(f"{quoted(text)} is no number") from error
+    if not MIN_MAINTENANCE_MINUTES <= minutes <= MAX_MAINTENANCE_MINUTES:
+        raise ValueError(f"{quoted(text)} is out of range")
     return minutes * 60
 
 
@@ -256,5 +256,5 @@ def _instant(text: str) -> datetime:
         if instant.tzinfo is not None:
             return instant.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{shown(text)} is no instant") from error
-    raise ValueError(f"{shown(text)} has no zone")
+        raise ValueError(f"{quoted(text)} is no instant") from error
+    raise ValueError(f"{quoted(text)} has no zone")

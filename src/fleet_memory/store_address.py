@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-LONGEST_ECHO: Final = 80  # characters of a bad value that an error repeats
+MAX_ECHO_CHARS: Final = 80  # characters of a bad value that an error repeats
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]{2,62}")
 _DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,62}")
 
@@ -34,27 +34,27 @@ def location(text: str) -> StoreLocation:
         return _file(rest[1:], text)  # as everywhere: three slashes and a relative path, four and an absolute one
     if scheme == "firestore":
         return _database(rest, text)
-    raise ValueError(f"{shown(text)} is no store")
+    raise ValueError(f"{quoted(text)} is no store")
 
 
 def _file(path: str, text: str) -> SqliteFile:
     if not path.strip() or "\0" in path:
-        raise ValueError(f"{shown(text)} names no file")
+        raise ValueError(f"{quoted(text)} names no file")
     if path == ":memory:":
         raise ValueError("':memory:' would forget everything when the server stops")
     try:
         return SqliteFile(Path(path).expanduser())
     except RuntimeError as error:
-        raise ValueError(f"{shown(text)} names no home directory") from error
+        raise ValueError(f"{quoted(text)} names no home directory") from error
 
 
 def _database(rest: str, text: str) -> FirestoreDatabase:
     project, separator, database = rest.partition("/")
     if not _PROJECT.fullmatch(project) or (separator and not _DATABASE.fullmatch(database)):
-        raise ValueError(f"{shown(text)} names no Firestore project and database")
+        raise ValueError(f"{quoted(text)} names no Firestore project and database")
     return FirestoreDatabase(project, database or "(default)")
 
 
-def shown(text: str) -> str:
+def quoted(text: str) -> str:
     """Return a bad value as an error repeats it."""
-    return repr(text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…")
+    return repr(text if len(text) <= MAX_ECHO_CHARS else text[:MAX_ECHO_CHARS] + "…")

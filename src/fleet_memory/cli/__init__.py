@@ -49,7 +49,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("demo", "demo", "watch three agents learn and share"),
 )
 
-log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,7 +87,7 @@ def _exit_code(words: Sequence[str], chosen: str) -> int:
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except Exception:
-        log.exception("%s failed", chosen)
+        _logger.exception("%s failed", chosen)
         code = EXIT_CRASHED if chosen == "serve" else EXIT_INTERNAL
     return code
 

@@ -8,7 +8,7 @@ import anyio
 from fleet_memory.cli.printing import print_json, say
 from fleet_memory.cli.terminal import print_table
 from fleet_memory.errors import EXIT_NO
-from fleet_memory.jobs.check import Report, check_memory
+from fleet_memory.jobs.check import CheckReport, check_memory
 from fleet_memory.server.composition import open_embedder, with_store
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile
@@ -32,7 +32,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     return 0 if report.healthy else EXIT_NO
 
 
-async def _check(settings: Settings) -> Report:
+async def _check(settings: Settings) -> CheckReport:
     embedder = open_embedder(settings)
     if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():
         return await check_memory(None, embedder)  # opening it would create it

@@ -2,7 +2,7 @@
 
 import argparse
 
-from fleet_memory.demo import main as played
+from fleet_memory.demo import run_demo as played
 from fleet_memory.settings import Settings
 
 

@@ -17,18 +17,18 @@ from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.settings import Settings
 
 WITHIN_S: Final = 5.0  # seconds; the client waits for us
-LONGEST_INPUT: Final = 1_000_000  # characters; a real one has some hundred
-EVENTS: Final = "SessionStart, PreCompact, Stop or SessionEnd"
+MAX_INPUT_CHARS: Final = 1_000_000  # characters; a real one has some hundred
+EVENT_HELP: Final = "SessionStart, PreCompact, Stop or SessionEnd"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("event", metavar="EVENT", help=EVENTS)
+    parser.add_argument("event", metavar="EVENT", help=EVENT_HELP)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Answer the hook like any command; clients get `run_unfailing`."""
-    say(_answer(settings, given.event, _input(sys.stdin.read(LONGEST_INPUT))))
+    say(_answer(settings, given.event, _input(sys.stdin.read(MAX_INPUT_CHARS))))
     return 0
 
 
@@ -57,7 +57,7 @@ def _work(words: Sequence[str], answers: list[str]) -> None:
         parser = _Parser("fleet-memory hook", parents=[settings_parser()])
         add_arguments(parser)
         given = parser.parse_args(words)
-        answers.append(_answer(settings_of(given), given.event, _input(sys.stdin.read(LONGEST_INPUT))))
+        answers.append(_answer(settings_of(given), given.event, _input(sys.stdin.read(MAX_INPUT_CHARS))))
     except FleetMemoryError as error:
         complain(f"hook: {' '.join(filter(None, (str(error), error.operator_detail)))}".replace("\n", " "))
     except Exception as error:  # noqa: BLE001 the outermost edge: a session must not fail because of its memory

@@ -13,7 +13,7 @@ from fleet_memory.integration.clients import CLIENTS, Server, edits
 from fleet_memory.settings import SETTINGS, Settings
 from fleet_memory.store_address import SqliteFile
 
-TOOLSETS: Final = "core,state"  # an installed agent hands over at its end
+INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent hands over at its end
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
         return EXIT_USAGE
     wanted = edits(given.client, _server(given, settings), project=Path.cwd() if given.project else None)
-    changes = files.undoing(wanted) if given.undo else files.planned(wanted)
+    changes = files.undoing(wanted) if given.undo else files.installing(wanted)
     for change in changes:
         say(change.diff)
     if not changes:
@@ -41,7 +41,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if not (given.yes or agreed()):
         return EXIT_USAGE
     for change in changes:
-        (files.undone if given.undo else files.written)(change)
+        (files.undo_change if given.undo else files.write_change)(change)
     for change in changes:  # afterwards: a reader that went away must not stop the writing
         say(f"{'Restored' if change.exact else 'Wrote'} {change.file}")
     say(f"Restart {given.client} to see it." + ("" if given.undo else " `--undo` takes it out again."))
@@ -53,7 +53,7 @@ def _server(given: argparse.Namespace, settings: Settings) -> Server:
     flags = {setting.flag: getattr(given, setting.name) for setting in SETTINGS}
     if flags["--store"] is not None and isinstance(settings.store, SqliteFile):
         flags["--store"] = str(settings.store.path.absolute())  # the client starts it in another folder
-    flags["--toolsets"] = flags["--toolsets"] or TOOLSETS
+    flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
     words = [word for flag, value in flags.items() if value is not None for word in (flag, value)]
     return Server(_command(), words)
 

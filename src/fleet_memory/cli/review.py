@@ -37,7 +37,7 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
     pairs = _waiting(answer)
     verdicts = [
         NewVerdict.model_validate({"pairId": judgement.pair_id, "same": judgement.same})
-        for judgement in (ask_verdicts(pairs, sys.stdin, say) if pairs else ())
+        for judgement in (read_judgements(pairs, sys.stdin, say) if pairs else ())
         if judgement.same is not None
     ]
     if verdicts:
@@ -56,7 +56,7 @@ async def _consolidate(settings: Settings, verdicts: Sequence[NewVerdict]) -> Co
     return await with_fleet(settings, consolidate)
 
 
-def ask_verdicts(pairs: Sequence[ReviewPair], answers: Iterable[str], say: Callable[[str], None]) -> list[Judgement]:
+def read_judgements(pairs: Sequence[ReviewPair], answers: Iterable[str], say: Callable[[str], None]) -> list[Judgement]:
     """Return what a person answered, pair by pair; `u` takes the last answer back, `q` stops."""
     made: list[Judgement] = []
     given = iter(answers)

@@ -9,7 +9,7 @@ import anyio
 
 from fleet_memory.cli.printing import agreed, print_json, say
 from fleet_memory.errors import EXIT_USAGE
-from fleet_memory.jobs.curation import Plan, plan_seeding, read_seeds, seed_rules
+from fleet_memory.jobs.curation import SeedingPlan, plan_seeding, read_seeds, seed_rules
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
@@ -41,7 +41,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _changes(plan: Plan, *, prune: bool) -> Mapping[str, list[str]]:
+def _changes(plan: SeedingPlan, *, prune: bool) -> Mapping[str, list[str]]:
     missing = list(plan.missing)
     return {
         "added": sorted(plan.added),
@@ -52,7 +52,7 @@ def _changes(plan: Plan, *, prune: bool) -> Mapping[str, list[str]]:
     }
 
 
-def _show(plan: Plan, changes: Mapping[str, list[str]]) -> None:
+def _show(plan: SeedingPlan, changes: Mapping[str, list[str]]) -> None:
     for sign, key in [("+", key) for key in changes["added"]] + [("~", key) for key in changes["changed"]]:
         say(f"{sign} {key}: {({**plan.added, **plan.changed})[key].text}")
     for key in changes["retired"]:

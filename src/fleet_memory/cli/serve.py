@@ -3,7 +3,7 @@
 import argparse
 import gc
 
-from fleet_memory.server.std_streams import claimed
+from fleet_memory.server.std_streams import claim_streams
 from fleet_memory.settings import Settings
 
 
@@ -13,7 +13,7 @@ def add_arguments(_: argparse.ArgumentParser) -> None:
 
 def run(_: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client leaves."""
-    wire = claimed()
+    wire = claim_streams()
     gc.disable()  # what imports make stays: looking for garbage among it costs a tenth of the start
     import anyio  # noqa: PLC0415 after the streams are claimed, see the module's docstring
 

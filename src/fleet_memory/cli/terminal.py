@@ -10,7 +10,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 
-class Step(Protocol):
+class ProgressBar(Protocol):
     """What a long command calls as it goes."""
 
     def __call__(self, done: int, total: int, message: str | None = None) -> None:
@@ -18,7 +18,7 @@ class Step(Protocol):
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Step]:
+def progress_bar(what: str) -> Iterator[ProgressBar]:
     """Show a bar on stderr to a person, nothing to a pipe."""
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=None)

@@ -21,7 +21,7 @@ from fleet_memory.store_address import SqliteFile
 T = TypeVar("T")
 
 
-def main(settings: Settings, *, mine: bool = False, explain: bool = False) -> int:
+def run_demo(settings: Settings, *, mine: bool = False, explain: bool = False) -> int:
     """Play the story: 0 if it came out as told, 1 if not. With `mine` compare the reader's own sentences: 0.
 
     Raises FleetMemoryError when a tool refuses, or for input that cannot be used.

@@ -25,7 +25,7 @@ HOOKS: Final[Mapping[str, str]] = {
 }
 
 
-class Edit(NamedTuple):
+class FileEdit(NamedTuple):
     """What to do to one file: put our part in, or take it out; both take and return its text."""
 
     file: Path
@@ -33,7 +33,7 @@ class Edit(NamedTuple):
     take: Callable[[str], str]
 
 
-Edits: TypeAlias = Sequence[Edit]
+FileEdits: TypeAlias = Sequence[FileEdit]
 
 
 class Server(NamedTuple):
@@ -53,7 +53,7 @@ class Server(NamedTuple):
         return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
-def edits(client: str, server: Server, *, project: Path | None) -> Edits:
+def edits(client: str, server: Server, *, project: Path | None) -> FileEdits:
     """Return what to do to which files, in a project's folder or the user's. Raises InvalidArgumentError."""
     if project is not None and client in ("claude-desktop", "codex"):
         raise InvalidArgumentError(f"--project: {client} has one configuration per user; leave it out")
@@ -72,27 +72,30 @@ def edits(client: str, server: Server, *, project: Path | None) -> Edits:
             folder = Path(os.environ.get("CODEX_HOME") or home / ".codex")
             path = ("mcp_servers", NAME)
             put = partial(toml.with_table, path=path, table=server.entry)
-            return [Edit(folder / "config.toml", put, partial(toml.without_table, path=path))]
+            return [FileEdit(folder / "config.toml", put, partial(toml.without_table, path=path))]
 
 
-def _claude_code(server: Server, project: Path | None) -> Edits:
+def _claude_code(server: Server, project: Path | None) -> FileEdits:
     configured = os.environ.get("CLAUDE_CONFIG_DIR")
     folder = Path(configured) if configured else Path.home() / ".claude"
     servers = Path(configured) / ".claude.json" if configured else Path.home() / ".claude.json"
     if project:
         folder, servers = project / ".claude", project / ".mcp.json"
     entry = {"type": "stdio", **server.entry}
-    return [_json(servers, "mcpServers", entry), Edit(folder / "settings.json", partial(_hooked, server), _unhooked)]
+    return [
+        _json(servers, "mcpServers", entry),
+        FileEdit(folder / "settings.json", partial(_hooked, server), _unhooked),
+    ]
 
 
-def _json(file: Path, key: str, entry: Mapping[str, object]) -> Edit:
+def _json(file: Path, key: str, entry: Mapping[str, object]) -> FileEdit:
     def put(text: str) -> str:
         return jsonc.with_member(text, (key, NAME), dict(entry))
 
     def take(text: str) -> str:
         return jsonc.without(text, (key,), lambda name, _: name == NAME)
 
-    return Edit(file, put, take)
+    return FileEdit(file, put, take)
 
 
 def _hooked(server: Server, text: str) -> str:

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 import platformdirs
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration.clients import Edits
+from fleet_memory.integration.clients import FileEdits
 
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """One file before and after; None where it does not exist. `exact` tells an undo that restores the bytes."""
 
     file: Path
@@ -35,13 +35,13 @@ class Change(NamedTuple):
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in shown)
 
 
-def planned(edits: Edits) -> list[Change]:
+def installing(edits: FileEdits) -> list[FileChange]:
     """Return the changes that installing makes, none for a file that is right already. Raises InvalidArgumentError."""
     found = [(edit.file, _read(edit.file), edit.put) for edit in edits]
     return [change for change in (_edited(*one) for one in found) if change.after != change.before]
 
 
-def undoing(edits: Edits) -> list[Change]:
+def undoing(edits: FileEdits) -> list[FileChange]:
     """Return the changes that take our part out: the bytes of before, or our entries from a file that changed since."""
     changes = []
     for edit in edits:
@@ -50,14 +50,14 @@ def undoing(edits: Edits) -> list[Change]:
         kept = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
         if now is not None and kept.get("after") == _digest(now):
             before = kept["before"]
-            changes.append(Change(edit.file, now, None if before is None else base64.b64decode(before), exact=True))
+            changes.append(FileChange(edit.file, now, None if before is None else base64.b64decode(before), exact=True))
         elif now is not None:
             changes.append(_edited(edit.file, now, edit.take))
     return [change for change in changes if change.after != change.before]
 
 
-def written(change: Change) -> None:
-    """Write a change of `planned` and keep what its undo needs. Raises InvalidArgumentError when that fails."""
+def write_change(change: FileChange) -> None:
+    """Write a change of `installing` and keep what its undo needs. Raises InvalidArgumentError when that fails."""
     record = _record(change.file)
     before = change.before
     if record.exists():
@@ -73,7 +73,7 @@ def written(change: Change) -> None:
     _replace(change.file, change.after or b"")
 
 
-def undone(change: Change) -> None:
+def undo_change(change: FileChange) -> None:
     """Write a change of `undoing`, and forget what was kept for it."""
     if change.after is None:
         change.file.unlink()
@@ -82,14 +82,14 @@ def undone(change: Change) -> None:
     _record(change.file).unlink(missing_ok=True)
 
 
-def _edited(file: Path, before: bytes | None, edit: Callable[[str], str]) -> Change:
+def _edited(file: Path, before: bytes | None, edit: Callable[[str], str]) -> FileChange:
     try:
         text = edit(_text(file, before or b""))
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{file}: {error}") from error
     bom = _BOM if (before or b"").startswith(_BOM) else b""
     after = bom + text.encode()
-    return Change(file, before, before if after == (before or b"") else after)
+    return FileChange(file, before, before if after == (before or b"") else after)
 
 
 def _read(file: Path) -> bytes | None:

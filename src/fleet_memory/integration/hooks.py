@@ -16,10 +16,10 @@ from fleet_memory.settings import Settings
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
 EVENTS: Final = ("SessionStart", "PreCompact", "Stop", "SessionEnd")
-LARGEST_OUTPUT: Final = 10_000  # characters that Claude Code reads of a hook; Source: its hooks reference
+MAX_OUTPUT_CHARS: Final = 10_000  # characters that Claude Code reads of a hook; Source: its hooks reference
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under that cap
-LEAST_WORK: Final = 15  # tool calls of a session that may have taught something
-MOST_TRANSCRIPT: Final = 64_000_000  # bytes that Stop looks through, about a tenth of a second
+MIN_TOOL_CALLS: Final = 15  # tool calls of a session that may have taught something
+MAX_TRANSCRIPT_BYTES: Final = 64_000_000  # bytes that Stop looks through, about a tenth of a second
 
 COMPACTING: Final = (
     "Keep in the summary, word for word: lessons of this session that Fleet Memory does not have yet, each with the "
@@ -76,7 +76,7 @@ async def _booted(settings: Settings, given: Mapping[str, object]) -> list[str]:
 def _context(boot: Sequence[str]) -> str:
     """Return the lines as the context to add; from the middle of too many the longest go first."""
     kept = list(boot)
-    while len(written := _written(kept)) > LARGEST_OUTPUT:
+    while len(written := _written(kept)) > MAX_OUTPUT_CHARS:
         kept.remove(max(kept[2:], key=len))
     return written
 
@@ -92,9 +92,9 @@ def _wants_a_reminder(given: Mapping[str, object]) -> bool:
     if not isinstance(path, str) or not path:
         return False
     file = Path(path).expanduser()
-    if not file.is_file() or file.stat().st_size > MOST_TRANSCRIPT:
+    if not file.is_file() or file.stat().st_size > MAX_TRANSCRIPT_BYTES:
         return False
     transcript = file.read_bytes()
     if _WROTE.search(transcript) or REMINDER[:60].encode() in transcript:
         return False
-    return sum(1 for _ in _CALLED.finditer(transcript)) >= LEAST_WORK
+    return sum(1 for _ in _CALLED.finditer(transcript)) >= MIN_TOOL_CALLS

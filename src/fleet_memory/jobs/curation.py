@@ -16,20 +16,20 @@ from fleet_memory.errors import ConflictError, EmbedderError, InvalidArgumentErr
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
-from fleet_memory.rules.knowledge.seeding import Seeding, compared, key_of, seeded
+from fleet_memory.rules.knowledge.seeding import Seeding, key_of, seed_differences, seeded
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry, EntryStatus, LedgerEvent, LedgerLine
 from fleet_memory.schemas.seeds import Seed, SeedFile
 from fleet_memory.stores import Query
 
-BY: Final = "operator"  # what the ledger calls a person at the command line
-RACES: Final = 20  # an entry that agents report on at this moment is read again
+OPERATOR: Final = "operator"  # what the ledger calls a person at the command line
+_MAX_RACES: Final = 20  # an entry that agents report on at this moment is read again
 
 
-Plan: TypeAlias = Seeding
+SeedingPlan: TypeAlias = Seeding
 """What seeding does: seeds by key that are added or changed, keys that stay or that the file lacks."""
 
-Change: TypeAlias = Callable[[Entry | None], tuple[Entry, LedgerEvent] | None]
+EntryChange: TypeAlias = Callable[[Entry | None], tuple[Entry, LedgerEvent] | None]
 """What becomes of an entry, None for nothing."""
 
 
@@ -68,13 +68,13 @@ def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
     return found
 
 
-async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> Plan:
+async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     """Return what seeding these rules would do. Nothing is written."""
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.entries, {"tier": "constitutional"}))
-    return compared(wanted, [Entry.from_fields(document.fields) for document in found])
+    return seed_differences(wanted, [Entry.from_fields(document.fields) for document in found])
 
 
-async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> Plan:
+async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> SeedingPlan:
     """Set these rules, each whole or not at all; with `prune` those that are not among them retire.
 
     Running it again changes nothing. Raises ForbiddenError unless the caller may curate, ConflictError while a
@@ -108,7 +108,7 @@ async def retire_entry(fleet: Fleet, key: str, why: str, *, undo: bool = False) 
         return Retired(key, status, changed)
 
 
-async def _setting(fleet: Fleet, key: str, one: Seed) -> Change:
+async def _setting(fleet: Fleet, key: str, one: Seed) -> EntryChange:
     """Return the change that makes an entry say what a seed says; its vector is made once, before any race."""
     try:
         vector, engine = packed((await fleet.embedder.vectors([one.text]))[0]), fleet.embedder.name
@@ -132,16 +132,16 @@ def _turned(key: str, status: EntryStatus, before: Entry | None) -> tuple[Entry,
     return after, "retired" if status == "retired" else "returned"
 
 
-async def _put(hands: Promotions, fleet: Fleet, key: str, change: Change, *, why: str) -> bool:
+async def _put(hands: Promotions, fleet: Fleet, key: str, change: EntryChange, *, why: str) -> bool:
     """Apply a change to an entry under the lease, with its line in the ledger; False when nothing changes."""
-    for _ in range(RACES):
-        (held,) = await fleet.knowledge.hold(key)
-        made = change(held.entry)
+    for _ in range(_MAX_RACES):
+        (versioned,) = await fleet.knowledge.read_versioned(key)
+        made = change(versioned.entry)
         if made is None:
             return False
         after, event = made
-        line = LedgerLine(event=event, key=key, at=fleet.now(), by=fleet.caller.program_id or BY, why=why)
-        if await hands.commit(*fleet.knowledge.writes(held, after, line)):
+        line = LedgerLine(event=event, key=key, at=fleet.now(), by=fleet.caller.program_id or OPERATOR, why=why)
+        if await hands.commit(*fleet.knowledge.writes(versioned, after, line)):
             return True
         await anyio.sleep(random.uniform(0, 0.05))  # noqa: S311 - jitter between racing writers, not a secret
     raise ConflictError(f"{key} is being written without a pause; call again later.")

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import leased
-from fleet_memory.repositories.archive import kept
-from fleet_memory.repositories.program_codec import Held
+from fleet_memory.repositories.archive import record_write
+from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry
-from fleet_memory.schemas.programs import Archived, ArchivedNote, InArchive, Program
+from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Program
 from fleet_memory.stores import Query, Ref, Write, document_id
 
-RACES = 20  # a program that still writes is read again
+_MAX_RACES = 20  # a program that still writes is read again
 
 
 class Deleted(NamedTuple):
@@ -28,7 +28,7 @@ class Deleted(NamedTuple):
 
 async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
     """Return what deleting would do. Raises InvalidArgumentError when there is no such program."""
-    return _counted((await _held(fleet, program_id)).program)
+    return _counted((await _read_existing(fleet, program_id)).program)
 
 
 async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
@@ -41,26 +41,26 @@ async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
     async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
         if hands is None:
             raise ConflictError("A consolidation is running; call again in a moment.")
-        for _ in range(RACES):
-            held = await _held(fleet, program_id)
-            for key in _counted(held.program).entries:
-                await fleet.knowledge.renew(key, lambda entry: _marked(entry, program_id))
-            for batch in batches(_archiving(fleet, held.program)):
+        for _ in range(_MAX_RACES):
+            versioned = await _read_existing(fleet, program_id)
+            for key in _counted(versioned.program).entries:
+                await fleet.knowledge.update_silently(key, lambda entry: _marked(entry, program_id))
+            for batch in batches(_archiving(fleet, versioned.program)):
                 await fleet.programs.store.commit(*batch)
-            if await hands.commit(*await _removing(fleet, held)):
-                return _counted(held.program)
+            if await hands.commit(*await _removing(fleet, versioned)):
+                return _counted(versioned.program)
     raise ConflictError(f"{program_id} is being written without a pause; stop it, then call again.")
 
 
-async def _held(fleet: Fleet, program_id: str) -> Held:
-    (held,) = await fleet.programs.hold(program_id)
-    if not held.program.exists:
+async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
+    (versioned,) = await fleet.programs.read_versioned(program_id)
+    if not versioned.program.exists:
         close = await fleet.programs.suggestions(program_id)
         raise InvalidArgumentError(
             f"PROGRAM: nothing was ever stored for {program_id!r}"
             + (f"; close names: {', '.join(close)}" if close else "")
         )
-    return held
+    return versioned
 
 
 def _counted(program: Program) -> Deleted:
@@ -84,7 +84,7 @@ def _marked(entry: Entry, program_id: str) -> Entry:
 def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
     """Return the writes that keep a program's lessons and notes; the same again when nothing changed meanwhile."""
     at = program.last_update or fleet.now()  # not the time of this run: a repeated one writes no second line
-    lines: list[InArchive] = [
+    lines: list[ArchiveRecord] = [
         Archived(program_id=program.program_id, pattern=pattern, reason="deleted", at=at)
         for pattern in program.patterns.values()
     ]
@@ -92,17 +92,17 @@ def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
         ArchivedNote(program_id=program.program_id, note=note, reason="deleted", at=at)
         for note in program.notes.values()
     ]
-    return [kept(_base(fleet), line) for line in lines]
+    return [record_write(_base(fleet), line) for line in lines]
 
 
-async def _removing(fleet: Fleet, held: Held) -> Sequence[Write]:
+async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
     """Return the writes that remove the program and its history, and make the next consolidation look at everything."""
-    store, base, name = fleet.programs.store, _base(fleet), held.program.program_id
+    store, base, name = fleet.programs.store, _base(fleet), versioned.program.program_id
     history = await store.find(Query(f"{base}/history", {"programId": name}))
     index = Ref(f"{base}/waiting", "index")  # its shards name the program's lessons
     known = [document for document in await store.get(index) if document]
     return [
-        Write(fleet.programs.ref(name), None, held.revision),
+        Write(fleet.programs.ref(name), None, versioned.revision),
         *(Write(document.ref, None, document.revision) for document in (*history, *known)),
     ]
 

@@ -7,16 +7,16 @@ from typing import Final
 
 from fleet_memory.errors import ConflictError, FleetMemoryError
 from fleet_memory.fleet import Fleet, Progress, silently
-from fleet_memory.jobs.consolidation import Report, leased
+from fleet_memory.jobs.consolidation import ConsolidationReport, leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
 from fleet_memory.jobs.consolidation.runs import DEFAULT_THRESHOLD, consolidate, rehearse_consolidation
-from fleet_memory.jobs.consolidation.scene import Wanted
-from fleet_memory.jobs.sweep import LEASE, Faded, Last, Maintenance, last_maintenance
+from fleet_memory.jobs.consolidation.scene import RunScope
+from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, Faded, Last, Maintenance, last_maintenance
 from fleet_memory.schemas.value import Value
 
-STEPS: Final = 5.0  # the sweep, and the four of a consolidation
+MAINTENANCE_STEPS: Final = 5.0  # the sweep, and the four of a consolidation
 
-log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class ArchivedLesson(Value):
@@ -49,15 +49,15 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
     try:
         wait_s = _due_in_s(await last_maintenance(fleet.knowledge), fleet.now(), every_s)
         if not wait_s:
-            async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
+            async with leased(fleet.programs, fleet.knowledge, fleet.now, MAINTENANCE_LEASE) as hands:
                 if hands is not None:
                     await _quietly(fleet, hands, every_s)
     except ConflictError as busy:
-        log.info("maintenance is left to another run: %s", busy)
+        _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:
-        log.warning("maintenance failed and will be tried again: %s %s", error, error.operator_detail)
+        _logger.warning("maintenance failed and will be tried again: %s %s", error, error.operator_detail)
     except Exception:  # the outermost edge of this task: whatever it met, the tools go on
-        log.exception("maintenance failed and will be tried again")
+        _logger.exception("maintenance failed and will be tried again")
     else:
         return wait_s or every_s
     return every_s
@@ -70,9 +70,9 @@ async def _quietly(fleet: Fleet, hands: Promotions, every_s: float) -> None:
         return
     maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
     faded = await maintenance.sweep(fleet.now())
-    if await fleet.programs.any_dirty() or await fleet.knowledge.unpublished():
+    if await fleet.programs.any_dirty() or await fleet.knowledge.behind_snapshot():
         report = await _consolidate(fleet, silently, dry_run=False)
-        log.info("maintenance: %s", _maintained(faded, report, dry_run=False).compact())
+        _logger.info("maintenance: %s", _maintained(faded, report, dry_run=False).compact())
     await maintenance.note(fleet.now())
 
 
@@ -87,14 +87,14 @@ async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = Fa
 
     Raises ConflictError when another run is under way, here or in another process.
     """
-    async with leased(fleet.programs, fleet.knowledge, fleet.now, LEASE) as hands:
+    async with leased(fleet.programs, fleet.knowledge, fleet.now, MAINTENANCE_LEASE) as hands:
         if hands is None:
             raise ConflictError("Another maintenance of this fleet is running; leave it to that one.")
-        await progress(0, STEPS, "archiving what faded")
+        await progress(0, MAINTENANCE_STEPS, "archiving what faded")
         last = await last_maintenance(fleet.knowledge)
         maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
         faded = await maintenance.sweep(fleet.now())
-        renewed = await maintenance.renew() if rebuild else None
+        renewed = await maintenance.refresh_snapshot() if rebuild else None
         report = await _consolidate(fleet, progress, dry_run=False)
         await maintenance.note(fleet.now())
         return _maintained(faded, report, renewed, dry_run=False)
@@ -105,20 +105,22 @@ async def rehearse_maintenance(fleet: Fleet, progress: Progress, *, rebuild: boo
     hands = Promotions(fleet.programs, fleet.knowledge)
     maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, await last_maintenance(fleet.knowledge))
     faded = await maintenance.sweep(fleet.now())
-    renewed = await maintenance.renew() if rebuild else None
+    renewed = await maintenance.refresh_snapshot() if rebuild else None
     report = await _consolidate(fleet, progress, dry_run=True)
     return _maintained(faded, report, renewed, dry_run=True)
 
 
-async def _consolidate(fleet: Fleet, progress: Progress, *, dry_run: bool) -> Report:
+async def _consolidate(fleet: Fleet, progress: Progress, *, dry_run: bool) -> ConsolidationReport:
     async def beyond_the_sweep(done: float, _total: float, message: str) -> None:
-        await progress(done + 1, STEPS, message)
+        await progress(done + 1, MAINTENANCE_STEPS, message)
 
     run = rehearse_consolidation if dry_run else consolidate
-    return await run(fleet, Wanted(DEFAULT_THRESHOLD, fleet.now()), beyond_the_sweep)
+    return await run(fleet, RunScope(DEFAULT_THRESHOLD, fleet.now()), beyond_the_sweep)
 
 
-def _maintained(faded: Sequence[Faded], report: Report, renewed: int | None = None, *, dry_run: bool) -> Maintained:
+def _maintained(
+    faded: Sequence[Faded], report: ConsolidationReport, renewed: int | None = None, *, dry_run: bool
+) -> Maintained:
     return Maintained(
         dry_run=dry_run,
         archived=tuple(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
-from fleet_memory.repositories.program_codec import Held
+from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
@@ -27,7 +27,7 @@ class Moved(NamedTuple):
     entries: int
 
 
-class Change(NamedTuple):
+class ReembeddedProgram(NamedTuple):
     """A program with new vectors; nothing is archived."""
 
     program: Program
@@ -42,8 +42,8 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
     programs = await fleet.programs.all()
     entries = await fleet.knowledge.store.find(Query(fleet.knowledge.entries))
     patterns = 0
-    for done, held in enumerate(programs, 1):
-        patterns += await _program(fleet, held)
+    for done, versioned in enumerate(programs, 1):
+        patterns += await _program(fleet, versioned)
         step(done, len(programs) + len(entries))
     behind = [str(document.fields["key"]) for document in entries if _behind(document.fields, fleet.embedder)]
     for done, key in enumerate(behind, 1):
@@ -56,31 +56,31 @@ def _behind(fields: Mapping[str, object], embedder: Embedder) -> bool:
     return fields.get("embedder") != embedder.name
 
 
-async def _program(fleet: Fleet, held: Held) -> int:
+async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
     """Give one program's patterns new vectors; one whose text changes meanwhile has its own by then."""
     name = fleet.embedder.name
-    old = [pattern for pattern in held.program.patterns.values() if pattern.embedder != name]
+    old = [pattern for pattern in versioned.program.patterns.values() if pattern.embedder != name]
     if not old:
         return 0
     made = [packed(row) for row in await fleet.embedder.vectors([pattern.pattern for pattern in old])]
-    await fleet.programs.update(held.program.program_id, lambda program: _changed(program, old, made, name))
+    await fleet.programs.update(versioned.program.program_id, lambda program: _changed(program, old, made, name))
     return len(old)
 
 
-def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embedder: str) -> Change:
+def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embedder: str) -> ReembeddedProgram:
     renewed = {
         before.id: replace(pattern, vector=vector, embedder=embedder)
         for before, vector in zip(old, made, strict=True)
         if (pattern := program.patterns.get(before.id)) and pattern.pattern == before.pattern
     }
-    return Change(replace(program, patterns={**program.patterns, **renewed}) if renewed else program)
+    return ReembeddedProgram(replace(program, patterns={**program.patterns, **renewed}) if renewed else program)
 
 
 async def _entry(fleet: Fleet, key: str) -> None:
-    held = (await fleet.knowledge.hold(key))[0]
-    if held.entry is not None:
-        vector = packed((await fleet.embedder.vectors([held.entry.value.pattern]))[0])
-        await fleet.knowledge.renew(key, lambda entry: _with_vector(entry, vector, fleet.embedder.name))
+    versioned = (await fleet.knowledge.read_versioned(key))[0]
+    if versioned.entry is not None:
+        vector = packed((await fleet.embedder.vectors([versioned.entry.value.pattern]))[0])
+        await fleet.knowledge.update_silently(key, lambda entry: _with_vector(entry, vector, fleet.embedder.name))
 
 
 def _with_vector(entry: Entry, vector: str, embedder: str) -> Entry:

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple, cast
 
 from fleet_memory.jobs.consolidation.promotions import Promotions
 from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.program_codec import Held
+from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.stores import Json, Ref, Write, document_id
 
-LEASE: Final = "maintenance"
-TOGETHER: Final = 50  # programs read at once
+MAINTENANCE_LEASE: Final = "maintenance"
+PROGRAMS_PER_READ: Final = 50  # programs read at once
 
 
 class Last(NamedTuple):
@@ -62,18 +62,20 @@ class Maintenance:
         await self._sweep_due(now)
         return self._faded
 
-    async def renew(self) -> int:
+    async def refresh_snapshot(self) -> int:
         """Have the next publishing show every entry as it is, and return how many it does not show now.
 
         A snapshot that was lost begins anew, after every version that a program has read. Billed 1 read per entry.
         Raises ConflictError when the lease was lost.
         """
-        unshown = await self._knowledge.unshown()
+        unshown = await self._knowledge.not_in_snapshot()
         if unshown and not (await self._knowledge.snapshot()).version:
-            await self._hands.commit(self._knowledge.restart(await self._programs.newest_seen()))
-        for held in unshown:
-            if held.document is not None:  # one that moves meanwhile is marked by whoever moved it
-                await self._hands.commit(Write(held.document.ref, {"unpublished": True}, held.document.revision))
+            await self._hands.commit(self._knowledge.new_snapshot(await self._programs.newest_seen()))
+        for versioned in unshown:
+            if versioned.document is not None:  # one that moves meanwhile is marked by whoever moved it
+                await self._hands.commit(
+                    Write(versioned.document.ref, {"unpublished": True}, versioned.document.revision)
+                )
         return len(unshown)
 
     async def note(self, at: datetime) -> None:
@@ -83,35 +85,35 @@ class Maintenance:
 
     async def _sweep_contributors(self, names: Iterable[str], now: datetime) -> None:
         ordered = sorted(names)
-        for start in range(0, len(ordered), TOGETHER):
-            for held in await self._programs.hold(*ordered[start : start + TOGETHER]):
-                await self._sweep(held, now)
+        for start in range(0, len(ordered), PROGRAMS_PER_READ):
+            for versioned in await self._programs.read_versioned(*ordered[start : start + PROGRAMS_PER_READ]):
+                await self._sweep(versioned, now)
 
     async def _sweep_due(self, now: datetime) -> None:
         """Look at one program, then twice as many each time: a fleet with none due costs one read."""
         most = 1
         while True:
-            found = await self._programs.sweep_first(most + len(self._left))
-            due = [held for held in found if self._is_due(held, now)]
-            for held in due:
-                await self._sweep(held, now)
+            found = await self._programs.due_for_sweep(most + len(self._left))
+            due = [versioned for versioned in found if self._is_due(versioned, now)]
+            for versioned in due:
+                await self._sweep(versioned, now)
             if len(due) < most:
                 return
             # A dry run leaves all as they are, to be read again each time: only doubling bounds that.
-            most = 2 * most if self._hands.lease is None else min(2 * most, TOGETHER)
+            most = 2 * most if self._hands.lease is None else min(2 * most, PROGRAMS_PER_READ)
 
-    def _is_due(self, held: Held, now: datetime) -> bool:
-        after = sweep_after(held.program)
-        return after is not None and after < now.timestamp() and held.program.program_id not in self._left
+    def _is_due(self, versioned: VersionedProgram, now: datetime) -> bool:
+        after = sweep_after(versioned.program)
+        return after is not None and after < now.timestamp() and versioned.program.program_id not in self._left
 
-    async def _sweep(self, held: Held, now: datetime) -> None:
-        after, archived = swept(held.program, now, self._retired)
-        writes = self._programs.writes(held, after, archived)
+    async def _sweep(self, versioned: VersionedProgram, now: datetime) -> None:
+        after, archived = swept(versioned.program, now, self._retired)
+        writes = self._programs.writes(versioned, after, archived)
         done = not writes or await self._hands.commit(*writes)
         if done:
             self._faded += [_faded(line) for line in archived]
         if not done or not writes or self._hands.lease is None:
-            self._left.add(held.program.program_id)
+            self._left.add(versioned.program.program_id)
         self._missed |= not done
 
 

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress
-from fleet_memory.repositories.program_codec import held
+from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
@@ -35,7 +35,7 @@ NEWER_BY: Final = {
     "receipts": "number",
 }
 COLLECTIONS: Final = ("programs", "gsp", "snapshots", "ledger", "archive", "history", "receipts")
-TOGETHER: Final = 50  # documents looked up at once
+DOCUMENTS_PER_READ: Final = 50  # documents looked up at once
 
 
 class Line(NamedTuple):
@@ -85,8 +85,8 @@ async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bo
     lines = _checked(file)
     base = f"fleets/{document_id(fleet_id)}"
     written, skipped = 0, list[str]()
-    for start in range(0, len(lines), TOGETHER):
-        batch = lines[start : start + TOGETHER]
+    for start in range(0, len(lines), DOCUMENTS_PER_READ):
+        batch = lines[start : start + DOCUMENTS_PER_READ]
         writes, kept = await _sorted_out(store, base, batch, overwrite=overwrite)
         if writes and written == 0:
             await _forget_shards(store, base)
@@ -94,7 +94,7 @@ async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bo
             await store.commit(*together)
         written += len(writes)
         skipped += kept
-        step(min(start + TOGETHER, len(lines)), len(lines))
+        step(min(start + DOCUMENTS_PER_READ, len(lines)), len(lines))
     return Imported(fleet_id, written, len(lines) - written - len(skipped), skipped)
 
 
@@ -169,7 +169,7 @@ def _line(text: str, number: int) -> Line:
 def _require_sound(line: Line) -> None:
     if line.collection == "programs":
         name = str(line.fields["programId"])
-        held(name, Document(Ref("", line.id), line.fields, ""))
+        versioned_program(name, Document(Ref("", line.id), line.fields, ""))
         expected = document_id(name)
     elif line.collection == "gsp":
         expected = document_id(Entry.from_fields(line.fields).key)

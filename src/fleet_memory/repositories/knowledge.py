@@ -13,13 +13,14 @@ from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerEvent, LedgerLine, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
 
-LARGEST_SHARD: Final = 700_000  # bytes of rows; Firestore's documents end at 1 MiB
-MOST_AT_ONCE: Final = 3_000  # entries that one publication takes up; each costs its commit some 350 bytes
-_MOST_READS: Final = 5  # a snapshot that is replaced while being read is read again
-_MOST_RACES: Final = 20
+MAX_SNAPSHOT_SHARD_BYTES: Final = 700_000  # bytes of rows; Firestore's documents end at 1 MiB
+# entries that one publication takes up; each costs its commit some 350 bytes
+MAX_ENTRIES_PER_PUBLICATION: Final = 3_000
+_MAX_SNAPSHOT_READS: Final = 5  # a snapshot that is replaced while being read is read again
+_MAX_RACES: Final = 20
 
 
-class HeldEntry(NamedTuple):
+class VersionedEntry(NamedTuple):
     """An entry as it was read, None when there is none."""
 
     entry: Entry | None
@@ -49,7 +50,7 @@ class Knowledge:
 
     async def snapshot(self) -> Snapshot:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the version is new."""
-        for _ in range(_MOST_READS):
+        for _ in range(_MAX_SNAPSHOT_READS):
             head = (await self.store.get(self._shard(0)))[0]
             if head is None:
                 return Snapshot()
@@ -65,29 +66,35 @@ class Knowledge:
                 return self._cached
         raise ConflictError("Shared knowledge is being republished; call again in a moment.")
 
-    async def hold(self, *keys: str) -> list[HeldEntry]:
+    async def read_versioned(self, *keys: str) -> list[VersionedEntry]:
         """Return entries with what a commit needs to replace them. Billed 1 read each."""
-        return [held_entry(document) for document in await self.store.get(*(self.ref(key) for key in keys))]
+        return [versioned_entry(document) for document in await self.store.get(*(self.ref(key) for key in keys))]
 
     async def found(self, key: str) -> Entry:
         """Return an entry. Raises KnowledgeNotFoundError, which names close keys. Billed 1 read."""
-        entry = (await self.hold(key))[0].entry
+        entry = (await self.read_versioned(key))[0].entry
         if entry is None:
             keys = [row.key for row in (await self.snapshot()).rows]
             raise KnowledgeNotFoundError(key, get_close_matches(key, keys, 3, 0.5))
         return entry
 
-    async def unpublished(self) -> list[HeldEntry]:
+    async def behind_snapshot(self) -> list[VersionedEntry]:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
-        return [held_entry(document) for document in await self.store.find(Query(self.entries, {"unpublished": True}))]
+        return [
+            versioned_entry(document) for document in await self.store.find(Query(self.entries, {"unpublished": True}))
+        ]
 
-    async def unshown(self) -> list[HeldEntry]:
+    async def not_in_snapshot(self) -> list[VersionedEntry]:
         """Return the entries that the snapshot does not show as they are. Billed 1 read per entry, and the snapshot."""
         rows = {row.key: row for row in (await self.snapshot()).rows}
-        every = [held_entry(document) for document in await self.store.find(Query(self.entries))]
-        return [held for held in every if held.entry and not _is_shown(held.entry, rows.get(held.entry.key))]
+        every = [versioned_entry(document) for document in await self.store.find(Query(self.entries))]
+        return [
+            versioned
+            for versioned in every
+            if versioned.entry and not _is_shown(versioned.entry, rows.get(versioned.entry.key))
+        ]
 
-    def restart(self, version: int) -> Write:
+    def new_snapshot(self, version: int) -> Write:
         """Return the write that begins a snapshot where there is none, after `version`."""
         fields = _shards(Snapshot(version=version))[0]
         return Write(self._shard(0), fields, ABSENT)
@@ -99,33 +106,33 @@ class Knowledge:
         was lost.
         """
 
-        def written(held: HeldEntry, entry: Entry) -> tuple[Entry, list[Write]]:
+        def written(versioned: VersionedEntry, entry: Entry) -> tuple[Entry, list[Write]]:
             after, line = change(entry)
-            return after, self.writes(held, after, line)
+            return after, self.writes(versioned, after, line)
 
         return await self._raced(key, written)
 
-    async def renew(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
+    async def update_silently(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
         """Do what `update` does for what is no news to anyone: no ledger line, the same version."""
 
-        def written(held: HeldEntry, entry: Entry) -> tuple[Entry, list[Write]]:
+        def written(versioned: VersionedEntry, entry: Entry) -> tuple[Entry, list[Write]]:
             after = change(entry)
-            revision = held.document.revision if held.document else ABSENT
+            revision = versioned.document.revision if versioned.document else ABSENT
             return after, [Write(self.ref(key), _entry_fields(after), revision)]
 
         return await self._raced(key, written)
 
-    async def _raced(self, key: str, written: Callable[[HeldEntry, Entry], tuple[Entry, list[Write]]]) -> Entry:
-        for attempt in range(_MOST_RACES):
-            held = (await self.hold(key))[0]
-            if held.entry is None:
+    async def _raced(self, key: str, written: Callable[[VersionedEntry, Entry], tuple[Entry, list[Write]]]) -> Entry:
+        for attempt in range(_MAX_RACES):
+            versioned = (await self.read_versioned(key))[0]
+            if versioned.entry is None:
                 raise KnowledgeNotFoundError(key)
-            entry, writes = written(held, held.entry)
+            entry, writes = written(versioned, versioned.entry)
             try:
-                if entry is not held.entry:
+                if entry is not versioned.entry:
                     await self.store.commit(*writes)
             except ConflictError:
-                if attempt == _MOST_RACES - 1:
+                if attempt == _MAX_RACES - 1:
                     raise
                 continue
             return entry
@@ -149,7 +156,7 @@ class Knowledge:
         """Return where the lease of this name is."""
         return lease_ref(self.fleet_id, name)
 
-    def writes(self, before: HeldEntry, after: Entry, line: LedgerLine) -> list[Write]:
+    def writes(self, before: VersionedEntry, after: Entry, line: LedgerLine) -> list[Write]:
         """Return the writes of one change: the entry and its ledger line, whose id makes a second one impossible."""
         expect = before.document.revision if before.document else ABSENT
         return [
@@ -165,12 +172,12 @@ class Knowledge:
         """
         head = (await self.store.get(self._shard(0)))[0]
         old = await self.snapshot()
-        behind = await self.unpublished()
+        behind = await self.behind_snapshot()
         if head is not None and not behind:
             at = consolidated_at or old.consolidated_at
             moved = Write(head.ref, {"consolidatedAt": at.isoformat() if at else None}, head.revision)
             return Publication([], [moved], complete=True)
-        taken = behind[:MOST_AT_ONCE]
+        taken = behind[:MAX_ENTRIES_PER_PUBLICATION]
         new, writes = _published(old, taken, consolidated_at)
         half = 1 - int(cast("int", head.fields.get("half", 0))) if head else 0
         first, *rest = _shards(new)
@@ -190,11 +197,11 @@ class Knowledge:
         return Ref(f"{self._fleet}/snapshots", f"{'st'[half]}{part}")
 
 
-def held_entry(document: Document | None) -> HeldEntry:
+def versioned_entry(document: Document | None) -> VersionedEntry:
     """Return the entry that a document holds."""
     if document is None:
-        return HeldEntry(None, None)
-    return HeldEntry(Entry.from_fields(document.fields), document)
+        return VersionedEntry(None, None)
+    return VersionedEntry(Entry.from_fields(document.fields), document)
 
 
 def _entry_fields(entry: Entry) -> dict[str, Json]:
@@ -232,7 +239,7 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
 
 
 def _published(
-    old: Snapshot, behind: Sequence[HeldEntry], consolidated_at: datetime | None
+    old: Snapshot, behind: Sequence[VersionedEntry], consolidated_at: datetime | None
 ) -> tuple[Snapshot, list[Write]]:
     """Return the snapshot after `old` with these entries as they are, and the writes that say so of them."""
     version = old.version + 1 if behind else max(old.version, 1)
@@ -262,7 +269,7 @@ def _shards(snapshot: Snapshot) -> list[dict[str, Json]]:
     for row in snapshot.rows:
         line = row.compact()
         size += len(line.encode()) + 1
-        if size > LARGEST_SHARD and texts[-1]:
+        if size > MAX_SNAPSHOT_SHARD_BYTES and texts[-1]:
             texts.append([])
             size = len(line.encode()) + 1
         texts[-1].append(line)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.rules.lifecycle.leases import claimed
-from fleet_memory.schemas.leases import Claim
+from fleet_memory.schemas.leases import LeaseClaim
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write, document_id
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,7 +23,7 @@ class Lease(NamedTuple):
     """A lease that its owner held when it was read. Owners are unique per process: the same owner may take it twice."""
 
     ref: Ref
-    claim: Claim
+    claim: LeaseClaim
     revision: str
 
     def guard(self, until: datetime | None = None) -> Write:
@@ -72,13 +72,13 @@ async def release(store: Store, lease: Lease) -> None:
     The document stays, because its fence must never start again.
     """
     with suppress(ConflictError):
-        held = await refreshed(store, lease)
-        await store.commit(held.guard(until=_LONG_AGO))
+        current = await refreshed(store, lease)
+        await store.commit(current.guard(until=_LONG_AGO))
 
 
-def _claim(document: Document | None) -> Claim | None:
-    return Claim.from_fields(document.fields) if document else None
+def _claim(document: Document | None) -> LeaseClaim | None:
+    return LeaseClaim.from_fields(document.fields) if document else None
 
 
-def _fields(claim: Claim) -> dict[str, Json]:
+def _fields(claim: LeaseClaim) -> dict[str, Json]:
     return {"owner": claim.owner, "until": claim.until.isoformat(), "fence": claim.fence, "beat": claim.beat}

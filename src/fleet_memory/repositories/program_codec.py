@@ -13,24 +13,24 @@ from fleet_memory.schemas.value import Value, codec
 from fleet_memory.stores import ABSENT, Document, Json
 
 
-class Held(NamedTuple):
+class VersionedProgram(NamedTuple):
     """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document)."""
 
     program: Program
     revision: str
 
 
-def held(program_id: str, document: Document | None, known: Program | None = None) -> Held:
+def versioned_program(program_id: str, document: Document | None, known: Program | None = None) -> VersionedProgram:
     """Return the program that a document holds; an empty one for None; `known` if no agent changed that since."""
     if document is None:
-        return Held(Program(program_id=program_id), ABSENT)
+        return VersionedProgram(Program(program_id=program_id), ABSENT)
     fields = document.fields
     if known is not None and fields["changes"] == known.changes:
-        return Held(known, document.revision)
+        return VersionedProgram(known, document.revision)
     state = {name: _object(fields.get(name)) for name in ("contextSummary", "config", "baselines")}
     patterns = [Pattern.from_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
     notes = [Note.from_json(str(text)) for text in cast("dict[str, Json]", fields.get("notes", {})).values()]
-    return Held(
+    return VersionedProgram(
         Program.from_fields(
             {name: value for name, value in fields.items() if name in _PLAIN_FIELDS and value is not None}
             | state
@@ -66,24 +66,24 @@ _PLAIN_FIELDS: Final = frozenset(
 )
 
 
-def each_held(documents: list[Document]) -> Iterator[Held]:
+def iter_versioned_programs(documents: list[Document]) -> Iterator[VersionedProgram]:
     """Yield the programs of these documents, which are let go one by one: all at once would be held twice."""
     documents.reverse()
     while documents:
         document = documents.pop()
-        yield held(str(document.fields["programId"]), document)
+        yield versioned_program(str(document.fields["programId"]), document)
 
 
-def all_held(documents: list[Document]) -> list[Held]:
-    """Return what `each_held` yields."""
-    return list(each_held(documents))
+def versioned_programs(documents: list[Document]) -> list[VersionedProgram]:
+    """Return what `iter_versioned_programs` yields."""
+    return list(iter_versioned_programs(documents))
 
 
 def _pattern_key(pattern_id: str) -> str:
     return "k" + digest(pattern_id)  # safe in a field path, whatever the id
 
 
-def changed_fields(before: Held, after: Program) -> dict[str, Json]:
+def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     """Return the top-level fields, and the entries of the maps `patterns` and `notes`, that differ."""
     if before.revision == ABSENT:
         patterns = {_pattern_key(id_): pattern.compact() for id_, pattern in after.patterns.items()}

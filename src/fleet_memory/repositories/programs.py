@@ -13,19 +13,26 @@ import anyio
 from anyio import to_thread
 
 from fleet_memory.errors import CapacityExceededError, ConflictError, FleetMemoryError
-from fleet_memory.repositories.archive import kept, latest_summaries, past_summary, receipt_ref
-from fleet_memory.repositories.program_codec import Held, all_held, changed_fields, document_size, each_held, held
+from fleet_memory.repositories.archive import latest_summaries, past_summary, receipt_ref, record_write
+from fleet_memory.repositories.program_codec import (
+    VersionedProgram,
+    changed_fields,
+    document_size,
+    iter_versioned_programs,
+    versioned_program,
+    versioned_programs,
+)
 from fleet_memory.rules.health.fleet import Left
-from fleet_memory.schemas.programs import Kept, PastSummary, Program
+from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
 from fleet_memory.stores import Document, Query, Ref, Store, Write, document_id
 
-LARGEST_PROGRAM: Final = 900_000  # bytes; Firestore's documents end at 1 MiB
-MOST_TOGETHER: Final = 64  # changes committed at once, the number of request ids a program remembers
-RETRY_FOR: Final = 20.0  # seconds of losing every race until the caller is told
-MOST_SUGGESTED_FROM: Final = 100  # programs looked at for close names, one billed read each, only for an unknown name
+MAX_PROGRAM_BYTES: Final = 900_000  # bytes; Firestore's documents end at 1 MiB
+MAX_CHANGES_PER_COMMIT: Final = 64  # changes committed at once, the number of request ids a program remembers
+RETRY_FOR_S: Final = 20.0  # seconds of losing every race until the caller is told
+MAX_PROGRAMS_SEARCHED: Final = 100  # programs looked at for close names, one billed read each, only for an unknown name
 
 
-class Outcome(Protocol):
+class ChangeResult(Protocol):
     """What a change returns: the new program, and what it archived on the way."""
 
     @property
@@ -33,30 +40,30 @@ class Outcome(Protocol):
         """The program after the change; the same object when nothing changed."""
 
     @property
-    def archived(self) -> Sequence[Kept]:
+    def archived(self) -> Sequence[ProgramRecord]:
         """What left the program, kept in the archive or the history by the same commit."""
 
 
-C = TypeVar("C", bound=Outcome)
-T = TypeVar("T")
+_C = TypeVar("_C", bound=ChangeResult)
+_T = TypeVar("_T")
 
 
-class _Call(Generic[C]):
+class _Call(Generic[_C]):
     """One caller's change, and what became of it."""
 
-    def __init__(self, change: Callable[[Program], C]) -> None:
+    def __init__(self, change: Callable[[Program], _C]) -> None:
         self.change = change
-        self.outcome: C | None = None
+        self.outcome: _C | None = None
         self.error: FleetMemoryError | None = None
 
     @property
     def settled(self) -> bool:
         return self.outcome is not None or self.error is not None
 
-    def result(self) -> C:
+    def result(self) -> _C:
         if self.error is not None:
             raise self.error
-        return cast("C", self.outcome)
+        return cast("_C", self.outcome)
 
 
 class _Turn:
@@ -64,7 +71,7 @@ class _Turn:
 
     def __init__(self) -> None:
         self.lock = anyio.Lock()
-        self.waiting: deque[_Call[Outcome]] = deque()
+        self.waiting: deque[_Call[ChangeResult]] = deque()
 
 
 class Programs:
@@ -77,18 +84,18 @@ class Programs:
 
     async def read(self, program_id: str) -> Program:
         """Return a program, an empty one when nothing was stored for it. Billed 1 read."""
-        return (await self.hold(program_id))[0].program
+        return (await self.read_versioned(program_id))[0].program
 
-    async def hold(self, *program_ids: str) -> list[Held]:
+    async def read_versioned(self, *program_ids: str) -> list[VersionedProgram]:
         """Return programs with what a commit needs to replace them. Billed 1 read each."""
-        return await self.hold_known({}, *program_ids)
+        return await self.reread_versioned({}, *program_ids)
 
-    async def hold_known(self, known: Mapping[str, Program], *program_ids: str) -> list[Held]:
-        """Do what `hold` does; a program that no agent changed since it was `known` is not decoded again."""
+    async def reread_versioned(self, known: Mapping[str, Program], *program_ids: str) -> list[VersionedProgram]:
+        """Do what `read_versioned` does; a program that no agent changed since it was `known` is not decoded again."""
         documents = await self.store.get(*(self.ref(program_id) for program_id in program_ids))
-        return [held(name, one, known.get(name)) for name, one in zip(program_ids, documents, strict=True)]
+        return [versioned_program(name, one, known.get(name)) for name, one in zip(program_ids, documents, strict=True)]
 
-    async def update(self, program_id: str, change: Callable[[Program], C]) -> C:
+    async def update(self, program_id: str, change: Callable[[Program], _C]) -> _C:
         """Apply `change` to a program and return what it returned, durably stored.
 
         `change` is pure and may run several times. Changes queued for one program in this process share one read and
@@ -97,7 +104,7 @@ class Programs:
         """
         call = _Call(change)
         turn = self._turns.setdefault(program_id, _Turn())
-        turn.waiting.append(cast("_Call[Outcome]", call))
+        turn.waiting.append(cast("_Call[ChangeResult]", call))
         try:
             while not call.settled:
                 async with turn.lock:
@@ -106,22 +113,22 @@ class Programs:
                             await self._settle(program_id, turn)
         finally:
             if call in turn.waiting:
-                turn.waiting.remove(cast("_Call[Outcome]", call))
+                turn.waiting.remove(cast("_Call[ChangeResult]", call))
         return call.result()
 
     async def update_with(
-        self, program_id: str, change: Callable[[Program], Awaitable[tuple[C, Sequence[Write]]]]
-    ) -> C:
+        self, program_id: str, change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]]
+    ) -> _C:
         """Do what `update` does, in one commit with writes to other documents.
 
         `change` reads those documents itself and names their revisions; it runs again when any of them moved.
         """
-        end = time.monotonic() + RETRY_FOR
+        end = time.monotonic() + RETRY_FOR_S
         turn = self._turns.setdefault(program_id, _Turn())
         async with turn.lock:
             while True:
                 began = time.monotonic()
-                before = (await self.hold(program_id))[0]
+                before = (await self.read_versioned(program_id))[0]
                 outcome, beside = await change(before.program)
                 require_room(before.program, outcome.program)
                 try:
@@ -134,34 +141,34 @@ class Programs:
                     continue
                 return outcome
 
-    async def dirty(self) -> list[Held]:
+    async def dirty(self) -> list[VersionedProgram]:
         """Return the programs that changed since consolidation last looked. Billed 1 read each."""
-        return all_held(await self.store.find(Query(self._collection, {"dirty": True})))
+        return versioned_programs(await self.store.find(Query(self._collection, {"dirty": True})))
 
     async def any_dirty(self) -> bool:
         """Whether `dirty` would return any. Billed 1 read."""
         return bool(await self.store.find(Query(self._collection, {"dirty": True}, limit=1)))
 
-    async def sweep_first(self, most: int) -> list[Held]:
+    async def due_for_sweep(self, most: int) -> list[VersionedProgram]:
         """Return the programs that the decay sweep must look at first, `most` of them. Billed 1 read each."""
-        return all_held(await self.store.find(Query(self._collection, order="sweepAfter", limit=most)))
+        return versioned_programs(await self.store.find(Query(self._collection, order="sweepAfter", limit=most)))
 
     async def newest_seen(self) -> int:
         """Return the newest version of knowledge that any program has read. Billed 1 read."""
         found = await self.store.find(Query(self._collection, order="-knowledgeSeen", limit=1))
         return cast("int", found[0].fields["knowledgeSeen"]) if found else 0
 
-    async def all(self) -> list[Held]:
+    async def all(self) -> list[VersionedProgram]:
         """Return every program. Billed 1 read each."""
-        return all_held(await self.store.find(Query(self._collection)))
+        return versioned_programs(await self.store.find(Query(self._collection)))
 
-    async def surveyed(self, look: Callable[[Program], T]) -> list[T]:
+    async def map_programs(self, look: Callable[[Program], _T]) -> list[_T]:
         """Return what `look` makes of every program that stored something. Billed 1 read each.
 
         It runs in a thread, on one program at a time: a large fleet takes seconds, and other calls go on meanwhile.
         """
         documents = await self.store.find(Query(self._collection, {"stored": True}))
-        return await to_thread.run_sync(lambda: [look(one.program) for one in each_held(documents)])
+        return await to_thread.run_sync(lambda: [look(one.program) for one in iter_versioned_programs(documents)])
 
     async def archived(self) -> Left:
         """Return how many patterns the archive holds. Billed as two sums."""
@@ -177,7 +184,7 @@ class Programs:
 
     async def suggestions(self, program_id: str) -> tuple[str, ...]:
         """Return up to three names close to one that does not exist, so that a typo is seen."""
-        known = await self.store.find(Query(self._collection, {"stored": True}, limit=MOST_SUGGESTED_FROM))
+        known = await self.store.find(Query(self._collection, {"stored": True}, limit=MAX_PROGRAMS_SEARCHED))
         return tuple(get_close_matches(program_id, [str(document.fields["programId"]) for document in known], 3, 0.6))
 
     async def history(self, program_id: str, limit: int) -> list[PastSummary]:
@@ -198,13 +205,13 @@ class Programs:
         """Return where a program's document is."""
         return Ref(self._collection, document_id(program_id))
 
-    def writes(self, before: Held, after: Program, archived: Sequence[Kept] = ()) -> list[Write]:
+    def writes(self, before: VersionedProgram, after: Program, archived: Sequence[ProgramRecord] = ()) -> list[Write]:
         """Return the writes that turn one program into the other, valid only while nobody else writes it."""
         if after is before.program and not archived:
             return []
         fields = changed_fields(before, after)
         change = Write(self.ref(after.program_id), fields, before.revision)
-        beside = {write.ref: write for write in (kept(self._fleet, line) for line in archived)}
+        beside = {write.ref: write for write in (record_write(self._fleet, line) for line in archived)}
         return [*([change] if fields else ()), *beside.values()]
 
     @property
@@ -212,7 +219,7 @@ class Programs:
         return f"{self._fleet}/programs"
 
     async def _settle(self, program_id: str, turn: _Turn) -> None:
-        batch = [turn.waiting.popleft() for _ in range(min(MOST_TOGETHER, len(turn.waiting)))]
+        batch = [turn.waiting.popleft() for _ in range(min(MAX_CHANGES_PER_COMMIT, len(turn.waiting)))]
         try:
             await self._commit_together(program_id, batch)
         except FleetMemoryError as error:
@@ -221,11 +228,11 @@ class Programs:
         finally:
             turn.waiting.extendleft(call for call in reversed(batch) if not call.settled)
 
-    async def _commit_together(self, program_id: str, batch: Sequence[_Call[Outcome]]) -> None:
-        end = time.monotonic() + RETRY_FOR
+    async def _commit_together(self, program_id: str, batch: Sequence[_Call[ChangeResult]]) -> None:
+        end = time.monotonic() + RETRY_FOR_S
         while True:
             began = time.monotonic()
-            before = (await self.hold(program_id))[0]
+            before = (await self.read_versioned(program_id))[0]
             after, archived, outcomes = _applied(before.program, batch)
             try:
                 if writes := self.writes(before, _counted(before, after), archived):
@@ -245,16 +252,16 @@ async def _pause(began: float) -> None:
     await anyio.sleep(random.uniform(0, min(2.0, 4 * (time.monotonic() - began))))  # noqa: S311
 
 
-def _counted(before: Held, after: Program) -> Program:
+def _counted(before: VersionedProgram, after: Program) -> Program:
     return after if after is before.program else replace(after, changes=after.changes + 1)
 
 
 def _applied(
-    program: Program, batch: Sequence[_Call[Outcome]]
-) -> tuple[Program, list[Kept], list[tuple[_Call[Outcome], Outcome]]]:
+    program: Program, batch: Sequence[_Call[ChangeResult]]
+) -> tuple[Program, list[ProgramRecord], list[tuple[_Call[ChangeResult], ChangeResult]]]:
     """Run the changes in order, each on the result of the one before; one that raises keeps its error and no effect."""
-    archived: list[Kept] = []
-    outcomes: list[tuple[_Call[Outcome], Outcome]] = []
+    archived: list[ProgramRecord] = []
+    outcomes: list[tuple[_Call[ChangeResult], ChangeResult]] = []
     for call in batch:
         call.error = None
         try:
@@ -273,8 +280,8 @@ def require_room(before: Program, after: Program) -> None:
     """Raise CapacityExceededError when a changed program would outgrow its document."""
     if after is not before:
         size = document_size(after)
-        if size > LARGEST_PROGRAM:
+        if size > MAX_PROGRAM_BYTES:
             raise CapacityExceededError(
-                f"{after.program_id}'s memory is full ({size} of {LARGEST_PROGRAM} bytes). "
+                f"{after.program_id}'s memory is full ({size} of {MAX_PROGRAM_BYTES} bytes). "
                 "Forget patterns it no longer needs, or store under another programId."
             )

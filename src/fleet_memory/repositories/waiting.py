@@ -11,8 +11,8 @@ from fleet_memory.schemas.value import decoded_json
 from fleet_memory.schemas.waiting import PAIRS, OpenPair, WaitingIndex
 from fleet_memory.stores import Document, Ref, Store, Write, document_id
 
-LARGEST_COMMIT: Final = 2_500_000  # bytes; Firestore's emulator refuses 4 MiB
-MOST_PAIRS: Final = 500  # pairs kept for judgement, the likeliest first
+MAX_COMMIT_BYTES: Final = 2_500_000  # bytes; Firestore's emulator refuses 4 MiB
+MAX_PAIRS: Final = 500  # pairs kept for judgement, the likeliest first
 
 
 class Shards:
@@ -56,7 +56,7 @@ class Shards:
 
     def index_writes(self, index: WaitingIndex, pairs: Iterable[OpenPair]) -> list[Write]:
         """Return the writes that replace the index and the pairs that wait for judgement."""
-        likeliest = sorted(pairs, key=lambda pair: (-pair.contrast, pair.pair_id))[:MOST_PAIRS]
+        likeliest = sorted(pairs, key=lambda pair: (-pair.contrast, pair.pair_id))[:MAX_PAIRS]
         return [
             Write(self._ref("index"), {"text": index.compact()}),
             Write(self._ref("pairs"), {"text": PAIRS.dump_json(likeliest, by_alias=True).decode()}),
@@ -77,7 +77,7 @@ def batches(writes: Iterable[Write]) -> list[list[Write]]:
     size = 0
     for write in writes:
         bytes_ = sum(len(str(value)) for value in (write.fields or {}).values())
-        if found[-1] and size + bytes_ > LARGEST_COMMIT:
+        if found[-1] and size + bytes_ > MAX_COMMIT_BYTES:
             found.append([])
             size = 0
         found[-1].append(write)

@@ -12,8 +12,8 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-LONGEST_NAME: Final = 100  # characters
-LONGEST_KEY: Final = 220  # characters: "pattern/" + a domain + "/" + a slug, see rules/keys.py
+MAX_NAME_CHARS: Final = 100  # characters
+MAX_KEY_CHARS: Final = 220  # characters: "pattern/" + a domain + "/" + a slug, see rules/keys.py
 DEEPEST_OBJECT: Final = 10  # levels; no state that an agent reads at boot needs more
 _NAME = re.compile(r"[A-Za-z0-9_:/-][A-Za-z0-9._:/-]*")
 _PRINTABLE_CONTROLS = "\n\t"
@@ -81,7 +81,7 @@ def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
 def _instant(value: object) -> object:
     if isinstance(value, datetime):
         return _in_utc(value)
-    if not isinstance(value, str) or len(value) > LONGEST_NAME:
+    if not isinstance(value, str) or len(value) > MAX_NAME_CHARS:
         raise PydanticCustomError("timestamp", "must be an ISO 8601 text with a zone, e.g. 2026-02-14T08:23:00Z")
     try:
         instant = datetime.fromisoformat(value)
@@ -101,24 +101,26 @@ def _in_utc(instant: datetime) -> datetime:
         raise PydanticCustomError("timestamp", "must be within the years 1 to 9999 in UTC") from error
 
 
-def written(instant: datetime) -> str:
+def format_instant(instant: datetime) -> str:
     """Return an instant in UTC as ISO 8601 with "Z", in milliseconds where it has any."""
     precision = "milliseconds" if instant.microsecond else "seconds"
     return instant.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 Name: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"maxLength": LONGEST_NAME}), _named(LONGEST_NAME)
+    str, Field(strict=True, json_schema_extra={"maxLength": MAX_NAME_CHARS}), _named(MAX_NAME_CHARS)
 ]
 """An id: program, agent, pattern, domain, project, session, request."""
 
-Key: TypeAlias = Annotated[str, Field(strict=True, json_schema_extra={"maxLength": LONGEST_KEY}), _named(LONGEST_KEY)]
+Key: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"maxLength": MAX_KEY_CHARS}), _named(MAX_KEY_CHARS)
+]
 """A pattern id or a knowledge key."""
 
 Timestamp: TypeAlias = Annotated[
     datetime,
     BeforeValidator(_instant),
-    PlainSerializer(written, return_type=str, when_used="json"),
+    PlainSerializer(format_instant, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """An instant in UTC; on the wire ISO 8601 with a zone."""

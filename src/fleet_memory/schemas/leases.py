@@ -4,7 +4,7 @@ from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
 
 
-class Claim(Value):
+class LeaseClaim(Value):
     """Who may do a job until when. `fence` grows with every taking, `beat` with every commit under the lease."""
 
     owner: str

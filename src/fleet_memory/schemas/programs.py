@@ -13,9 +13,9 @@ from fleet_memory.schemas.value import Value
 
 STALE_AFTER_DAYS = 90  # Source: Bourlier, "What Agents Learn When You Let Them Remember", Memory Decay
 PRUNE_AFTER_DAYS = 90  # after turning stale; Source: DESIGN section 3
-MOST_UNPROMOTED = 100  # patterns; Source: Bourlier, the same, Memory Health
-MOST_PATTERNS = 500  # the largest cap a program may set: more would outgrow its document
-MOST_DAYS = 3_650  # the longest age a program may set
+MAX_UNPROMOTED_PATTERNS = 100  # patterns; Source: Bourlier, the same, Memory Health
+MAX_PATTERNS = 500  # the largest cap a program may set: more would outgrow its document
+MAX_DAYS = 3_650  # the longest age a program may set
 
 ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted"]
 
@@ -27,7 +27,7 @@ class DecayConfig(Value):
         STALE_AFTER_DAYS
     )
     max_unpromoted_patterns: Annotated[int, Field(ge=1, description="Patterns kept before the weakest is archived")] = (
-        MOST_UNPROMOTED
+        MAX_UNPROMOTED_PATTERNS
     )
     prune_after: Annotated[int, Field(ge=1, description="Days stale until a pattern is archived")] = PRUNE_AFTER_DAYS
 
@@ -108,6 +108,6 @@ class PastSummary(Value):
     context_summary: Mapping[str, JsonValue]
 
 
-InArchive: TypeAlias = Archived | ArchivedNote
-Kept: TypeAlias = InArchive | PastSummary
+ArchiveRecord: TypeAlias = Archived | ArchivedNote
+ProgramRecord: TypeAlias = ArchiveRecord | PastSummary
 """What a change of a program leaves beside the program's own document."""

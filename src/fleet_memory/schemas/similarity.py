@@ -4,7 +4,7 @@ from typing import Final
 
 from fleet_memory.schemas.value import Value
 
-OFF: Final = 2.0  # above every cosine and contrast
+NEVER: Final = 2.0  # above every cosine and contrast
 
 
 class Profile(Value):
@@ -34,5 +34,5 @@ class Profile(Value):
 # have cosine u, a pair needs c - u/2 >= .60: a cosine of .75 at MiniLM's u of .30, of .98 where a model puts everything
 # above .75. So it is never looser than MiniLM's own strict threshold, and what it does not merge is offered for review.
 CAUTIOUS: Final = Profile(
-    same=OFF, related=0.50, auto=0.60, words=0.0, alone=OFF, triangle=OFF, strict=0.65, review=0.30
+    same=NEVER, related=0.50, auto=0.60, words=0.0, alone=NEVER, triangle=NEVER, strict=0.65, review=0.30
 )

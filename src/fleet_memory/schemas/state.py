@@ -5,12 +5,12 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import Field
 
 from fleet_memory.schemas.fields import EvidenceText, HandoffText, LineText
-from fleet_memory.schemas.programs import MOST_DAYS, MOST_PATTERNS
+from fleet_memory.schemas.programs import MAX_DAYS, MAX_PATTERNS
 from fleet_memory.schemas.value import Input
 
-MOST_WORK_ITEMS: Final = 30
-MOST_QUESTIONS: Final = 20
-Days: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MOST_DAYS)]
+MAX_WORK_ITEMS: Final = 30
+MAX_QUESTIONS: Final = 20
+Days: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MAX_DAYS)]
 
 
 class LastTask(Input):
@@ -28,11 +28,11 @@ class ContextSummary(Input):
     last_task: Annotated[LastTask | None, Field(description="Merged field by field")] = None
     active_work_items: Annotated[
         tuple[LineText, ...] | None,
-        Field(max_length=MOST_WORK_ITEMS, description="What is not finished; replaced whole"),
+        Field(max_length=MAX_WORK_ITEMS, description="What is not finished; replaced whole"),
     ] = None
     handoff_notes: Annotated[HandoffText | None, Field(description="For the next session")] = None
     open_questions: Annotated[
-        tuple[LineText, ...] | None, Field(max_length=MOST_QUESTIONS, description="Replaced whole")
+        tuple[LineText, ...] | None, Field(max_length=MAX_QUESTIONS, description="Replaced whole")
     ] = None
 
 
@@ -41,7 +41,7 @@ class DecayPatch(Input):
 
     max_age: Annotated[Days | None, Field(description="Days without reinforcement until stale, default 90")] = None
     max_unpromoted_patterns: Annotated[
-        Annotated[int, Field(strict=True, ge=1, le=MOST_PATTERNS)] | None,
+        Annotated[int, Field(strict=True, ge=1, le=MAX_PATTERNS)] | None,
         Field(description="Patterns kept before the weakest is archived, default 100"),
     ] = None
     prune_after: Annotated[Days | None, Field(description="Days stale until archived, default 90")] = None

@@ -11,22 +11,22 @@ from fleet_memory.server.json_schema import Schema
 
 Location: TypeAlias = tuple[int | str, ...]
 
-_MOST_PROBLEMS: Final = 6  # named in one refusal
-_LONGEST_NAME: Final = 60  # characters shown of a name that the client made up
+_MAX_PROBLEMS: Final = 6  # named in one refusal
+_MAX_NAME_CHARS: Final = 60  # characters shown of a name that the client made up
 
 
-def explained(error: ValidationError, schema: Schema) -> str:
+def refusal_message(error: ValidationError, schema: Schema) -> str:
     """Return "confidence: Input should be …; limti: unknown, did you mean limit?", each field with its wire path."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    said = [_problem(problem, schema) for problem in problems[:_MOST_PROBLEMS]]
-    if len(problems) > _MOST_PROBLEMS:
-        said.append(f"and {len(problems) - _MOST_PROBLEMS} more")
+    said = [_problem(problem, schema) for problem in problems[:_MAX_PROBLEMS]]
+    if len(problems) > _MAX_PROBLEMS:
+        said.append(f"and {len(problems) - _MAX_PROBLEMS} more")
     return "; ".join(said)
 
 
 def closest(name: str, known: Sequence[str]) -> str:
     """Return "did you mean …?" when a known name is near, else the list of them."""
-    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), [each.lower() for each in known], n=1)
+    near = difflib.get_close_matches(name[:_MAX_NAME_CHARS].lower(), [each.lower() for each in known], n=1)
     meant = [each for each in known if each.lower() in near]
     return f"did you mean {meant[0]}?" if meant else f"allowed: {', '.join(known) or 'nothing'}"
 
@@ -44,8 +44,8 @@ def _problem(problem: ErrorDetails, schema: Schema) -> str:
 
 
 def _clipped(name: str) -> str:
-    readable = name if name.isprintable() else repr(name[:_LONGEST_NAME])
-    return readable if len(readable) <= _LONGEST_NAME else readable[:_LONGEST_NAME] + "…"
+    readable = name if name.isprintable() else repr(name[:_MAX_NAME_CHARS])
+    return readable if len(readable) <= _MAX_NAME_CHARS else readable[:_MAX_NAME_CHARS] + "…"
 
 
 def _names_beside(location: Location, schema: Schema) -> list[str]:

@@ -21,7 +21,7 @@ from fleet_memory.stores import Store
 
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class LazyFleet:
@@ -68,7 +68,7 @@ class LazyFleet:
         return store, fleet
 
 
-async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[T]]) -> T:
+async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[_T]]) -> _T:
     """Open the configured fleet for one piece of work, and return what that returns."""
     lazy = LazyFleet(settings, clock(settings.now))
     try:
@@ -77,7 +77,7 @@ async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[T]]) 
         await lazy.close()
 
 
-async def with_store(settings: Settings, work: Callable[[Store], Awaitable[T]]) -> T:
+async def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T:
     """Open the configured store for one piece of work, and return what that returns."""
     store = open_store(settings.store)
     try:

@@ -22,16 +22,16 @@ from pydantic_core import to_json
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.schemas.value import Value
-from fleet_memory.server.argument_errors import explained
+from fleet_memory.server.argument_errors import refusal_message
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema
 
-LARGEST_ARGUMENTS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
+MAX_ARGUMENT_CHARS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: what the transport says of the HTTP request, unused here
 ToolFunction: TypeAlias = Callable[..., Awaitable[Value]]
 
-log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class ToolSpec(NamedTuple):
@@ -123,14 +123,14 @@ def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
     try:
         checked = model.model_validate_json(to_json(given), strict=True)
     except ValidationError as error:
-        raise InvalidArgumentError(explained(error, tool.parameters)) from None
+        raise InvalidArgumentError(refusal_message(error, tool.parameters)) from None
     except ValueError:
         raise InvalidArgumentError("arguments: nested too deeply, or not Unicode text") from None
     return {name: getattr(checked, name) for name in model.model_fields}
 
 
 def _require_bounded(arguments: dict[str, Any]) -> None:
-    room, waiting = LARGEST_ARGUMENTS, [arguments]
+    room, waiting = MAX_ARGUMENT_CHARS, [arguments]
     while waiting:
         value: object = waiting.pop()
         if isinstance(value, dict):
@@ -139,7 +139,7 @@ def _require_bounded(arguments: dict[str, Any]) -> None:
             waiting += value
         room -= len(value) if isinstance(value, str) else 1
         if room < 0:
-            raise InvalidArgumentError(f"arguments: larger than {LARGEST_ARGUMENTS:,} characters; send less")
+            raise InvalidArgumentError(f"arguments: larger than {MAX_ARGUMENT_CHARS:,} characters; send less")
 
 
 def _unpacked(value: object, schema: Schema) -> object:
@@ -174,5 +174,5 @@ def _result(answer: Value) -> CallToolResult:
 
 def _told(name: str, refusal: FleetMemoryError) -> str:
     if refusal.operator_detail:
-        log.warning("%s: %s: %s", name, refusal, refusal.operator_detail)
+        _logger.warning("%s: %s: %s", name, refusal, refusal.operator_detail)
     return f"{refusal.code}: {refusal}" + (" (retryable)" if refusal.retryable else "")

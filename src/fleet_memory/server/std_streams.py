@@ -11,7 +11,7 @@ class Wire(NamedTuple):
     sink: BinaryIO
 
 
-def claimed() -> Wire:
+def claim_streams() -> Wire:
     """Return the wire; from here on a print goes to stderr, and a child process reads an empty stdin.
 
     It is never given back: what prints during the exit misses the wire too.

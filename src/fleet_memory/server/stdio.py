@@ -42,7 +42,7 @@ LEAVE_S = 9.0  # seconds from a signal to the end, whatever still runs: longer t
 Inbox: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 Outbox: TypeAlias = MemoryObjectSendStream[SessionMessage]
 
-log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 async def serve(server: MCPServer[LazyFleet], wire: Wire) -> int:
@@ -123,7 +123,7 @@ class _Session:
                 try:
                     await to_thread.run_sync(self._put, frame, abandon_on_cancel=True, limiter=self._io)
                 except OSError as error:
-                    log.warning("the client no longer reads: %s", error)
+                    _logger.warning("the client no longer reads: %s", error)
                     self._reading.cancel()
                 self._calls.answered(reply.message)
 
@@ -178,7 +178,7 @@ def _parsed(line: bytes) -> JSONRPCMessage | _Unreadable:
     try:
         return jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError as error:
-        log.warning("dropped a line that is no JSON-RPC message")
+        _logger.warning("dropped a line that is no JSON-RPC message")
         return _Unreadable(_complaint(text, error))
 
 

@@ -1,14 +1,10 @@
 """How alike two lessons are: one Protocol, one module per engine."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
-
-Vectors: TypeAlias = NDArray[np.float32]
 
 
 class Embedder(Protocol):

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from anyio import Lock
 
 from fleet_memory.errors import EmbedderError
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.similarity import Embedder, Vectors
+from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.lexical import Lexical
 
 logger = logging.getLogger(__name__)

@@ -14,11 +14,11 @@ import numpy as np
 from anyio.lowlevel import checkpoint
 from numpy.typing import NDArray
 
-from fleet_memory.schemas.similarity import OFF, Profile
-from fleet_memory.similarity import Vectors
+from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.schemas.similarity import NEVER, Profile
 
-SIZE = 384  # numbers in a vector
-SLICE = 32  # texts between two turns of the event loop, about 3 ms
+DIMENSIONS = 384  # numbers in a vector
+_TEXTS_PER_TURN = 32  # texts between two turns of the event loop, about 3 ms
 
 # Words so frequent that sharing them says little weigh a fifth. Measured on the lint set: MRR .56 -> .59.
 LIGHT = frozenset(re.findall(r"\w+", "a an and as at be by for from in is it its of on or that the this to with"))
@@ -28,7 +28,7 @@ LIGHT = frozenset(re.findall(r"\w+", "a an and as at be by for from in is it its
 # review .15 with floor .20: about 2 candidates to read per true match; they hold two in three of the matches of
 # small domains (60 by 60), every other one of a dense domain (220 by 790).
 PROFILE = Profile(
-    same=OFF, related=0.30, auto=OFF, words=0.0, alone=OFF, triangle=OFF, strict=OFF, review=0.15, floor=0.20
+    same=NEVER, related=0.30, auto=NEVER, words=0.0, alone=NEVER, triangle=NEVER, strict=NEVER, review=0.15, floor=0.20
 )
 
 
@@ -46,9 +46,9 @@ class Lexical:
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`."""
-        rows = np.empty((len(texts), SIZE), np.float32)
+        rows = np.empty((len(texts), DIMENSIONS), np.float32)
         for row, text in enumerate(texts):
-            if row % SLICE == 0:
+            if row % _TEXTS_PER_TURN == 0:
                 await checkpoint()
             rows[row] = _vector(text)
         return rows
@@ -56,7 +56,7 @@ class Lexical:
 
 def _vector(text: str) -> Vectors:
     words = re.findall(r"\w+|[^\w\s]+", unicodedata.normalize("NFKC", text).casefold())
-    counts: Vectors = np.zeros(SIZE, np.float32)
+    counts: Vectors = np.zeros(DIMENSIONS, np.float32)
     for word, times in Counter(words).items():
         places, signs = _pieces(word)
         np.add.at(counts, places, signs * ((0.2 if word in LIGHT else 1.0) * times))
@@ -70,4 +70,4 @@ def _pieces(word: str) -> tuple[NDArray[np.intp], Vectors]:
     edged = f" {word} "
     hashes = [zlib.crc32(edged[at : at + n].encode()) for n in (3, 4, 5) for at in range(len(edged) - n + 1)]
     # the hash's last bits place a piece and its first bit signs it, so that collisions cancel out on average
-    return np.array([h % SIZE for h in hashes]), np.array([1.0 if h >> 31 else -1.0 for h in hashes], np.float32)
+    return np.array([h % DIMENSIONS for h in hashes]), np.array([1.0 if h >> 31 else -1.0 for h in hashes], np.float32)

@@ -13,16 +13,17 @@ from anyio import CapacityLimiter, to_thread
 from numpy.typing import NDArray
 
 from fleet_memory.errors import EmbedderError
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.similarity import Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 FOLDER = Path(__file__).with_name("model")
-SIZE = 384  # numbers in a vector
-LONGEST = 256  # tokens of a text that are read; the published tokenizer cuts at 128. Source: the model card
-SLICE = 16  # texts per turn in the worker thread, about 30 ms: a question never waits behind a thousand lessons
+_DIMENSIONS = 384  # numbers in a vector
+MAX_TEXT_TOKENS = 256  # tokens of a text that are read; the published tokenizer cuts at 128. Source: the model card
+# texts per turn in the worker thread, about 30 ms: a question never waits behind a thousand lessons
+_TEXTS_PER_TURN = 16
 REMEMBERED = 4096  # texts whose vectors are kept, about 7 MB
 
 
@@ -54,12 +55,12 @@ class MiniLM:
         keys = [hashlib.sha256(text.encode()).digest() for text in texts]
         rows = {key: row for key in keys if (row := self._remembered.get(key)) is not None}
         missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in rows]
-        for start in range(0, len(missing), SLICE):
-            some = missing[start : start + SLICE]
+        for start in range(0, len(missing), _TEXTS_PER_TURN):
+            some = missing[start : start + _TEXTS_PER_TURN]
             found = await to_thread.run_sync(self._embedded, [text for _, text in some], limiter=self._turn)
             rows.update(zip((key for key, _ in some), found, strict=True))
         self._remember(rows)
-        return np.array([rows[key] for key in keys], np.float32).reshape(len(texts), SIZE)
+        return np.array([rows[key] for key in keys], np.float32).reshape(len(texts), _DIMENSIONS)
 
     def _remember(self, rows: dict[bytes, Vectors]) -> None:
         for key, row in rows.items():
@@ -101,7 +102,7 @@ def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
         raise _unloadable(failure) from failure
     tokens = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokens.no_padding()  # the published file pads every text to 128 tokens
-    tokens.enable_truncation(LONGEST)
+    tokens.enable_truncation(MAX_TEXT_TOKENS)
     return tokens, session
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from pydantic import BaseModel
 
 from fleet_memory.errors import EmbedderError, EmbedderUnavailableError
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import CAUTIOUS
-from fleet_memory.similarity import Vectors
 
-TOGETHER: Final = 64  # texts in one request; 1,000 characters each stay far below any endpoint's limit
+TEXTS_PER_REQUEST: Final = 64  # texts in one request; 1,000 characters each stay far below any endpoint's limit
 
 _ADVICE: Final = {
     401: "Set FLEET_MEMORY_EMBEDDER_KEY to a valid key.",
@@ -74,7 +74,7 @@ class OpenAI:
             return np.empty((0, self._size or 0), np.float32)
         if self.degraded and time.monotonic() < self._rests_until:
             raise EmbedderUnavailableError(self.degraded)
-        batches = [texts[start : start + TOGETHER] for start in range(0, len(texts), TOGETHER)]
+        batches = [texts[start : start + TEXTS_PER_REQUEST] for start in range(0, len(texts), TEXTS_PER_REQUEST)]
         try:
             async with self._client() as client:
                 rows = np.concatenate([await self._rows(client, batch) for batch in batches])

@@ -15,7 +15,7 @@ Json: TypeAlias = Scalar | list["Json"] | dict[str, "Json"] | None
 ABSENT: Final = "ABSENT"  # Write.expect: the document must not exist yet
 
 _PLAIN = re.compile(r"[A-Za-z0-9-]")
-_LONGEST_ID = 128  # bytes; Firestore takes 1,500, an index entry and a log line are better off with less
+_MAX_ID_BYTES = 128  # bytes; Firestore takes 1,500, an index entry and a log line are better off with less
 
 
 class Ref(NamedTuple):
@@ -123,6 +123,6 @@ def document_id(name: str) -> str:
     `_`; what grows past 128 characters is hashed instead (`_h_` cannot come out of the escape: "h" is no hex digit).
     """
     escaped = "".join(char if _PLAIN.fullmatch(char) else f"_{char.encode().hex()}_" for char in name)
-    if 0 < len(escaped) <= _LONGEST_ID:
+    if 0 < len(escaped) <= _MAX_ID_BYTES:
         return escaped
     return "_h_" + hashlib.sha256(name.encode()).hexdigest()

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from fleet_memory.errors import CapacityExceededError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.lifecycle.idempotency import made_by, mark, remembered
-from fleet_memory.rules.lifecycle.notes import MOST_LINES, Noted, new_note, with_note
+from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
+from fleet_memory.rules.lifecycle.notes import MAX_NOTE_LINES, Noted, new_note, with_note
 from fleet_memory.schemas.answers.state import GoneNote, NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program
@@ -44,19 +44,19 @@ async def add_note(
 
 def added(program: Program, sent: NewNote) -> Noted:
     """Return the program with a new note, unchanged for a known request. Raises CapacityExceededError."""
-    if known := made_by(program.request_ids, "note", sent.request_id):
+    if known := result_of(program.request_ids, "note", sent.request_id):
         return Noted(program, known)
     note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
-    done = fitting(with_note(program, note, sent.now))
-    request = mark("note", sent.request_id, note.id)
-    return done._replace(program=replace(done.program, request_ids=remembered(program.request_ids, request)))
+    done = require_room_for_notes(with_note(program, note, sent.now))
+    request = request_key("note", sent.request_id, note.id)
+    return done._replace(program=replace(done.program, request_ids=with_request(program.request_ids, request)))
 
 
-def fitting(done: Noted) -> Noted:
+def require_room_for_notes(done: Noted) -> Noted:
     """Return what was done if the notes fit now. Raises CapacityExceededError when too many are pinned."""
-    if done.lines > MOST_LINES:
+    if done.lines > MAX_NOTE_LINES:
         raise CapacityExceededError(
-            f"The notes would have {done.lines} lines, at most {MOST_LINES}, and all others are pinned. "
+            f"The notes would have {done.lines} lines, at most {MAX_NOTE_LINES}, and all others are pinned. "
             "Unpin one with edit_note, or remove one with remove_note."
         )
     return done

@@ -9,17 +9,17 @@ from pydantic import Field
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, KnowledgeNotFoundError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.knowledge import HeldEntry
+from fleet_memory.repositories.knowledge import VersionedEntry
 from fleet_memory.repositories.programs import require_room
-from fleet_memory.rules.lifecycle.admission import Lesson, admitted, pattern_of, timestamp_problem
-from fleet_memory.rules.lifecycle.idempotency import made_by, mark, remembered
-from fleet_memory.rules.lifecycle.reports import Report, recorded
+from fleet_memory.rules.lifecycle.admission import SentLesson, admitted, pattern_of, timestamp_problem
+from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
+from fleet_memory.rules.lifecycle.reports import OutcomeReport, recorded
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.answers.memory import EvictedPattern, ReinforceAnswer
 from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, NoteText
 from fleet_memory.schemas.patterns import NewPattern, Outcome
-from fleet_memory.schemas.programs import Kept, Program
+from fleet_memory.schemas.programs import Program, ProgramRecord
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Input
@@ -29,9 +29,9 @@ from fleet_memory.tools.reinforce_memory import entry_answer, is_key, pattern_an
 from fleet_memory.tools.store_memory import embedded
 from fleet_memory.tools.update_program_state import Update, patch_of, updated
 
-MOST_LESSONS: Final = 20
-MOST_REPORTS: Final = 50
-MOST_NOTES: Final = 20
+MAX_LESSONS: Final = 20
+MAX_REPORTS: Final = 50
+MAX_NOTES: Final = 20
 
 
 class SessionReport(Input):
@@ -50,13 +50,13 @@ class SessionNote(Input):
     pinned: Annotated[bool, Field(strict=True, description="Whether the cap must spare it")] = False
 
 
-class Session(NamedTuple):
+class SentSession(NamedTuple):
     """What one session leaves, as it was sent and with vectors; `call` is a digest of what was sent."""
 
     request_id: str
     call: str
-    lessons: Sequence[Lesson]
-    reports: Sequence[tuple[str, Report]]
+    lessons: Sequence[SentLesson]
+    reports: Sequence[tuple[str, OutcomeReport]]
     handoff: Update
     notes: Sequence[NewNote]
     profile: Profile
@@ -67,7 +67,7 @@ class Done(NamedTuple):
     """A program after a session, the answer, and whether entries of the fleet changed."""
 
     program: Program
-    archived: Sequence[Kept]
+    archived: Sequence[ProgramRecord]
     answer: SessionAnswer
     told: bool = False
 
@@ -77,11 +77,11 @@ class _Work:
     """A session while it is applied, item by item: the program so far, what it leaves beside it, and the entries."""
 
     program: Program
-    entries: Mapping[str, HeldEntry]
-    kept: list[Kept] = field(default_factory=list)
+    entries: Mapping[str, VersionedEntry]
+    kept: list[ProgramRecord] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
 
-    def accept(self, program: Program, archived: Sequence[Kept]) -> None:
+    def accept(self, program: Program, archived: Sequence[ProgramRecord]) -> None:
         """Go on from an outcome. Raises CapacityExceededError when the program would outgrow its document."""
         require_room(self.program, program)
         self.program = program
@@ -93,13 +93,13 @@ async def commit_session(
     program_id: Annotated[Name, Field(description="Your program")],
     request_id: Annotated[Name, Field(description="Your name for this call; repeat the call with the same one")],
     patterns: Annotated[
-        tuple[NewPattern, ...], Field(max_length=MOST_LESSONS, description="Lessons, as for store_memory")
+        tuple[NewPattern, ...], Field(max_length=MAX_LESSONS, description="Lessons, as for store_memory")
     ] = (),
     reinforcements: Annotated[
-        tuple[SessionReport, ...], Field(max_length=MOST_REPORTS, description="Lessons that proved true or false")
+        tuple[SessionReport, ...], Field(max_length=MAX_REPORTS, description="Lessons that proved true or false")
     ] = (),
     context_summary: Annotated[ContextSummary | None, Field(description="What you hand over, merged in")] = None,
-    notes: Annotated[tuple[SessionNote, ...], Field(max_length=MOST_NOTES, description="Short-term notes")] = (),
+    notes: Annotated[tuple[SessionNote, ...], Field(max_length=MAX_NOTES, description="Short-term notes")] = (),
     session_id: Annotated[Name | None, Field(description="Your session; one session counts as one origin")] = None,
 ) -> SessionAnswer:
     """Call this once before you stop: it stores lessons, reinforces those that helped and hands over, in one commit.
@@ -111,12 +111,12 @@ async def commit_session(
     now = fleet.now()
     _require_sound(patterns, reinforcements, now)
     sent = (*patterns, *reinforcements, *((context_summary,) if context_summary else ()), *notes)
-    session = Session(
+    session = SentSession(
         request_id=request_id,
         call=digest(session_id or "", *(one.model_dump_json(by_alias=True, exclude_unset=True) for one in sent)),
         lessons=await embedded(fleet, [_of_session(one, session_id) for one in patterns]) if patterns else [],
         reports=[
-            (one.pattern_id, Report(one.outcome, one.confidence, one.evidence, now, session_id=session_id))
+            (one.pattern_id, OutcomeReport(one.outcome, one.confidence, one.evidence, now, session_id=session_id))
             for one in reinforcements
         ],
         handoff=Update(patch_of(context_summary), None, None, now),
@@ -148,7 +148,7 @@ def _of_session(pattern: NewPattern, session_id: str | None) -> NewPattern:
     return NewPattern.model_validate({**sent, "sessionId": session_id})
 
 
-async def _committed(fleet: Fleet, program_id: str, session: Session) -> Done:
+async def _committed(fleet: Fleet, program_id: str, session: SentSession) -> Done:
     async def change(program: Program) -> tuple[Done, Sequence[Write]]:
         return await _changed(fleet, program, session)
 
@@ -158,23 +158,23 @@ async def _committed(fleet: Fleet, program_id: str, session: Session) -> Done:
         return await fleet.programs.update_with(program_id, change)  # what was applied has left its receipt
 
 
-async def _changed(fleet: Fleet, program: Program, session: Session) -> tuple[Done, Sequence[Write]]:
-    known = made_by(program.request_ids, "session", session.request_id)
+async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tuple[Done, Sequence[Write]]:
+    known = result_of(program.request_ids, "session", session.request_id)
     if known is not None:
         return Done(program, (), await _receipt(fleet, program, int(known), session)), []
     keys = [key for key, _ in session.reports if is_key(key) and pattern_of(program, key) is None]
-    held = await fleet.knowledge.hold(*keys) if keys else []
-    work = _Work(program, dict(zip(keys, held, strict=True)))
+    versioned = await fleet.knowledge.read_versioned(*keys) if keys else []
+    work = _Work(program, dict(zip(keys, versioned, strict=True)))
     answer = _applied(fleet, work, session)
     number = program.sessions
-    requests = remembered(work.program.request_ids, mark("session", session.request_id, str(number)))
+    requests = with_request(work.program.request_ids, request_key("session", session.request_id, str(number)))
     after = replace(work.program, request_ids=requests, sessions=number + 1, last_update=session.now)
     receipt: dict[str, Json] = {"number": number, "call": session.call, "text": answer.compact()}
     writes = [*work.writes, Write(fleet.programs.receipt_ref(program.program_id, number), receipt)]
     return Done(after, work.kept, answer, told=bool(work.writes)), writes
 
 
-async def _receipt(fleet: Fleet, program: Program, number: int, session: Session) -> SessionAnswer:
+async def _receipt(fleet: Fleet, program: Program, number: int, session: SentSession) -> SessionAnswer:
     """Return what the same call answered. Raises InvalidArgumentError when it was another call."""
     (receipt,) = await fleet.programs.store.get(fleet.programs.receipt_ref(program.program_id, number))
     if receipt is None or receipt.fields["number"] != number or receipt.fields["call"] != session.call:
@@ -185,7 +185,7 @@ async def _receipt(fleet: Fleet, program: Program, number: int, session: Session
     return SessionAnswer.from_json(str(receipt.fields["text"]))
 
 
-def _applied(fleet: Fleet, work: _Work, session: Session) -> SessionAnswer:
+def _applied(fleet: Fleet, work: _Work, session: SentSession) -> SessionAnswer:
     """Apply a session's items: first what is known, so that no new lesson evicts what helped."""
     reinforcements = [_reinforced(fleet, work, pattern_id, report) for pattern_id, report in session.reports]
     patterns = [_stored(work, lesson, session) for lesson in session.lessons]
@@ -205,7 +205,7 @@ def _applied(fleet: Fleet, work: _Work, session: Session) -> SessionAnswer:
     )
 
 
-def _reinforced(fleet: Fleet, work: _Work, pattern_id: str, report: Report) -> ReinforcedItem:
+def _reinforced(fleet: Fleet, work: _Work, pattern_id: str, report: OutcomeReport) -> ReinforcedItem:
     try:
         if pattern_id in work.entries:
             answer = _told(fleet, work, pattern_id, report)
@@ -225,16 +225,16 @@ def _reinforced(fleet: Fleet, work: _Work, pattern_id: str, report: Report) -> R
     )
 
 
-def _told(fleet: Fleet, work: _Work, key: str, report: Report) -> ReinforceAnswer:
-    held = work.entries[key]
-    if held.entry is None:
+def _told(fleet: Fleet, work: _Work, key: str, report: OutcomeReport) -> ReinforceAnswer:
+    versioned = work.entries[key]
+    if versioned.entry is None:
         raise KnowledgeNotFoundError(key)
-    after, line = recorded(held.entry, work.program.program_id, report)
-    work.writes += fleet.knowledge.writes(held, after, line)
+    after, line = recorded(versioned.entry, work.program.program_id, report)
+    work.writes += fleet.knowledge.writes(versioned, after, line)
     return entry_answer(after, report)
 
 
-def _stored(work: _Work, lesson: Lesson, session: Session) -> StoredItem:
+def _stored(work: _Work, lesson: SentLesson, session: SentSession) -> StoredItem:
     done = admitted(work.program, lesson, profile=session.profile, now=session.now)
     try:
         work.accept(done.program, done.archived)

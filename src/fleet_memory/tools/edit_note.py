@@ -12,10 +12,10 @@ from fleet_memory.rules.lifecycle.notes import Noted, with_note
 from fleet_memory.schemas.answers.state import NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.add_note import fitting, noted_answer
+from fleet_memory.tools.add_note import noted_answer, require_room_for_notes
 
 
-class Edit(NamedTuple):
+class NoteEdit(NamedTuple):
     """What to change; None leaves it."""
 
     text: str | None
@@ -37,14 +37,16 @@ async def edit_note(
     if text is None and pinned is None:
         raise InvalidArgumentError("text: required, unless pinned says what to change")
     now = fleet.now()
-    done = await fleet.programs.update(program_id, lambda program: _edited(program, note_id, Edit(text, pinned, now)))
+    done = await fleet.programs.update(
+        program_id, lambda program: _edited(program, note_id, NoteEdit(text, pinned, now))
+    )
     return noted_answer("edited", done)
 
 
-def _edited(program: Program, note_id: str, edit: Edit) -> Noted:
+def _edited(program: Program, note_id: str, edit: NoteEdit) -> Noted:
     old = program.notes.get(note_id)
     if old is None:
         raise NoteNotFoundError(program.program_id, note_id)
     note = old if edit.text in (None, old.text) else replace(old, text=edit.text, at=edit.now)
     note = note if edit.pinned in (None, note.pinned) else replace(note, pinned=edit.pinned)
-    return Noted(program, note_id) if note is old else fitting(with_note(program, note, edit.now))
+    return Noted(program, note_id) if note is old else require_room_for_notes(with_note(program, note, edit.now))

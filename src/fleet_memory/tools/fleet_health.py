@@ -22,17 +22,23 @@ from fleet_memory.rules.health.fleet import (
 )
 from fleet_memory.rules.health.program import verdict
 from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.rules.retrieval.budget import MOST_TOKENS, fitting
+from fleet_memory.rules.retrieval.budget import MAX_TOKENS, count_fitting
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
 from fleet_memory.schemas.knowledge import LedgerEvent
 
-LEAST: Final = 1_000  # tokens; the numbers alone take up to 700
+MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
 
 
 async def fleet_health(
     fleet: Fleet,
     max_tokens: Annotated[
-        int, Field(strict=True, ge=LEAST, le=MOST_TOKENS, description="Hard limit of the answer, 1000 to 100000")
+        int,
+        Field(
+            strict=True,
+            ge=MIN_FLEET_HEALTH_TOKENS,
+            le=MAX_TOKENS,
+            description="Hard limit of the answer, 1000 to 100000",
+        ),
     ] = 2_000,
 ) -> FleetHealthAnswer:
     """See how the whole fleet's memory does: waste, echoes, duplicates, what is never reinforced, what ages next.
@@ -45,7 +51,7 @@ async def fleet_health(
     await fleet.embedder.ready()
     now = fleet.now()
     scale = Scale(fleet.embedder.name, fleet.embedder.profile)
-    looks = await fleet.programs.surveyed(partial(looked_at, scale=scale, now=now))
+    looks = await fleet.programs.map_programs(partial(looked_at, scale=scale, now=now))
     left = await fleet.programs.archived()
     snapshot = await fleet.knowledge.snapshot()
     seen, ill = together(looks), unwell(looks)
@@ -66,5 +72,5 @@ async def fleet_health(
         freshness=fresh,
         omitted=len(ill),
     )
-    shown = fitting(frame.wire(), (one.wire() for one in ill), max_tokens)
+    shown = count_fitting(frame.wire(), (one.wire() for one in ill), max_tokens)
     return replace(frame, unwell=tuple(ill[:shown]), omitted=len(ill) - shown)

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.archive import archive_id
+from fleet_memory.repositories.archive import archive_record_id
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.forgetting import Forgotten, forgotten
 from fleet_memory.schemas.answers.state import ForgetAnswer
@@ -32,7 +32,7 @@ async def forget_memory(
     return ForgetAnswer(
         program_id=program_id,
         pattern_id=done.pattern.id,
-        archive_id=archive_id(done.archived[0]),
+        archive_id=archive_record_id(done.archived[0]),
         knowledge_key=done.pattern.knowledge_key,
         patterns_count=len(done.program.patterns),
     )

@@ -9,7 +9,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.knowledge.diff import changes_since
 from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, fitting
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.schemas.answers.knowledge import DiffAnswer
 from fleet_memory.tools.recall_memory import MaxTokens
 from fleet_memory.views.lessons import shown_knowledge
@@ -40,7 +40,7 @@ async def gsp_diff(
     )
     retired = [row.key for row in changes.retired]
     changed = [shown_knowledge(row, now) for row in (*changes.added, *changes.updated)]
-    fit = fitting(frame.wire(), [*retired, *(item.wire() for item in changed)], max_tokens)
+    fit = count_fitting(frame.wire(), [*retired, *(item.wire() for item in changed)], max_tokens)
     kept = changed[: max(0, fit - len(retired))]
     shown = replace(
         frame,

@@ -11,14 +11,14 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.knowledge import row_of
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.knowledge.status import standing
-from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, fitting, tokens
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting, tokens
 from fleet_memory.schemas.answers.knowledge import EntryAnswer, HistoryLine, ProvenanceLine
 from fleet_memory.schemas.answers.memory import Freshness
 from fleet_memory.schemas.fields import Key
 from fleet_memory.schemas.knowledge import Contradiction, Contribution, Entry, LedgerLine
 from fleet_memory.tools.recall_memory import MaxTokens
 
-MOST_HISTORY: Final = 50  # lines of the ledger, one billed read each
+MAX_HISTORY_LINES: Final = 50  # lines of the ledger, one billed read each
 
 
 async def gsp_read(
@@ -32,7 +32,7 @@ async def gsp_read(
     """
     entry = await fleet.knowledge.found(key)
     snapshot = await fleet.knowledge.snapshot()
-    history = await fleet.knowledge.history(entry, MOST_HISTORY)
+    history = await fleet.knowledge.history(entry, MAX_HISTORY_LINES)
     fresh = freshness(await fleet.programs.count_pending(), snapshot.consolidated_at)
     return _within(_bare(entry, fleet.now(), fresh), entry, history, max_tokens)
 
@@ -70,7 +70,7 @@ def _within(bare: EntryAnswer, entry: Entry, history: list[LedgerLine], max_toke
     frame = replace(bare, omitted=total).wire()  # measured with every count that it may have to confess
     if (needed := tokens(frame)) > max_tokens:
         raise InvalidArgumentError(f"maxTokens: the entry alone takes {needed} tokens; ask for at least as many")
-    fit = fitting(frame, (item.wire() for item in items), max_tokens)
+    fit = count_fitting(frame, (item.wire() for item in items), max_tokens)
     kept = items[:fit]
     shown = replace(
         bare,

@@ -10,7 +10,7 @@ from pydantic import Field
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.knowledge.status import standing
-from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, fitting
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.schemas.answers.knowledge import SearchAnswer
 from fleet_memory.schemas.answers.memory import Standing
 from fleet_memory.schemas.fields import Confidence, Name, QueryText
@@ -19,7 +19,7 @@ from fleet_memory.tools.recall_memory import Found, MaxTokens, ranked
 from fleet_memory.views.lessons import shown_knowledge
 
 
-class Wanted(NamedTuple):
+class SearchFilters(NamedTuple):
     """What an entry must be to be found; without a status everything but what is retired."""
 
     domain: str | None
@@ -57,7 +57,7 @@ async def gsp_search(
     """
     now = fleet.now()
     snapshot = await fleet.knowledge.snapshot()
-    wanted = Wanted(domain, tier, status, min_confidence)
+    wanted = SearchFilters(domain, tier, status, min_confidence)
     rows: Sequence[KnowledgeRow] = [row for row in snapshot.rows if wanted.admits(row, now)]
     found = await ranked(fleet, [Found(row, row.confidence) for row in rows], query)
     frame = SearchAnswer(
@@ -76,5 +76,5 @@ async def gsp_search(
         )
         for one in found[:limit]
     ]
-    kept = shown[: fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
+    kept = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
     return replace(frame, knowledge=tuple(kept), truncated=len(kept) < len(found))

@@ -6,15 +6,15 @@ from pydantic import Field
 
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.jobs.consolidation import Report
+from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import DEFAULT_THRESHOLD, consolidate, rehearse_consolidation
-from fleet_memory.jobs.consolidation.scene import Wanted
+from fleet_memory.jobs.consolidation.scene import RunScope
 from fleet_memory.schemas.answers.memory import ConsolidateAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.verdicts import NewVerdict
 from fleet_memory.views.lessons import shown_pair, shown_promotion, shown_update
 
-MOST_OFFERED: Final = 25  # pairs of each kind in one answer, the likeliest first; `stats` counts them all
+MAX_OFFERED_PAIRS: Final = 25  # pairs of each kind in one answer, the likeliest first; `stats` counts them all
 
 
 async def pattern_consolidate(
@@ -41,7 +41,7 @@ async def pattern_consolidate(
         )
     if verdicts and dry_run:
         raise InvalidArgumentError("verdicts: cannot be tried in a dry run; send them with dryRun false")
-    wanted = Wanted(threshold, fleet.now(), domain, project_id)
+    wanted = RunScope(threshold, fleet.now(), domain, project_id)
     if dry_run:
         report = await rehearse_consolidation(fleet, wanted, progress)
     else:
@@ -49,11 +49,11 @@ async def pattern_consolidate(
     return _answer(fleet, report, wanted, dry_run=dry_run)
 
 
-def _answer(fleet: Fleet, report: Report, wanted: Wanted, *, dry_run: bool) -> ConsolidateAnswer:
+def _answer(fleet: Fleet, report: ConsolidationReport, wanted: RunScope, *, dry_run: bool) -> ConsolidateAnswer:
     pairs = [pair for pair in report.pairs if wanted.domain in (None, pair.a_domain, pair.b_domain)]
     review = [pair for pair in pairs if not pair.contested]
     contested = [pair for pair in pairs if pair.contested]
-    most = MOST_OFFERED if fleet.caller.sees_other_programs else 0
+    most = MAX_OFFERED_PAIRS if fleet.caller.sees_other_programs else 0
     return ConsolidateAnswer(
         similarity_engine=fleet.degraded_engine,
         dry_run=dry_run,

@@ -11,7 +11,7 @@ from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.knowledge.freshness import freshness, own_freshness
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
-from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, fitting
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.ranking import Ranked, by_relevance, by_strength
 from fleet_memory.rules.text.vectors import packed, unpacked
 from fleet_memory.schemas.answers.memory import KnowledgeAnswer, PatternAnswer, RecallAnswer
@@ -24,7 +24,7 @@ from fleet_memory.views.lessons import shown_knowledge, shown_pattern
 
 Scope: TypeAlias = Literal["own", "shared", "all"]
 MaxTokens: TypeAlias = Annotated[
-    int, Field(strict=True, ge=LEAST_TOKENS, le=MOST_TOKENS, description="Hard limit of the answer, 200 to 100000")
+    int, Field(strict=True, ge=MIN_TOKENS, le=MAX_TOKENS, description="Hard limit of the answer, 200 to 100000")
 ]
 
 
@@ -98,7 +98,7 @@ async def recall_memory(
     best = await ranked(fleet, pool, query)
     frame = await _frame(fleet, program, snapshot if scope != "own" else None, len(best))
     shown = [_shown(pool[one.position], one, program, now, terms=(query is not None, explain)) for one in best[:limit]]
-    kept = shown[: fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
+    kept = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
     return replace(
         frame,
         patterns=tuple(item for item in kept if isinstance(item, PatternAnswer)),

@@ -10,7 +10,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import leased
 from fleet_memory.rules.knowledge import status
 from fleet_memory.rules.lifecycle.decay import strength
-from fleet_memory.rules.lifecycle.reports import Applied, Report, applied, recorded
+from fleet_memory.rules.lifecycle.reports import Applied, OutcomeReport, applied, recorded
 from fleet_memory.schemas.answers.memory import ReinforceAnswer
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name
 from fleet_memory.schemas.knowledge import Entry
@@ -37,7 +37,7 @@ async def reinforce_memory(
     knowledge entry the word goes to the whole fleet: enough independent contradictions retire the entry.
     """
     fleet.caller.require_write(program_id)
-    report = Report(outcome, confidence, evidence, fleet.now(), request_id)
+    report = OutcomeReport(outcome, confidence, evidence, fleet.now(), request_id)
     try:
         done = await fleet.programs.update(program_id, lambda program: reported(program, pattern_id, report))
     except PatternNotFoundError:
@@ -54,7 +54,7 @@ def is_key(pattern_id: str) -> bool:
     return pattern_id.startswith(KEY_PREFIXES)
 
 
-def reported(program: Program, pattern_id: str, report: Report) -> Applied:
+def reported(program: Program, pattern_id: str, report: OutcomeReport) -> Applied:
     """Return the program after a report. Raises PatternNotFoundError."""
     done = applied(program, pattern_id, report)
     if done is None:
@@ -62,7 +62,7 @@ def reported(program: Program, pattern_id: str, report: Report) -> Applied:
     return done
 
 
-def pattern_answer(done: Applied, report: Report) -> ReinforceAnswer:
+def pattern_answer(done: Applied, report: OutcomeReport) -> ReinforceAnswer:
     """Return where a pattern stands after a report."""
     pattern = done.pattern
     return ReinforceAnswer(
@@ -75,7 +75,7 @@ def pattern_answer(done: Applied, report: Report) -> ReinforceAnswer:
     )
 
 
-def entry_answer(entry: Entry, report: Report) -> ReinforceAnswer:
+def entry_answer(entry: Entry, report: OutcomeReport) -> ReinforceAnswer:
     """Return where an entry stands after a report."""
     against = tuple(word.program_id for word in entry.contradictions)
     return ReinforceAnswer(

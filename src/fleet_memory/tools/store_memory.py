@@ -7,7 +7,7 @@ from pydantic import Field
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.lifecycle.admission import Admission, Lesson, OnDuplicate, admitted, timestamp_problem
+from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted, timestamp_problem
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.answers.memory import EvictedPattern, RelatedPattern, StoreAnswer
 from fleet_memory.schemas.fields import Name
@@ -38,13 +38,14 @@ async def store_memory(
     return _answer(program_id, done, fleet.degraded_engine)
 
 
-async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[Lesson]:
+async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
     """Return lessons with their vectors, without when the engine does not answer."""
     try:
         vectors = await fleet.embedder.vectors([one.pattern for one in sent])
     except EmbedderError:
-        return [Lesson(one, "", "") for one in sent]  # they matter more than vectors: consolidation makes those later
-    return [Lesson(one, packed(vector), fleet.embedder.name) for one, vector in zip(sent, vectors, strict=True)]
+        # they matter more than vectors: consolidation makes those later
+        return [SentLesson(one, "", "") for one in sent]
+    return [SentLesson(one, packed(vector), fleet.embedder.name) for one, vector in zip(sent, vectors, strict=True)]
 
 
 def _answer(program_id: str, done: Admission, similarity_engine: str | None) -> StoreAnswer:

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.lifecycle.idempotency import mark, remembered
+from fleet_memory.rules.lifecycle.idempotency import request_key, with_request
 from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
 from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.answers.state import UpdateStateAnswer
@@ -64,7 +64,7 @@ async def update_program_state(
 
 def updated(program: Program, update: Update) -> Stated:
     """Return the program after an update. Raises ConflictError (its version), InvalidArgumentError (its size)."""
-    request = mark("state", update.request_id)
+    request = request_key("state", update.request_id)
     if request in program.request_ids:
         return Stated(program)
     if update.expected_version not in (None, program.state_version):
@@ -78,7 +78,7 @@ def updated(program: Program, update: Update) -> Stated:
         raise InvalidArgumentError(problem)
     if request is None:
         return done
-    requests = remembered(program.request_ids, request)
+    requests = with_request(program.request_ids, request)
     return done._replace(program=replace(done.program, request_ids=requests))
 
 

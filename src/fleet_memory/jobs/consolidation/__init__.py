@@ -5,7 +5,7 @@ snapshot. Everything it leaves between runs can be rebuilt from the programs.
 """
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,8 +14,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from anyio import move_on_after, to_thread
 
+from fleet_memory.fleet import Progress
 from fleet_memory.jobs.consolidation.promotions import Decided, Promotions
-from fleet_memory.jobs.consolidation.scene import Engine, Scene, Scenes, Wanted
+from fleet_memory.jobs.consolidation.scene import Engine, RunScope, Scene, Scenes
 from fleet_memory.repositories.knowledge import Knowledge, row_of
 from fleet_memory.repositories.leases import release, take
 from fleet_memory.repositories.programs import Programs
@@ -29,20 +30,19 @@ from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.waiting import OpenPair, WaitingIndex
 from fleet_memory.stores import Write
 
-Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 Place: TypeAlias = tuple[str, str]
 """A program id and a pattern id."""
 
-LEASE: Final = "consolidation"
+CONSOLIDATION_LEASE: Final = "consolidation"
 LEASE_S: Final = 120.0  # seconds; every commit of a run renews it
 RELEASE_WITHIN_S: Final = 1.0  # seconds; a server that is told to leave does not wait longer, the lease expires anyway
 SHARED: Final = "knowledge"  # what an entry is called where a pair names programs
-MOST_JUDGED: Final = 500  # verdicts remembered, so that a repeated call is known
+MAX_REMEMBERED_VERDICTS: Final = 500  # verdicts remembered, so that a repeated call is known
 
 
 @asynccontextmanager
 async def leased(
-    programs: Programs, knowledge: Knowledge, now: Callable[[], datetime], name: str = LEASE
+    programs: Programs, knowledge: Knowledge, now: Callable[[], datetime], name: str = CONSOLIDATION_LEASE
 ) -> AsyncIterator[Promotions | None]:
     """Hold the fleet's lease of this name while inside; None while another run holds it."""
     lease = await take(programs.store, knowledge.lease(name), uuid.uuid4().hex, now=now(), ttl_s=LEASE_S)
@@ -58,7 +58,7 @@ async def leased(
 
 
 @dataclass
-class Report:
+class ConsolidationReport:
     """What a run carried out, with the reason of each; the pairs that wait for judgement; and what it looked at."""
 
     promoted: list[tuple[Entry, str]] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Report:
 class _Done:
     """A run under way: what it reports, the pairs it left open, and each lesson that is in an entry now, by its key."""
 
-    report: Report
+    report: ConsolidationReport
     open_pairs: list[Candidate]
     marks: dict[Place, str] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class Consolidation:
         self._engine = engine
         self._scenes = Scenes(programs, knowledge, self.shards, engine)
 
-    async def run(self, wanted: Wanted, judged: Mapping[str, bool], progress: Progress) -> Report:
+    async def run(self, wanted: RunScope, judged: Mapping[str, bool], progress: Progress) -> ConsolidationReport:
         """Consolidate once; `judged` are verdicts to remember. Raises ConflictError when the lease was lost."""
         await progress(0, 4, "reading what changed")
         scene = await self._scenes.read(wanted)
@@ -108,7 +108,7 @@ class Consolidation:
         # Other calls go on meanwhile, and a server that is told to leave does not wait: nothing is written in there.
         looks = await to_thread.run_sync(self._planned, scene, wanted.threshold, abandon_on_cancel=True)
         await progress(2, 4, f"promoting {sum(len(look.plan.promotions) for look in looks)} groups")
-        report = Report(programs=len(scene.programs), lessons=count, entries=len(scene.rows))
+        report = ConsolidationReport(programs=len(scene.programs), lessons=count, entries=len(scene.rows))
         report.dependent = sum(look.plan.dependent for look in looks)
         done = _Done(report, [pair for look in looks for pair in look.plan.open_pairs])
         await self._carried_out(scene, looks, wanted, done)
@@ -139,7 +139,7 @@ class Consolidation:
         waiting = [one for part in lessons for one in part.learnt]
         return Topic(waiting, vectors[: len(waiting)], rows, vectors[len(waiting) :])
 
-    async def _carried_out(self, scene: Scene, looks: Sequence[_Look], wanted: Wanted, done: _Done) -> None:
+    async def _carried_out(self, scene: Scene, looks: Sequence[_Look], wanted: RunScope, done: _Done) -> None:
         for look in looks:
             await self._attach(look.topic, look.plan.attachments, wanted, done)
         decided = [_decided(look.topic, group) for look in looks for group in look.plan.promotions]
@@ -149,7 +149,7 @@ class Consolidation:
             done.marks.update({lesson.place: made.entry.key for lesson in made.decided.members})
         await self._meet_new_entries(scene, wanted, done)
 
-    async def _attach(self, topic: Topic, found: Iterable[Attachment], wanted: Wanted, done: _Done) -> None:
+    async def _attach(self, topic: Topic, found: Iterable[Attachment], wanted: RunScope, done: _Done) -> None:
         for attachment in found:
             lesson, row = topic.lessons[attachment.lesson], topic.entries[attachment.entry]
             if not wanted.admits(lesson):
@@ -163,7 +163,7 @@ class Consolidation:
             else:
                 done.report.updated[row.key] = (attached.entry, attachment.explain)
 
-    async def _meet_new_entries(self, scene: Scene, wanted: Wanted, done: _Done) -> None:
+    async def _meet_new_entries(self, scene: Scene, wanted: RunScope, done: _Done) -> None:
         """Attach the lessons that say what an entry of this very run says, so that running again changes nothing."""
         new = [row_of(entry, 0, 0) for entry, _ in done.report.promoted]
         for names in scene.look_at:
@@ -174,7 +174,7 @@ class Consolidation:
                 done.open_pairs += open_pairs
                 await self._attach(topic, found, wanted, done)
 
-    async def _left(self, scene: Scene, done: _Done, wanted: Wanted, judged: Mapping[str, bool]) -> None:
+    async def _left(self, scene: Scene, done: _Done, wanted: RunScope, judged: Mapping[str, bool]) -> None:
         """Leave everything to the next run: the snapshot, the shards, the index, and the programs considered."""
         report = done.report
         moved = report.promoted or report.updated or report.echoes
@@ -197,7 +197,7 @@ class Consolidation:
             knowledge_version=(await self._knowledge.snapshot()).version,
             domains={name: one for name, one in sorted(domains.items()) if one.count},
             topics=scene.topics,
-            judged=dict([*scene.index.judged.items(), *judged.items()][-MOST_JUDGED:]),
+            judged=dict([*scene.index.judged.items(), *judged.items()][-MAX_REMEMBERED_VERDICTS:]),
         )
         for batch in batches([*writes, *self.shards.index_writes(index, report.pairs)]):
             await self._hands.commit(*batch)

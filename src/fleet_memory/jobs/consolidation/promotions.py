@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import anyio
 
 from fleet_memory.errors import ConflictError
-from fleet_memory.repositories.knowledge import HeldEntry, Knowledge
+from fleet_memory.repositories.knowledge import Knowledge, VersionedEntry
 from fleet_memory.repositories.leases import Lease, refreshed
-from fleet_memory.repositories.program_codec import Held
+from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.waiting import batches
 from fleet_memory.rules.consensus.waiting import considered, touched
@@ -25,10 +25,10 @@ from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.waiting import Learnt
 from fleet_memory.stores import Write
 
-BY: Final = "consolidation"
-TOGETHER: Final = 20  # promotions in one commit; each of them is whole or absent all the same
-CLEARED_TOGETHER: Final = 50  # programs in one commit
-_RETRY_FOR: Final = 20.0  # seconds of losing races
+CONSOLIDATOR: Final = "consolidation"
+PROMOTIONS_PER_COMMIT: Final = 20  # promotions in one commit; each of them is whole or absent all the same
+PROGRAMS_PER_COMMIT: Final = 50  # programs in one commit
+_RETRY_FOR_S: Final = 20.0  # seconds of losing races
 
 
 class Decided(NamedTuple):
@@ -43,7 +43,7 @@ class Decided(NamedTuple):
 class Seen(NamedTuple):
     """A program as a run read it, and with the vectors that the run made for it."""
 
-    held: Held
+    held: VersionedProgram
     program: Program
 
 
@@ -61,7 +61,7 @@ class Attached(NamedTuple):
     echo: bool
 
 
-class Change(NamedTuple):
+class ConsolidatedProgram(NamedTuple):
     """A program after consolidation touched it; nothing is archived."""
 
     program: Program
@@ -83,7 +83,8 @@ class Promotions:
         self.lease = lease
         self._until = until  # every commit moves the lease's end there
         self._seen: Mapping[str, Program] = {}  # as the run read them, with the vectors it made
-        self._holding: dict[str, Held] = {}  # as they are, unless somebody wrote meanwhile: then a commit tells
+        # as they are, unless somebody wrote meanwhile: then a commit tells
+        self._holding: dict[str, VersionedProgram] = {}
         self._known: dict[str, Program] = {}  # as this run wrote them, of a revision that it does not know
         self._imagined: dict[str, Entry] = {}  # what a dry run would have written, so that its answers add up
 
@@ -99,8 +100,8 @@ class Promotions:
         lost, or every race.
         """
         made: list[Promoted] = []
-        for start in range(0, len(decided), TOGETHER):
-            made += await self._repeated(decided[start : start + TOGETHER], now)
+        for start in range(0, len(decided), PROMOTIONS_PER_COMMIT):
+            made += await self._repeated(decided[start : start + PROMOTIONS_PER_COMMIT], now)
         return made
 
     async def attach(self, lesson: Learnt, key: str, similarity: float, *, now: datetime) -> Attached | None:
@@ -109,10 +110,10 @@ class Promotions:
         Returns None when the lesson or the entry changed meanwhile. Raises ConflictError when the lease was lost, or
         every race.
         """
-        end = time.monotonic() + _RETRY_FOR
+        end = time.monotonic() + _RETRY_FOR_S
         while True:
-            held = (await self._held([lesson.program_id]))[0]
-            before = await self._held_entry(key)
+            held = (await self._read_versioned([lesson.program_id]))[0]
+            before = await self._read_versioned_entry(key)
             if before.entry is None or before.entry.status == "retired" or not _still_so(held, lesson):
                 return None
             fresh = Waiting(lesson.program_id, held.program.patterns[lesson.pattern_id])
@@ -124,7 +125,7 @@ class Promotions:
             )
             event: LedgerEvent = "confirmed" if echo else "attached"
             why = "echo: no vote" if echo else f"cosine {similarity:.2f}"
-            line = LedgerLine(event=event, key=key, at=now, by=BY, why=why, patterns=_names([lesson]))
+            line = LedgerLine(event=event, key=key, at=now, by=CONSOLIDATOR, why=why, patterns=_names([lesson]))
             after = _marked(held.program, lesson, key, echo=echo)
             writes = [*self._knowledge.writes(before, entry, line), *self._programs.writes(held, after)]
             if await self._committed(writes, {lesson.program_id: after}, [entry]):
@@ -134,23 +135,23 @@ class Promotions:
     async def clear(self, looked_at: set[str]) -> None:
         """Record that the programs known from this run were considered, in some domains; what changed since waits."""
         names = list(self._seen)
-        for start in range(0, len(names), CLEARED_TOGETHER):
-            batch = names[start : start + CLEARED_TOGETHER]
-            held = await self._held(batch)
+        for start in range(0, len(names), PROGRAMS_PER_COMMIT):
+            batch = names[start : start + PROGRAMS_PER_COMMIT]
+            held = await self._read_versioned(batch)
             if not await self._cleared(held, looked_at):
-                for one in await self._held(batch):
+                for one in await self._read_versioned(batch):
                     await self._cleared([one], looked_at)  # one that is written at this moment waits for the next run
 
     async def judge(self, program_id: str, pattern_id: str, other: str, verdict: Verdict) -> None:
         """Record a verdict about a program's pattern and the lesson whose text hash is `other`."""
-        await self._programs.update(program_id, lambda program: judged(program, pattern_id, other, verdict))
+        await self._programs.update(program_id, lambda program: with_verdict(program, pattern_id, other, verdict))
 
     async def publish(self, *, consolidated_at: datetime | None = None) -> None:
         """Bring the snapshot that boot reads up to date; an entry that moves meanwhile makes it start over.
 
         Raises ConflictError when the lease was lost, or every race.
         """
-        end = time.monotonic() + _RETRY_FOR
+        end = time.monotonic() + _RETRY_FOR_S
         while self.lease is not None:
             made = await self._knowledge.publication(consolidated_at=consolidated_at)
             # A draft may not be missing, and an overtaken worker may not write one over its successor's.
@@ -174,10 +175,10 @@ class Promotions:
         return True
 
     async def _repeated(self, batch: Sequence[Decided], now: datetime) -> list[Promoted]:
-        end = time.monotonic() + _RETRY_FOR
+        end = time.monotonic() + _RETRY_FOR_S
         while True:
             names = sorted({lesson.program_id for decided in batch for lesson in decided.members})
-            held = {one.program.program_id: one for one in await self._held(names)}
+            held = {one.program.program_id: one for one in await self._read_versioned(names)}
             valid = [d for d in batch if all(_still_so(held[lesson.program_id], lesson) for lesson in d.members)]
             made, writes, after = await self._made(valid, {name: one.program for name, one in held.items()}, now)
             writes += [write for name, program in after.items() for write in self._programs.writes(held[name], program)]
@@ -200,16 +201,16 @@ class Promotions:
             drafted = entry_of(fresh, decided.text, decided.similarities, now=now)
             before, entry, event = await self._entry(drafted, made)
             names = _names(decided.members)
-            line = LedgerLine(event=event, key=entry.key, at=now, by=BY, why=decided.why, patterns=names)
+            line = LedgerLine(event=event, key=entry.key, at=now, by=CONSOLIDATOR, why=decided.why, patterns=names)
             writes += self._knowledge.writes(before, entry, line)
             for lesson in decided.members:
                 after[lesson.program_id] = _marked(after[lesson.program_id], lesson, entry.key)
             made.append(Promoted(entry, decided))
         return made, writes, after
 
-    async def _entry(self, entry: Entry, made: Sequence[Promoted]) -> tuple[HeldEntry, Entry, LedgerEvent]:
+    async def _entry(self, entry: Entry, made: Sequence[Promoted]) -> tuple[VersionedEntry, Entry, LedgerEvent]:
         """Return the entry to write and what its key holds: nothing, or a retired entry of the same words."""
-        before = await self._held_entry(entry.key)
+        before = await self._read_versioned_entry(entry.key)
         words = text_hash(entry.value.pattern)
         if before.entry and before.entry.status == "retired" and text_hash(before.entry.value.pattern) == words:
             return before, returned(before.entry, entry), "returned"
@@ -217,13 +218,13 @@ class Promotions:
             return before, entry, "promoted"
         sources = [f"{line.program_id}/{line.pattern_id}" for line in entry.provenance]
         other = replace(entry, key=f"{entry.key}-{digest(entry.value.pattern, *sources)[:6]}")
-        return await self._held_entry(other.key), other, "promoted"
+        return await self._read_versioned_entry(other.key), other, "promoted"
 
-    async def _held_entry(self, key: str) -> HeldEntry:
-        held = (await self._knowledge.hold(key))[0]
-        return HeldEntry(self._imagined.get(key, held.entry), held.document)
+    async def _read_versioned_entry(self, key: str) -> VersionedEntry:
+        held = (await self._knowledge.read_versioned(key))[0]
+        return VersionedEntry(self._imagined.get(key, held.entry), held.document)
 
-    async def _cleared(self, held: Sequence[Held], looked_at: set[str]) -> bool:
+    async def _cleared(self, held: Sequence[VersionedProgram], looked_at: set[str]) -> bool:
         after = {
             one.program.program_id: considered(one.program, self._seen[one.program.program_id], looked_at)
             for one in held
@@ -231,11 +232,11 @@ class Promotions:
         writes = [write for one in held for write in self._programs.writes(one, after[one.program.program_id])]
         return not writes or await self._committed(writes, after)
 
-    async def _held(self, names: Iterable[str]) -> list[Held]:
+    async def _read_versioned(self, names: Iterable[str]) -> list[VersionedProgram]:
         """Return programs as they are. One that this run holds is not read, one it wrote itself is not decoded."""
         wanted = list(names)
         unknown = [name for name in wanted if name not in self._holding]
-        read = await self._programs.hold_known(self._known, *unknown) if unknown else []
+        read = await self._programs.reread_versioned(self._known, *unknown) if unknown else []
         self._holding |= {held.program.program_id: held for held in read}
         return [self._holding[name] for name in wanted]
 
@@ -251,14 +252,14 @@ class Promotions:
         return done
 
 
-def judged(program: Program, pattern_id: str, other: str, verdict: Verdict) -> Change:
+def with_verdict(program: Program, pattern_id: str, other: str, verdict: Verdict) -> ConsolidatedProgram:
     """Return the program with a verdict about one of its patterns and the text hash `other`."""
     pattern = program.patterns.get(pattern_id)
     if pattern is None or pattern.verdicts.get(other) == verdict:
-        return Change(program)
+        return ConsolidatedProgram(program)
     marked = replace(pattern, verdicts={**pattern.verdicts, other: verdict})
     patterns = {**program.patterns, pattern_id: marked}
-    return Change(replace(program, patterns=patterns, touched=touched(program, pattern.domain)))
+    return ConsolidatedProgram(replace(program, patterns=patterns, touched=touched(program, pattern.domain)))
 
 
 def _marked(program: Program, lesson: Learnt, key: str, *, echo: bool = False) -> Program:
@@ -273,7 +274,7 @@ def _marked(program: Program, lesson: Learnt, key: str, *, echo: bool = False) -
     )
 
 
-def _still_so(held: Held, lesson: Learnt) -> bool:
+def _still_so(held: VersionedProgram, lesson: Learnt) -> bool:
     now = held.program.patterns.get(lesson.pattern_id)
     return now is not None and now.knowledge_key is None and (now.pattern, now.domain) == (lesson.text, lesson.domain)
 

@@ -5,17 +5,19 @@ from typing import Final
 
 from fleet_memory.errors import ConflictError, EmbedderError
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.jobs.consolidation import Consolidation, Report, leased
+from fleet_memory.jobs.consolidation import Consolidation, ConsolidationReport, leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
-from fleet_memory.jobs.consolidation.scene import Engine, Wanted
+from fleet_memory.jobs.consolidation.scene import Engine, RunScope
 from fleet_memory.jobs.consolidation.verdicts import record_verdicts
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.verdicts import NewVerdict
-from fleet_memory.similarity import Vectors
 
 DEFAULT_THRESHOLD: Final = 2  # independent programs: one alone may be wrong
 
 
-async def consolidate(fleet: Fleet, wanted: Wanted, progress: Progress, verdicts: Sequence[NewVerdict] = ()) -> Report:
+async def consolidate(
+    fleet: Fleet, wanted: RunScope, progress: Progress, verdicts: Sequence[NewVerdict] = ()
+) -> ConsolidationReport:
     """Consolidate under the lease.
 
     Raises ConflictError when another run holds it, InvalidArgumentError for a verdict about a pair that is not waiting;
@@ -30,7 +32,7 @@ async def consolidate(fleet: Fleet, wanted: Wanted, progress: Progress, verdicts
         return await (await _consolidation(fleet, hands)).run(wanted, judged, progress)
 
 
-async def rehearse_consolidation(fleet: Fleet, wanted: Wanted, progress: Progress) -> Report:
+async def rehearse_consolidation(fleet: Fleet, wanted: RunScope, progress: Progress) -> ConsolidationReport:
     """Return what `consolidate` would do now; nothing is written."""
     return await (await _rehearsal(fleet)).run(wanted, {}, progress)
 

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from fleet_memory.jobs.consolidation.promotions import Seen
-from fleet_memory.repositories.knowledge import HeldEntry, Knowledge, row_of
-from fleet_memory.repositories.program_codec import Held
+from fleet_memory.repositories.knowledge import Knowledge, VersionedEntry, row_of
+from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.waiting import Shards
 from fleet_memory.rules.consensus.blocking import Topics, topics
-from fleet_memory.rules.consensus.lessons import NO_LESSONS, Lessons, merged, numbers_of
+from fleet_memory.rules.consensus.lessons import NO_LESSONS, Lessons, merged_lessons, numbers_of
 from fleet_memory.rules.consensus.waiting import changed_domains, learnt
 from fleet_memory.rules.text.vectors import Vectors, packed
 from fleet_memory.schemas.knowledge import KnowledgeRow
@@ -32,7 +32,7 @@ class Engine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunScope:
     """What was asked of a run. One limited to a domain or project carries out less, and leaves nothing considered."""
 
     threshold: int
@@ -80,7 +80,7 @@ class Scenes:
         self._shards = shards
         self._engine = engine
 
-    async def read(self, wanted: Wanted) -> Scene:
+    async def read(self, wanted: RunScope) -> Scene:
         """Read what changed since the last run, and whatever is compared with it."""
         index, pairs = await self._shards.index()
         if wanted.rebuild or index.embedder != self._engine.name:
@@ -89,7 +89,7 @@ class Scenes:
         else:
             held = await self._programs.dirty()
         programs = await self._embedded(held)
-        behind = await self._knowledge.unpublished()
+        behind = await self._knowledge.behind_snapshot()
         rows = await self._rows(behind)
         made_by = {row.embedder for row in rows} | {
             pattern.embedder for seen in programs for pattern in seen.program.patterns.values()
@@ -113,7 +113,7 @@ class Scenes:
         return Scene(index, pairs, programs, lessons, rows, bool(behind), blind, frozenset(changed), mapped, look_at)
 
     def _changed(
-        self, index: WaitingIndex, programs: Sequence[Program], rows: Sequence[KnowledgeRow], wanted: Wanted
+        self, index: WaitingIndex, programs: Sequence[Program], rows: Sequence[KnowledgeRow], wanted: RunScope
     ) -> set[str]:
         everything = not index.embedder
         found = {domain for program in programs for domain in changed_domains(program)}
@@ -139,7 +139,7 @@ class Scenes:
                     vectors[one.domain].append((pattern.vector, pattern.embedder))
         names = {seen.program.program_id for seen in programs}
         return {
-            domain: merged(
+            domain: merged_lessons(
                 kept.get(domain, NO_LESSONS),
                 names,
                 Lessons(found, numbers_of(vectors[domain], self._engine.name)),
@@ -148,7 +148,7 @@ class Scenes:
             for domain, found in fresh.items()
         }
 
-    async def _rows(self, behind: Sequence[HeldEntry]) -> list[KnowledgeRow]:
+    async def _rows(self, behind: Sequence[VersionedEntry]) -> list[KnowledgeRow]:
         """Return the active entries as boot reads them, and those no snapshot holds yet, with comparable vectors."""
         rows = {row.key: row for row in (await self._knowledge.snapshot()).rows}
         rows |= {held.entry.key: row_of(held.entry, held.entry.since, 0) for held in behind if held.entry}
@@ -159,7 +159,7 @@ class Scenes:
             active[at] = replace(active[at], vector=packed(vector), embedder=self._engine.name)
         return active
 
-    async def _embedded(self, programs: Sequence[Held]) -> list[Seen]:
+    async def _embedded(self, programs: Sequence[VersionedProgram]) -> list[Seen]:
         """Return programs with a comparable vector for every pattern, as far as the engine can make them."""
         missing = [
             (held.program.program_id, pattern)

@@ -6,7 +6,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, silently
 from fleet_memory.jobs.consolidation import SHARED, Consolidation
 from fleet_memory.jobs.consolidation.promotions import Promotions
-from fleet_memory.jobs.consolidation.scene import Wanted
+from fleet_memory.jobs.consolidation.scene import RunScope
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.verdicts import NewVerdict
@@ -14,7 +14,7 @@ from fleet_memory.schemas.waiting import OpenPair, WaitingIndex
 
 
 async def record_verdicts(
-    fleet: Fleet, hands: Promotions, rehearsal: Consolidation, wanted: Wanted, verdicts: Sequence[NewVerdict]
+    fleet: Fleet, hands: Promotions, rehearsal: Consolidation, wanted: RunScope, verdicts: Sequence[NewVerdict]
 ) -> Mapping[str, bool]:
     """Record verdicts on the patterns they are about; return them by pair. A repeated verdict changes nothing.
 

@@ -7,7 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from fleet_memory.rules.consensus.linking import Bar, bar_of, links_between, strict_bar
-from fleet_memory.rules.consensus.pairs import Candidate, candidate, decided, explained, objections, ruled, worded
+from fleet_memory.rules.consensus.pairs import (
+    Candidate,
+    candidate,
+    decided,
+    link_explanation,
+    objections,
+    ruled,
+    worded,
+)
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.waiting import Learnt
@@ -80,6 +88,6 @@ def _attached(lessons: Side, entries: Side, profile: Profile, bar: Bar) -> tuple
             sure.setdefault(i, Attachment(i, j - first, 1.0, ruled((i, j), nodes, rulings)))
     for link in found:
         if bar.merges(link) and link.pair not in said and link.pair not in rulings.apart and link.i not in sure:
-            sure[link.i] = Attachment(link.i, link.j - first, round(link.cosine, 3), explained(link, bar))
+            sure[link.i] = Attachment(link.i, link.j - first, round(link.cosine, 3), link_explanation(link, bar))
     waiting = [link for link in found if link.i not in sure and link.pair not in rulings.apart]
     return list(sure.values()), [candidate(nodes, link, said.get(link.pair, ""), bar) for link in waiting]

@@ -14,7 +14,7 @@ from fleet_memory.schemas.waiting import DomainState, Learnt, Ruling
 
 Numbers: TypeAlias = NDArray[np.int8]
 
-LARGEST_SHARD: Final = 600_000  # bytes of rows and vectors; Firestore's documents end at 1 MiB
+MAX_LESSON_SHARD_BYTES: Final = 600_000  # bytes of rows and vectors; Firestore's documents end at 1 MiB
 
 
 class Lessons(NamedTuple):
@@ -54,7 +54,7 @@ def stacked(parts: Sequence[Numbers]) -> Numbers:
     return np.concatenate([_widened(part, width) for part in parts if len(part)] or [np.empty((0, width), np.int8)])
 
 
-def merged(old: Lessons, refreshed: Collection[str], fresh: Lessons, now: datetime) -> Lessons:
+def merged_lessons(old: Lessons, refreshed: Collection[str], fresh: Lessons, now: datetime) -> Lessons:
     """Return a domain's lessons: the fresh, and of the old those that are not stale and of no refreshed program."""
     instant = now.timestamp()
     kept = [at for at, one in enumerate(old.learnt) if one.program_id not in refreshed and one.stale_at >= instant]
@@ -87,7 +87,7 @@ def encoded(lessons: Lessons) -> list[Shard]:
     """Return the shards of a domain, each under 600 KB; one even when there is no lesson."""
     rows = json.dumps([one[:_KEPT] for one in lessons.learnt], separators=(",", ":"), ensure_ascii=False)
     vectors = b64encode(lessons.numbers.tobytes()).decode()
-    if len(rows.encode()) + len(vectors) <= LARGEST_SHARD or len(lessons.learnt) < 2:
+    if len(rows.encode()) + len(vectors) <= MAX_LESSON_SHARD_BYTES or len(lessons.learnt) < 2:
         return [Shard(rows, vectors)]
     half = len(lessons.learnt) // 2
     parts = slice(half), slice(half, None)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet_memory.schemas.similarity import OFF, Profile
+from fleet_memory.schemas.similarity import NEVER, Profile
 
 Matrix: TypeAlias = NDArray[np.float32]
 Positions: TypeAlias = NDArray[np.int_]
@@ -78,7 +78,7 @@ def bar_of(profile: Profile, lessons: int) -> Bar:
 
 def strict_bar(profile: Profile) -> Bar:
     """Return the bar across domains."""
-    return Bar(profile.strict, OFF, 0.0, 0.0, profile.triangle)
+    return Bar(profile.strict, NEVER, 0.0, 0.0, profile.triangle)
 
 
 class Rulings(NamedTuple):

@@ -107,7 +107,7 @@ def ruled(pair: Pair, nodes: Sequence[Learnt], rulings: Rulings) -> str:
     return f"judged the same by {verdict.judge}" + (", who contributed" if verdict.contributed else "")
 
 
-def explained(link: Link, bar: Bar, *, grouped: bool = False) -> str:
+def link_explanation(link: Link, bar: Bar, *, grouped: bool = False) -> str:
     """Return the figures of a link, and what they decide; within a group, what made them enough."""
     if grouped and not bar.merges(link):
         rule = f"< {bar.least:.2f}: held by a third lesson that both are linked to"
@@ -124,4 +124,4 @@ def explained(link: Link, bar: Bar, *, grouped: bool = False) -> str:
 def candidate(nodes: Sequence[Learnt], link: Link, said: str, bar: Bar) -> Candidate:
     """Return a linked pair as something to judge."""
     a, b = nodes[link.i], nodes[link.j]
-    return Candidate(digest(*sorted((a.words, b.words))), link, a, b, said, said or explained(link, bar))
+    return Candidate(digest(*sorted((a.words, b.words))), link, a, b, said, said or link_explanation(link, bar))

@@ -16,7 +16,7 @@ from fleet_memory.rules.consensus.pairs import (
     candidate,
     decided,
     entry_lessons,
-    explained,
+    link_explanation,
     objections,
     pairs,
     ruled,
@@ -28,10 +28,10 @@ from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.waiting import Learnt
 
-MOST_ACROSS: Final = (
+MAX_LESSONS_ACROSS: Final = (
     5_000  # lessons of a topic compared across its domains in one matrix (100 MB); a larger topic is not
 )
-MOST_EXPLAINED: Final = 3  # links named in a group's explanation
+MAX_EXPLAINED_LINKS: Final = 3  # links named in a group's explanation
 
 
 class Topic(NamedTuple):
@@ -96,7 +96,7 @@ def _views(lessons: Side, done: Collection[int], profile: Profile) -> Iterator[_
     domains = lessons.domains()
     for positions in domains.values():
         yield _viewed(lessons, positions, done, profile, bar_of(profile, len(positions)))
-    if len(domains) > 1 and len(lessons.nodes) <= MOST_ACROSS:
+    if len(domains) > 1 and len(lessons.nodes) <= MAX_LESSONS_ACROSS:
         strict = replace(profile, review=profile.strict)
         yield _viewed(lessons, range(len(lessons.nodes)), done, strict, strict_bar(profile))
 
@@ -130,8 +130,8 @@ def _group(topic: Topic, view: _View, members: Sequence[int]) -> Group:
     ]
     rulings = sorted({why for pair in pairs(members, members) if (why := ruled(pair, nodes, view.rulings))})
     linked = [
-        f"{nodes[link.i].program_id} and {nodes[link.j].program_id}: {explained(link, view.bar, grouped=True)}"
-        for link in inside[:MOST_EXPLAINED]
+        f"{nodes[link.i].program_id} and {nodes[link.j].program_id}: {link_explanation(link, view.bar, grouped=True)}"
+        for link in inside[:MAX_EXPLAINED_LINKS]
     ]
     why = "; ".join([*rulings, *linked])
     positions = tuple(view.positions[member] for member in members)

@@ -27,7 +27,7 @@ _SYMMETRIC = frozenset(
     {",", "next", "clos", "equal", "similar", "identical", "sam", "different", "lik", "near", "between"}
 )
 _ARTICLES = frozenset({"a", "an", "the"})
-_LONGEST = 40  # words between which two parts are looked for; the search grows with the cube
+_MAX_WORDS = 40  # words between which two parts are looked for; the search grows with the cube
 _SHOWN = 40  # characters of a step in an objection
 
 
@@ -93,7 +93,7 @@ def _swapped_parts(one: str, other: str) -> str | None:
     start = next(at for at in range(len(mine)) if mine[at] != theirs[at])
     end = next(at for at in range(len(mine), 0, -1) if mine[at - 1] != theirs[at - 1])
     middle, swapped = mine[start:end], theirs[start:end]
-    if (long := len(middle)) > _LONGEST:
+    if (long := len(middle)) > _MAX_WORDS:
         return None
     heads = [head for head in range(1, long - 1) if middle[:head] == swapped[long - head :]]
     tails = [tail for tail in range(1, long - 1) if middle[long - tail :] == swapped[:tail]]

@@ -10,7 +10,7 @@ from fleet_memory.rules.health.program import GRAVITY, Signs, signs, verdict
 from fleet_memory.rules.knowledge.status import VERIFY_AFTER, status
 from fleet_memory.rules.lifecycle.decay import stale_in_days
 from fleet_memory.schemas.answers.health import FleetRates, Forecast, KnowledgeCounts, PatternCounts, ProgramHealth
-from fleet_memory.schemas.answers.memory import Freshness, Verdict
+from fleet_memory.schemas.answers.memory import Freshness, HealthVerdict
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.programs import Archived, Program
 
@@ -24,7 +24,7 @@ class Look(NamedTuple):
 
     program_id: str
     signs: Signs
-    verdict: Verdict
+    verdict: HealthVerdict
     fading: Sequence[float]
 
 

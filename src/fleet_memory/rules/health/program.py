@@ -6,12 +6,12 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.duplicates import Repeat, Scale, repeats
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
-from fleet_memory.schemas.answers.memory import FadingPattern, Verdict
+from fleet_memory.schemas.answers.memory import FadingPattern, HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 
 FADING_WITHIN_DAYS: Final = 14.0
-MOST_FADING: Final = 5
+MAX_FADING: Final = 5
 LATELY_DAYS: Final = 30.0  # the window in which learning and forgetting are compared
 FORGETTING_FROM: Final = 0.5  # stale share; Source: the article: a high stale-to-active ratio means forgetting
 FORGOTTEN_FROM: Final = 5  # patterns that turned stale lately; fewer are no trend
@@ -70,7 +70,7 @@ def signs(program: Program, scale: Scale, now: datetime) -> Signs:
     )
 
 
-_GRAVEST_FIRST: Final[Mapping[Verdict, Callable[[Signs], bool]]] = {
+_GRAVEST_FIRST: Final[Mapping[HealthVerdict, Callable[[Signs], bool]]] = {
     "empty": lambda seen: not seen.total,
     "forgetting": lambda seen: (
         seen.stale_ratio >= FORGETTING_FROM or seen.forgotten >= max(FORGOTTEN_FROM, seen.learnt + 1)
@@ -80,7 +80,7 @@ _GRAVEST_FIRST: Final[Mapping[Verdict, Callable[[Signs], bool]]] = {
     "repeating": lambda seen: len(seen.repeats) >= max(REPEATS_FROM, REPEATING_FROM * (seen.total - seen.stale)),
     "unreinforced": lambda seen: seen.total >= UNREINFORCED_FROM and not seen.reinforced,
 }
-_ADVICE: Final[Mapping[Verdict, Callable[[Signs], str]]] = {
+_ADVICE: Final[Mapping[HealthVerdict, Callable[[Signs], str]]] = {
     "empty": lambda _: (
         "Nothing is stored yet. Call store_memory when you learn something that will help you next time."
     ),
@@ -105,10 +105,10 @@ _ADVICE: Final[Mapping[Verdict, Callable[[Signs], str]]] = {
 }
 
 
-GRAVITY: Final[Sequence[Verdict]] = (*_GRAVEST_FIRST, "healthy")
+GRAVITY: Final[Sequence[HealthVerdict]] = (*_GRAVEST_FIRST, "healthy")
 
 
-def verdict(seen: Signs) -> Verdict:
+def verdict(seen: Signs) -> HealthVerdict:
     """Return the one word for a program's memory: the gravest that applies."""
     return next((name for name, applies in _GRAVEST_FIRST.items() if applies(seen)), "healthy")
 
@@ -135,5 +135,5 @@ def shown_fading(soon: Sequence[tuple[float, Pattern]]) -> tuple[FadingPattern, 
     """Return at most five of them as answers show them."""
     return tuple(
         FadingPattern(id=pattern.id, pattern=pattern.pattern, stale_in_days=round(days, 1))
-        for days, pattern in soon[:MOST_FADING]
+        for days, pattern in soon[:MAX_FADING]
     )

@@ -10,7 +10,7 @@ from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue
 from fleet_memory.schemas.patterns import Pattern
 
-MOST_PROVENANCE: Final = 50  # contributions kept with their texts; every contributor's id is kept
+MAX_PROVENANCE: Final = 50  # contributions kept with their texts; every contributor's id is kept
 
 
 class Waiting(NamedTuple):
@@ -59,7 +59,7 @@ def entry_of(lessons: Sequence[Waiting], text: int, similarities: Sequence[float
             last_promoted=now,
         ),
         description=_description(len(lessons)),
-        provenance=contributions[:MOST_PROVENANCE],
+        provenance=contributions[:MAX_PROVENANCE],
         last_confirmed=max(lesson.pattern.last_reinforced for lesson in lessons),
         vector=chosen.vector,
         embedder=chosen.embedder,
@@ -83,7 +83,7 @@ def attached(entry: Entry, lesson: Waiting, similarity: float, *, now: datetime)
             last_promoted=now,
         ),
         description=_description(entry.value.evidence_count + 1),
-        provenance=provenance[:MOST_PROVENANCE],
+        provenance=provenance[:MAX_PROVENANCE],
         last_confirmed=confirmed,
         version=entry.version + 1,
         unpublished=True,
@@ -104,7 +104,7 @@ def returned(retired: Entry, fresh: Entry) -> Entry:
             evidence_count=retired.value.evidence_count + fresh.value.evidence_count,
             first_discovered=min(retired.value.first_discovered, fresh.value.first_discovered),
         ),
-        provenance=(*fresh.provenance, *retired.provenance)[:MOST_PROVENANCE],
+        provenance=(*fresh.provenance, *retired.provenance)[:MAX_PROVENANCE],
     )
 
 

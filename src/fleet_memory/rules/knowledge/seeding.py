@@ -25,7 +25,7 @@ def key_of(seed: Seed) -> str:
     return PREFIX + (seed.key or slug(seed.text))
 
 
-def compared(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Seeding:
+def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Seeding:
     """Return what seeding `wanted` does to the constitutional entries that are there."""
     known = {entry.key: entry for entry in present if entry.tier == "constitutional"}
     alike = {key for key, seed in wanted.items() if key in known and _says(known[key], seed)}

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fleet_memory.rules.knowledge.promotion import independent_origins
-from fleet_memory.rules.lifecycle.idempotency import remembered
+from fleet_memory.rules.lifecycle.idempotency import with_request
 from fleet_memory.schemas.answers.memory import KnowledgeStatus, Standing
 from fleet_memory.schemas.knowledge import Contradiction, Entry, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
@@ -27,7 +27,7 @@ def standing(row: KnowledgeRow, now: datetime) -> Standing:
     return "retired" if row.status == "retired" else status(row.last_confirmed, row.contradicted_by, now)
 
 
-def confirmed(entry: Entry, *, now: datetime, request_id: str | None = None) -> Entry:
+def confirmed_entry(entry: Entry, *, now: datetime, request_id: str | None = None) -> Entry:
     """Return the entry after a program saw it true: earlier contradictions are answered, a retired entry stays so."""
     return replace(
         _used(entry, request_id),
@@ -42,7 +42,7 @@ def confirmed_by_echo(entry: Entry, pattern: Pattern) -> Entry:
     return replace(_used(entry, None), last_confirmed=max(entry.last_confirmed, pattern.last_reinforced))
 
 
-def contradicted(entry: Entry, word: Contradiction, *, request_id: str | None = None) -> Entry:
+def contradicted_entry(entry: Entry, word: Contradiction, *, request_id: str | None = None) -> Entry:
     """Return the entry after a program saw it false; retired once enough independent programs did."""
     others = tuple(line for line in entry.contradictions if line.program_id != word.program_id)
     against = (*others, word)
@@ -55,5 +55,5 @@ def contradicted(entry: Entry, word: Contradiction, *, request_id: str | None = 
 
 
 def _used(entry: Entry, request_id: str | None) -> Entry:
-    requests = remembered(entry.request_ids, request_id)
+    requests = with_request(entry.request_ids, request_id)
     return replace(entry, version=entry.version + 1, unpublished=True, request_ids=requests)

@@ -21,8 +21,8 @@ from fleet_memory.schemas.similarity import Profile
 OnDuplicate: TypeAlias = Literal["reinforce", "reject", "keep"]
 
 CLOCK_SKEW: Final = timedelta(minutes=5)  # a client's clock may be this far ahead; Source: DESIGN section 3
-MOST_RELATED: Final = 5  # patterns; Source: notes on similarity, section 4: the true partner is among the first five
-MOST_CALLS: Final = 20  # remembered calls of one pattern
+MAX_RELATED: Final = 5  # patterns; Source: notes on similarity, section 4: the true partner is among the first five
+MAX_CALLS: Final = 20  # remembered calls of one pattern
 
 
 class _Fields(TypedDict):
@@ -40,7 +40,7 @@ class _Fields(TypedDict):
     embedder: str
 
 
-class Lesson(NamedTuple):
+class SentLesson(NamedTuple):
     """What arrives: the pattern as sent, its packed vector ("" when none could be made) and who made that."""
 
     sent: NewPattern
@@ -104,7 +104,7 @@ def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") ->
 
 
 def admitted(
-    program: Program, lesson: Lesson, *, profile: Profile, on_duplicate: OnDuplicate = "reinforce", now: datetime
+    program: Program, lesson: SentLesson, *, profile: Profile, on_duplicate: OnDuplicate = "reinforce", now: datetime
 ) -> Admission:
     """Return the program after storing `lesson`: an upsert by id; duplicates are recognised by text and by meaning."""
     near = _near(program, lesson)
@@ -127,11 +127,11 @@ def pattern_of(program: Program, id_: str) -> Pattern | None:
     return program.patterns.get(id_) or next((p for p in program.patterns.values() if id_ in p.calls), None)
 
 
-def _merged(known: Pattern, lesson: Lesson) -> Near | None:
+def _merged(known: Pattern, lesson: SentLesson) -> Near | None:
     return Near(known, 1.0) if known.id != lesson.id else None
 
 
-def _near(program: Program, lesson: Lesson) -> list[Near]:
+def _near(program: Program, lesson: SentLesson) -> list[Near]:
     """Return the program's comparable patterns, the most alike first."""
     comparable = [
         pattern
@@ -145,7 +145,7 @@ def _near(program: Program, lesson: Lesson) -> list[Near]:
     return [Near(comparable[i], round(float(min(1.0, max(0.0, cosines[i]))), 3)) for i in order]
 
 
-def _twin(program: Program, lesson: Lesson, near: Sequence[Near], profile: Profile) -> Near | None:
+def _twin(program: Program, lesson: SentLesson, near: Sequence[Near], profile: Profile) -> Near | None:
     """Return the pattern of the same project that says the same: in the same words, or a near-copy unopposed."""
     words = text_hash(lesson.sent.pattern)
     mine = [p for p in program.patterns.values() if p.project_id == lesson.sent.project_id]
@@ -160,7 +160,9 @@ def _twin(program: Program, lesson: Lesson, near: Sequence[Near], profile: Profi
     return None
 
 
-def _created(program: Program, lesson: Lesson, twin: Near | None, related: Sequence[Near], now: datetime) -> Admission:
+def _created(
+    program: Program, lesson: SentLesson, twin: Near | None, related: Sequence[Near], now: datetime
+) -> Admission:
     discovered = lesson.sent.discovered_at or lesson.sent.last_reinforced or now
     pattern = Pattern(
         id=free_id(program.patterns, lesson.id),
@@ -177,7 +179,7 @@ def _created(program: Program, lesson: Lesson, twin: Near | None, related: Seque
     return Admission(kept, "created", pattern, twin, others, archived)
 
 
-def _updated(program: Program, lesson: Lesson, old: Pattern, related: Sequence[Near], now: datetime) -> Admission:
+def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequence[Near], now: datetime) -> Admission:
     """Replace what the agent sent; another text or domain is another lesson, so its origin is stamped anew."""
     discovered = lesson.sent.discovered_at or old.discovered_at
     new = replace(
@@ -197,7 +199,7 @@ def _updated(program: Program, lesson: Lesson, old: Pattern, related: Sequence[N
     return Admission(with_pattern(program, new, now, pending=False), "updated", new, None, _without(related, new))
 
 
-def _repeated(program: Program, lesson: Lesson, twin: Near, related: Sequence[Near], now: datetime) -> Admission:
+def _repeated(program: Program, lesson: SentLesson, twin: Near, related: Sequence[Near], now: datetime) -> Admission:
     seen = min(now, lesson.sent.last_reinforced or lesson.sent.discovered_at or now)
     stronger = reinforced(twin.pattern, now=seen, confidence=lesson.sent.confidence, evidence=lesson.sent.evidence)
     stronger = replace(stronger, calls=_called(twin.pattern, lesson))
@@ -205,9 +207,9 @@ def _repeated(program: Program, lesson: Lesson, twin: Near, related: Sequence[Ne
     return Admission(changed, "reinforced", stronger, twin, _without(related, stronger))
 
 
-def _called(pattern: Pattern, lesson: Lesson) -> dict[str, str]:
+def _called(pattern: Pattern, lesson: SentLesson) -> dict[str, str]:
     calls = {id_: call for id_, call in pattern.calls.items() if id_ != lesson.id} | {lesson.id: lesson.call}
-    return dict(list(calls.items())[-MOST_CALLS:])
+    return dict(list(calls.items())[-MAX_CALLS:])
 
 
 def free_id(taken: Mapping[str, Pattern], wanted: str) -> str:
@@ -218,7 +220,7 @@ def free_id(taken: Mapping[str, Pattern], wanted: str) -> str:
 
 
 def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
-    return tuple(close for close in related if close.pattern.id != pattern.id)[:MOST_RELATED]
+    return tuple(close for close in related if close.pattern.id != pattern.id)[:MAX_RELATED]
 
 
 def with_pattern(program: Program, pattern: Pattern, now: datetime, *, pending: bool = True) -> Program:

@@ -7,7 +7,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig
 
 HALF_LIFE_DAYS: Final = 30.0  # Source: DESIGN section 3; the shape is Ebbinghaus 1885
-MOST_DOUBLINGS: Final = 4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
+MAX_DOUBLINGS: Final = 4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
 _DAY: Final = timedelta(days=1)
 
 
@@ -38,7 +38,7 @@ def stale_in_days(pattern: Pattern, now: datetime, decay: DecayConfig) -> float:
 
 def half_life_days(pattern: Pattern) -> float:
     """Return the days in which the pattern's strength halves."""
-    return HALF_LIFE_DAYS * float(2 ** min(pattern.doublings, MOST_DOUBLINGS))
+    return HALF_LIFE_DAYS * float(2 ** min(pattern.doublings, MAX_DOUBLINGS))
 
 
 def strength(pattern: Pattern, now: datetime) -> float:

@@ -51,7 +51,7 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
     return Restored(after, back, fades=is_prunable(back, now, program.decay) and not back.promoted)
 
 
-def no_room_for(program: Program, pattern: Pattern) -> str | None:
+def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
     """Return why a pattern cannot come back to the program, and what to do; None when it can."""
     twin = next(
         (p for p in program.patterns.values() if (p.words, p.project_id) == (pattern.words, pattern.project_id)), None

@@ -5,20 +5,20 @@ A call that creates something is remembered with the id of it, e.g. "(note n7) r
 
 from typing import Final
 
-MOST_REQUESTS: Final = 64  # remembered; the oldest are forgotten first
+MAX_REQUESTS: Final = 64  # remembered; the oldest are forgotten first
 
 
-def remembered(requests: tuple[str, ...], request: str | None) -> tuple[str, ...]:
+def with_request(requests: tuple[str, ...], request: str | None) -> tuple[str, ...]:
     """Return the requests with one more; the same ones for a call without a request id."""
-    return (*requests, request)[-MOST_REQUESTS:] if request else requests
+    return (*requests, request)[-MAX_REQUESTS:] if request else requests
 
 
-def mark(kind: str, request_id: str | None, made: str = "") -> str | None:
+def request_key(kind: str, request_id: str | None, made: str = "") -> str | None:
     """Return the key of a request and what it created, e.g. "(note n7) r1" of "note", "r1", "n7"; None without one."""
     return f"({kind} {made}) {request_id}" if request_id else None
 
 
-def made_by(requests: tuple[str, ...], kind: str, request_id: str | None) -> str | None:
+def result_of(requests: tuple[str, ...], kind: str, request_id: str | None) -> str | None:
     """Return the id that a request created, e.g. "n7" for "note", "r1" among ("(note n7) r1",); None if unknown.
 
     It is "" for a request that created nothing with an id.

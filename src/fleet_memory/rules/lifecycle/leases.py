@@ -2,14 +2,14 @@
 
 from datetime import datetime, timedelta
 
-from fleet_memory.schemas.leases import Claim
+from fleet_memory.schemas.leases import LeaseClaim
 
 
-def claimed(held: Claim | None, *, owner: str, now: datetime, ttl_s: float) -> Claim | None:
+def claimed(current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: float) -> LeaseClaim | None:
     """Return the claim that `owner` may make, or None while another owner's has not expired.
 
     A claim is over at its `until`. An owner may always claim anew; its earlier claim is then void.
     """
-    if held is not None and held.owner != owner and now < held.until:
+    if current is not None and current.owner != owner and now < current.until:
         return None
-    return Claim(owner=owner, until=now + timedelta(seconds=ttl_s), fence=held.fence + 1 if held else 1)
+    return LeaseClaim(owner=owner, until=now + timedelta(seconds=ttl_s), fence=current.fence + 1 if current else 1)

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.schemas.programs import ArchivedNote, ArchiveReason, Note, Program
 
-MOST_LINES: Final = 80  # of all notes of a program together
+MAX_NOTE_LINES: Final = 80  # of all notes of a program together
 
 
 class Noted(NamedTuple):
@@ -31,7 +31,7 @@ def lines_of(program: Program) -> int:
 def with_note(program: Program, note: Note, now: datetime) -> Noted:
     """Add a note, or replace the one of its id; over the cap the oldest others that are not pinned are archived."""
     others = [one for one in program.notes.values() if one.id != note.id]
-    over = sum(map(_lines, (*others, note))) - MOST_LINES
+    over = sum(map(_lines, (*others, note))) - MAX_NOTE_LINES
     gone: list[Note] = []
     for one in others:
         if over > 0 and not one.pinned:
@@ -56,11 +56,13 @@ def new_note(program: Program, text: str, now: datetime, *, pinned: bool) -> Not
     return Note(id=f"n{program.notes_made + 1}", text=text, pinned=pinned, at=now)
 
 
-def no_room_for(program: Program, note: Note) -> str | None:
+def note_restore_problem(program: Program, note: Note) -> str | None:
     """Return why a note cannot come back as it was, and what to do; None when it can."""
-    if lines_of(program) + _lines(note) <= MOST_LINES:
+    if lines_of(program) + _lines(note) <= MAX_NOTE_LINES:
         return None
-    return f"its notes have {lines_of(program)} of {MOST_LINES} lines, so others would be evicted; remove some first"
+    return (
+        f"its notes have {lines_of(program)} of {MAX_NOTE_LINES} lines, so others would be evicted; remove some first"
+    )
 
 
 def was_made(program: Program, id_: str) -> bool:

@@ -4,11 +4,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from fleet_memory.rules.lifecycle.decay import MOST_DOUBLINGS
+from fleet_memory.rules.lifecycle.decay import MAX_DOUBLINGS
 from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
 
-LONGEST_EVIDENCE_LOG: Final = 10  # lines; the newest are kept, the first evidence has a field of its own
-WIDEST_EVIDENCE_LOG: Final = 4_000  # characters in all, so that 100 patterns stay one document
+MAX_EVIDENCE_LINES: Final = 10  # lines; the newest are kept, the first evidence has a field of its own
+MAX_EVIDENCE_LOG_CHARS: Final = 4_000  # characters in all, so that 100 patterns stay one document
 SPACED_AFTER: Final = timedelta(days=1)  # at most one reinforcement a day counts; Source: DESIGN section 3
 
 
@@ -20,7 +20,7 @@ def reinforced(pattern: Pattern, *, now: datetime, confidence: float | None = No
         last_reinforced=max(pattern.last_reinforced, now),
         confidence=pattern.confidence if confidence is None else confidence,
         confirmations=pattern.confirmations + 1,
-        doublings=min(MOST_DOUBLINGS, pattern.doublings + spaced),
+        doublings=min(MAX_DOUBLINGS, pattern.doublings + spaced),
         spaced_at=now if spaced else pattern.spaced_at,
         evidence_log=_logged(pattern, now, "confirmed", evidence),
     )
@@ -38,7 +38,7 @@ def contradicted(pattern: Pattern, *, now: datetime, confidence: float | None = 
 
 
 def _logged(pattern: Pattern, now: datetime, outcome: Outcome, evidence: str) -> tuple[Evidence, ...]:
-    log = (*pattern.evidence_log, Evidence(at=now, outcome=outcome, text=evidence))[-LONGEST_EVIDENCE_LOG:]
-    while sum(len(line.text) for line in log) > WIDEST_EVIDENCE_LOG:
+    log = (*pattern.evidence_log, Evidence(at=now, outcome=outcome, text=evidence))[-MAX_EVIDENCE_LINES:]
+    while sum(len(line.text) for line in log) > MAX_EVIDENCE_LOG_CHARS:
         log = log[1:]
     return log

@@ -8,14 +8,14 @@ from fleet_memory.rules.consensus.waiting import touched
 from fleet_memory.rules.knowledge import status
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.rules.lifecycle.idempotency import remembered
+from fleet_memory.rules.lifecycle.idempotency import with_request
 from fleet_memory.rules.lifecycle.reinforcement import contradicted, reinforced
 from fleet_memory.schemas.knowledge import Contradiction, Entry, LedgerEvent, LedgerLine
 from fleet_memory.schemas.patterns import Outcome, Pattern
 from fleet_memory.schemas.programs import Archived, Program
 
 
-class Report(NamedTuple):
+class OutcomeReport(NamedTuple):
     """What an agent reports about a lesson."""
 
     outcome: Outcome
@@ -35,7 +35,7 @@ class Applied(NamedTuple):
     archived: tuple[Archived, ...] = ()
 
 
-def applied(program: Program, pattern_id: str, report: Report) -> Applied | None:
+def applied(program: Program, pattern_id: str, report: OutcomeReport) -> Applied | None:
     """Return the program after a report about one of its patterns; None when it has none of that id."""
     old = pattern_of(program, pattern_id)
     if old is None:
@@ -53,24 +53,24 @@ def applied(program: Program, pattern_id: str, report: Report) -> Applied | None
         pending=(*program.pending, new.id) if again else program.pending,
         touched=touched(program, new.domain),
         last_update=report.now,
-        request_ids=remembered(program.request_ids, request),
+        request_ids=with_request(program.request_ids, request),
     )
     return Applied(after, new, revived)
 
 
-def recorded(entry: Entry, program_id: str, report: Report) -> tuple[Entry, LedgerLine]:
+def recorded(entry: Entry, program_id: str, report: OutcomeReport) -> tuple[Entry, LedgerLine]:
     """Return the entry after a program's report, the same object for a known request, and the line for the ledger."""
     request = f"{program_id} {report.request_id}" if report.request_id else None
     event: LedgerEvent = report.outcome
     after = entry
     if request is None or request not in entry.request_ids:
         if report.outcome == "confirmed":
-            after = status.confirmed(entry, now=report.now, request_id=request)
+            after = status.confirmed_entry(entry, now=report.now, request_id=request)
         else:
             word = Contradiction(
                 program_id=program_id, at=report.now, session_id=report.session_id, evidence=report.evidence
             )
-            after = status.contradicted(entry, word, request_id=request)
+            after = status.contradicted_entry(entry, word, request_id=request)
     if after.status != entry.status:
         event = "retired"
     return after, LedgerLine(event=event, key=entry.key, at=report.now, by=program_id, why=report.evidence)

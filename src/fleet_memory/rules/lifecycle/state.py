@@ -10,10 +10,10 @@ from fleet_memory.rules.lifecycle.admission import capped
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.schemas.fields import LooseValue
-from fleet_memory.schemas.programs import Archived, DecayConfig, Kept, PastSummary, Program
+from fleet_memory.schemas.programs import Archived, DecayConfig, PastSummary, Program, ProgramRecord
 
-LARGEST_SUMMARY: Final = 32_000  # bytes of JSON: a boot must be able to show it
-LARGEST_CONFIG: Final = 20_000  # bytes of JSON, the same for baselines
+MAX_SUMMARY_BYTES: Final = 32_000  # bytes of JSON: a boot must be able to show it
+MAX_CONFIG_BYTES: Final = 20_000  # bytes of JSON, the same for baselines
 
 
 class StatePatch(NamedTuple):
@@ -29,11 +29,11 @@ class Stated(NamedTuple):
     """A program after an update, what it archived or keeps as history, and whether anything changed."""
 
     program: Program
-    archived: tuple[Kept, ...] = ()
+    archived: tuple[ProgramRecord, ...] = ()
     updated: bool = False
 
 
-def merged(target: LooseValue, patch: LooseValue) -> LooseValue:
+def apply_patch(target: LooseValue, patch: LooseValue) -> LooseValue:
     """Return `target` after a JSON Merge Patch. Source: RFC 7396, section 2."""
     return _patched(target if isinstance(target, dict) else {}, patch) if isinstance(patch, dict) else patch
 
@@ -44,7 +44,7 @@ def _patched(target: Mapping[str, LooseValue], patch: Mapping[str, LooseValue]) 
         if value is None:
             after.pop(name, None)
         else:
-            after[name] = merged(after.get(name), value)
+            after[name] = apply_patch(after.get(name), value)
     return after
 
 
@@ -78,9 +78,9 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
 def too_large(program: Program) -> str | None:
     """Return which part of the state is larger than it may be, by how much, and what to do; None when none is."""
     for name, value, limit in (
-        ("contextSummary", program.context_summary, LARGEST_SUMMARY),
-        ("config", program.config, LARGEST_CONFIG),
-        ("baselines", program.baselines, LARGEST_CONFIG),
+        ("contextSummary", program.context_summary, MAX_SUMMARY_BYTES),
+        ("config", program.config, MAX_CONFIG_BYTES),
+        ("baselines", program.baselines, MAX_CONFIG_BYTES),
     ):
         if (bytes_ := size(value)) > limit:
             return f"{name}: would be {bytes_} bytes of JSON, at most {limit}; shorten it, or remove members with null"

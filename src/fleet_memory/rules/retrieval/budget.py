@@ -6,8 +6,8 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 DEFAULT_TOKENS: Final = 4_000
-LEAST_TOKENS: Final = 200
-MOST_TOKENS: Final = 100_000
+MIN_TOKENS: Final = 200
+MAX_TOKENS: Final = 100_000
 
 
 def size(value: object) -> int:
@@ -20,7 +20,7 @@ def tokens(value: object) -> int:
     return -(-size(value) // 4)
 
 
-def fitting(frame: Mapping[str, object], items: Iterable[object], max_tokens: int) -> int:
+def count_fitting(frame: Mapping[str, object], items: Iterable[object], max_tokens: int) -> int:
     """Return how many items, taken from the front, fit beside `frame` (the answer with empty lists).
 
     A prefix: a larger budget never returns less. The comma between items is counted.

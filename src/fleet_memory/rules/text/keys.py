@@ -6,8 +6,8 @@ from typing import Final
 
 from fleet_memory.rules.text.normalisation import normalised
 
-LONGEST_SLUG: Final = 60  # characters; with "pattern/", a domain of 100 and a suffix a key stays under 220
-_MOST_WORDS: Final = 6
+MAX_SLUG_CHARS: Final = 60  # characters; with "pattern/", a domain of 100 and a suffix a key stays under 220
+_MAX_SLUG_WORDS: Final = 6
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
 # Words that carry no topic; without them the key of the article's own entry comes out as printed there. A "never" or
@@ -21,9 +21,9 @@ _PLAIN_WORDS: Final = frozenset(
 def slug(text: str) -> str:
     """Return up to six topic words of `text`, lower case, joined by "-"; "lesson" when it has none."""
     words = [word for word in _WORD.findall(_POSSESSIVE.sub("", text.lower())) if word not in _PLAIN_WORDS][
-        :_MOST_WORDS
+        :_MAX_SLUG_WORDS
     ]
-    return "-".join(words)[:LONGEST_SLUG].strip("-") or "lesson"
+    return "-".join(words)[:MAX_SLUG_CHARS].strip("-") or "lesson"
 
 
 def digest(*parts: str) -> str:

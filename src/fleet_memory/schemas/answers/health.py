@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fleet_memory.schemas.answers.memory import Degraded, Freshness, Verdict
+from fleet_memory.schemas.answers.memory import Degraded, Freshness, HealthVerdict
 from fleet_memory.schemas.value import Value
 
 
@@ -54,7 +54,7 @@ class ProgramHealth(Value):
     """One program that is not healthy."""
 
     program_id: str
-    verdict: Verdict
+    verdict: HealthVerdict
     total: int
     stale: int
 
@@ -62,7 +62,7 @@ class ProgramHealth(Value):
 class FleetHealthAnswer(Degraded):
     """A fleet's memory. `verdicts` counts programs, `ledger` changes of knowledge by kind; what is absent is none."""
 
-    verdict: Verdict
+    verdict: HealthVerdict
     programs: int
     patterns: PatternCounts
     rates: FleetRates

@@ -13,7 +13,7 @@ StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate"
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
 KnowledgeStatus: TypeAlias = Literal["fresh", "verify", "contested"]
 Standing: TypeAlias = KnowledgeStatus | Literal["retired"]
-Verdict: TypeAlias = Literal["healthy", "empty", "forgetting", "hoarding", "echoing", "repeating", "unreinforced"]
+HealthVerdict: TypeAlias = Literal["healthy", "empty", "forgetting", "hoarding", "echoing", "repeating", "unreinforced"]
 
 
 class Freshness(Value):
@@ -165,7 +165,7 @@ class HealthAnswer(Absence, Degraded):
     last_update: Timestamp | None = None
     decay_config: DecayAnswer
     stale_ratio: float
-    verdict: Verdict
+    verdict: HealthVerdict
     advice: tuple[str, ...]
     fading_soon: tuple[FadingPattern, ...]
     freshness: Freshness

@@ -17,7 +17,7 @@ from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
 if TYPE_CHECKING:
     from fleet_memory.stores.firestore.documents import Documents
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Opener: TypeAlias = Callable[[str, str], Awaitable["Documents"]]
 
 DEFAULT_DATABASE: Final = "(default)"
@@ -68,7 +68,7 @@ class FirestoreStore:
         if documents is not None:
             await documents.close()
 
-    async def _run(self, work: "Callable[[Documents], Awaitable[T]]") -> T:
+    async def _run(self, work: "Callable[[Documents], Awaitable[_T]]") -> _T:
         documents = self._opened.get() or await self._open()
         documents.users += 1
         try:
@@ -96,6 +96,6 @@ class FirestoreStore:
 def _imported() -> Opener:
     for name in _ABOUT_METADATA:
         os.environ.setdefault(name, "1")
-    from fleet_memory.stores.firestore.opening import opened  # noqa: PLC0415 - see the module's docstring
+    from fleet_memory.stores.firestore.opening import open_documents  # noqa: PLC0415 - see the module's docstring
 
-    return opened
+    return open_documents

@@ -29,17 +29,17 @@ from google.cloud.firestore_v1.async_batch import AsyncWriteBatch
 from fleet_memory.errors import StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import ABSENT, Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.firestore.failures import (
-    NEWER,
+    NEWER_DATABASE,
     NO_EMULATOR,
     SILENT,
-    UNFIT,
-    Place,
+    DatabaseAddress,
     commit_failure,
     read_failure,
 )
+from fleet_memory.stores.messages import UNFIT
 
-T = TypeVar("T")
-Snapshot: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
+_T = TypeVar("_T")
+FirestoreDocument: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
 
 SCHEMA_VERSION: Final = 1  # of the documents; `fleet_memory/schema` says so once there is another
 _SCHEMA = "fleet_memory/schema"
@@ -58,9 +58,9 @@ class Channel(Protocol):
 
 
 class Documents:
-    """An open database; made by `opening.opened`. `users` counts the calls under way."""
+    """An open database; made by `opening.open_documents`. `users` counts the calls under way."""
 
-    def __init__(self, client: AsyncClient, channel: Channel, place: Place) -> None:
+    def __init__(self, client: AsyncClient, channel: Channel, place: DatabaseAddress) -> None:
         self.users = 0
         self._client = client
         self._channel = channel
@@ -126,13 +126,13 @@ class Documents:
         schema = await self._client.document(_SCHEMA).get(retry=None, timeout=timeout_s)
         version = (schema.to_dict() or {}).get("version", SCHEMA_VERSION)
         if version > SCHEMA_VERSION:
-            raise StoreRejectedError(NEWER, operator_detail=f"schema {version}, known up to {SCHEMA_VERSION}")
+            raise StoreRejectedError(NEWER_DATABASE, operator_detail=f"schema {version}, known up to {SCHEMA_VERSION}")
 
     async def close(self) -> None:
         """Close the connections."""
         await self._channel.close()
 
-    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _patiently(self, attempt: Callable[[], Awaitable[_T]]) -> _T:
         try:
             return await _RETRY(attempt)()
         except GoogleAPIError as failure:
@@ -190,7 +190,7 @@ class Documents:
         return self._client.write_option(last_update_time=read_at.timestamp_pb())
 
 
-async def _read(stream: AsyncIterator[Snapshot]) -> list[Document]:
+async def _read(stream: AsyncIterator[FirestoreDocument]) -> list[Document]:
     """Return what comes and exists. Raises TimeoutError at silence, however much came before."""
     documents = []
     with anyio.fail_after(_SILENCE_S) as limit:
@@ -201,6 +201,6 @@ async def _read(stream: AsyncIterator[Snapshot]) -> list[Document]:
     return documents
 
 
-def _document(snapshot: Snapshot) -> Document:
+def _document(snapshot: FirestoreDocument) -> Document:
     collection, _, name = snapshot.reference.path.rpartition("/")
     return Document(Ref(collection, name), snapshot.to_dict() or {}, snapshot.update_time.rfc3339())

@@ -4,7 +4,7 @@ Clients see these sentences, so they name no project; the project and Google's o
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from google.api_core import exceptions as google
 
@@ -16,8 +16,7 @@ from fleet_memory.errors import (
     StoreRejectedError,
     StoreUnavailableError,
 )
-
-Failure: TypeAlias = tuple[type[StoreError], str]
+from fleet_memory.stores.messages import CONFLICT, Failure
 
 _LOGIN = "run `gcloud auth application-default login`"
 
@@ -57,19 +56,15 @@ NOT_READY: Final = (
     "The Firestore database cannot answer this: it must be in Native mode and have the indexes of"
     " firestore.indexes.json (`firebase deploy --only firestore:indexes`)."
 )
-NEWER: Final = (
+NEWER_DATABASE: Final = (
     "The Firestore database was written by a newer fleet-memory: upgrade this one, or point FLEET_MEMORY_STORE at"
     " another database."
 )
 REFUSED: Final = "Firestore refuses this request and will refuse it again; run `fleet-memory check`."
-TOO_LARGE: Final = (
+PROBABLY_TOO_LARGE: Final = (
     "Firestore refuses a document, most likely because it would grow beyond 1 MiB; nothing was written. Store less in"
     " it."
 )
-UNFIT: Final = (
-    "A document holds half a character, NaN or an integer over 64 bits, which no store keeps; nothing was written."
-)
-CONFLICT: Final = "Someone else changed this memory at the same moment; nothing was written. Call again."
 
 _BY_REASON: Mapping[str | None, Failure] = {  # Source: google.api.ErrorReason
     "SERVICE_DISABLED": (StoreRejectedError, API_OFF),
@@ -92,7 +87,7 @@ _EXPECTED = (google.AlreadyExists, google.FailedPrecondition, google.NotFound, g
 _UNANSWERED = (google.ServerError, google.Cancelled)
 
 
-class Place(NamedTuple):
+class DatabaseAddress(NamedTuple):
     """The database that a client talks to; `emulator` is its host:port, None for Google's own."""
 
     project: str
@@ -105,7 +100,7 @@ class Place(NamedTuple):
         return f"project {self.project}, database {self.database}{at}: {type(failure).__name__}: {failure}"
 
 
-def read_failure(failure: google.GoogleAPIError, place: Place) -> StoreError:
+def read_failure(failure: google.GoogleAPIError, place: DatabaseAddress) -> StoreError:
     """Return the error to raise when nothing was asked to be written."""
     cause = _cause(failure)
     kind, message = _BY_REASON.get(getattr(cause, "reason", None)) or _explained(cause)
@@ -114,7 +109,9 @@ def read_failure(failure: google.GoogleAPIError, place: Place) -> StoreError:
     return kind(message, operator_detail=place.told(cause))
 
 
-def commit_failure(failure: google.GoogleAPIError, attempts: Sequence[BaseException], place: Place) -> FleetMemoryError:
+def commit_failure(
+    failure: google.GoogleAPIError, attempts: Sequence[BaseException], place: DatabaseAddress
+) -> FleetMemoryError:
     """Return the error to raise when a commit failed; `attempts` are those that failed before.
 
     After an attempt without an answer, a conflict may be with that very attempt: then nobody knows the outcome.
@@ -125,7 +122,7 @@ def commit_failure(failure: google.GoogleAPIError, attempts: Sequence[BaseExcept
     if isinstance(cause, _EXPECTED):
         return ConflictError(CONFLICT, operator_detail=place.told(cause))
     if isinstance(cause, google.InvalidArgument):
-        return StoreRejectedError(TOO_LARGE, operator_detail=place.told(cause))
+        return StoreRejectedError(PROBABLY_TOO_LARGE, operator_detail=place.told(cause))
     return read_failure(cause, place)
 
 

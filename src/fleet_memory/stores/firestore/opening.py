@@ -18,7 +18,7 @@ from grpc.aio import insecure_channel  # type: ignore[import-untyped]  # the pac
 
 from fleet_memory.errors import StoreError, StoreRejectedError
 from fleet_memory.stores.firestore.documents import Channel, Documents
-from fleet_memory.stores.firestore.failures import NO_CREDENTIALS, REFUSED_CREDENTIALS, Place, read_failure
+from fleet_memory.stores.firestore.failures import NO_CREDENTIALS, REFUSED_CREDENTIALS, DatabaseAddress, read_failure
 
 OPEN_WITHIN_S: Final = 4.5  # seconds, without the import; the promise is 5
 _ANSWER_WITHIN_S = 3.5  # seconds; the rest is for finding out why there was no answer
@@ -32,12 +32,12 @@ _CHANNEL = (
 )
 
 
-async def opened(project: str, database: str) -> Documents:
+async def open_documents(project: str, database: str) -> Documents:
     """Return a database that has answered. Billed 1 read.
 
     Raises StoreRejectedError for what somebody must put right, StoreUnavailableError when nothing answers.
     """
-    place = Place(project, database, _emulator())
+    place = DatabaseAddress(project, database, _emulator())
     end = anyio.current_time() + OPEN_WITHIN_S
     credentials = None if place.emulator else await _credentials(place)
     channel = _channel(place, credentials)
@@ -59,7 +59,7 @@ def _emulator() -> str | None:
     return os.environ.get(_EMULATOR)
 
 
-async def _credentials(place: Place) -> Credentials:
+async def _credentials(place: DatabaseAddress) -> Credentials:
     """Return what the environment offers, without asking Google whether it is any good."""
     look = partial(google.auth.default, scopes=AsyncClient.SCOPE)
     try:
@@ -70,7 +70,7 @@ async def _credentials(place: Place) -> Credentials:
     return found
 
 
-def _channel(place: Place, credentials: Credentials | None) -> Channel:
+def _channel(place: DatabaseAddress, credentials: Credentials | None) -> Channel:
     if place.emulator:
         channel: Channel = insecure_channel(place.emulator, options=_CHANNEL)
     else:
@@ -79,14 +79,16 @@ def _channel(place: Place, credentials: Credentials | None) -> Channel:
     return channel
 
 
-def _client(place: Place, credentials: Credentials | None, channel: Channel) -> AsyncClient:
+def _client(place: DatabaseAddress, credentials: Credentials | None, channel: Channel) -> AsyncClient:
     client = AsyncClient(place.project, credentials, place.database)
     transport = FirestoreGrpcAsyncIOTransport(channel=channel)
     client._firestore_api_internal = FirestoreAsyncClient(transport=transport)  # it takes no channel otherwise
     return client
 
 
-async def _explained(failure: GoogleAPIError, credentials: Credentials | None, place: Place, end: float) -> StoreError:
+async def _explained(
+    failure: GoogleAPIError, credentials: Credentials | None, place: DatabaseAddress, end: float
+) -> StoreError:
     """Return the error to raise. A login that has expired looks like a server that is away, so ask for a token."""
     if credentials is not None and isinstance(failure, ServiceUnavailable):
         refresh = partial(credentials.refresh, partial(Request(), timeout=_ANSWER_WITHIN_S))

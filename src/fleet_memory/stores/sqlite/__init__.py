@@ -18,8 +18,8 @@ from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite.failures import is_busy, translated
 from fleet_memory.stores.sqlite.tables import apply, check_version, find, health, prepare, read, total
 
-T = TypeVar("T")
-Work: TypeAlias = Callable[[sqlite3.Connection], T]
+_T = TypeVar("_T")
+Work: TypeAlias = Callable[[sqlite3.Connection], _T]
 
 _SETTINGS = (
     # "A call that returned OK is durable": NORMAL keeps that promise through kill -9, only FULL through a power cut.
@@ -28,7 +28,7 @@ _SETTINGS = (
     "pragma fullfsync = on",  # macOS: its plain fsync leaves the data in the drive's cache. Ignored elsewhere
 )
 _FIRST_PAUSE_S = 0.001
-_LONGEST_PAUSE_S = 0.02
+_MAX_PAUSE_S = 0.02
 _WAIT_S = 20.0  # Source: 20 processes that commit back to back on 2 busy cores waited 6 s at worst
 
 
@@ -72,7 +72,7 @@ class SqliteStore:
         async with self._turn:
             await anyio.to_thread.run_sync(self._disconnect, limiter=self._thread)
 
-    async def _run(self, begin: str, work: Work[T]) -> T:
+    async def _run(self, begin: str, work: Work[_T]) -> _T:
         deadline, pause_s = time.monotonic() + self._wait_s, _FIRST_PAUSE_S
         async with self._turn:
             while True:
@@ -83,9 +83,9 @@ class SqliteStore:
                         raise translated(failure, self._path) from failure
                 # Instead of SQLite's busy_timeout, whose sleepers starve when many processes write
                 await anyio.sleep(random.uniform(0, pause_s))  # noqa: S311 - spreads attempts, guards no secret
-                pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
+                pause_s = min(pause_s * 1.5, _MAX_PAUSE_S)
 
-    def _attempt(self, begin: str, work: Work[T]) -> T:
+    def _attempt(self, begin: str, work: Work[_T]) -> _T:
         db = self._connected()
         try:
             db.execute(begin)
@@ -108,7 +108,7 @@ class SqliteStore:
             if not self._path.exists():
                 self._path.touch(mode=0o600)  # a memory is its user's alone
             self._file = _identity(self._path)
-            self._db = opened(self._path)
+            self._db = open_database(self._path)
         return self._db
 
     def _disconnect(self) -> None:
@@ -117,7 +117,7 @@ class SqliteStore:
         self._db = None
 
 
-def opened(path: Path) -> sqlite3.Connection:
+def open_database(path: Path) -> sqlite3.Connection:
     """Return a connection, for one thread at a time, to a file that is ready; `prepare` says what it refuses."""
     db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
     try:

@@ -7,23 +7,18 @@ import errno
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from fleet_memory.errors import OutcomeUnknownError, StoreError, StoreRejectedError, StoreUnavailableError
-
-Failure: TypeAlias = tuple[type[StoreError], str]
+from fleet_memory.stores.messages import Failure
 
 _OTHER_FILE = "point FLEET_MEMORY_STORE at another file"
 _BACKUP = f"restore a backup, or {_OTHER_FILE}; run `fleet-memory check`"
 
 CORRUPT: Final = f"The memory file is corrupt: {_BACKUP}."
 FOREIGN: Final = f"The memory file is another program's database: {_OTHER_FILE}."
-NEWER: Final = f"The memory file was written by a newer fleet-memory: upgrade this one, or {_OTHER_FILE}."
-TOO_LARGE: Final = "A document would grow beyond 1 MiB; nothing was written. Store less in it."
-UNFIT: Final = (
-    "A document holds half a character, NaN or an integer over 64 bits, which no store keeps; nothing was written."
-)
-CONFLICT: Final = "Someone else changed this memory at the same moment; nothing was written. Call again."
+NEWER_FILE: Final = f"The memory file was written by a newer fleet-memory: upgrade this one, or {_OTHER_FILE}."
+DOCUMENT_TOO_LARGE: Final = "A document would grow beyond 1 MiB; nothing was written. Store less in it."
 
 _LOCKED: Failure = (
     StoreUnavailableError,

@@ -11,15 +11,16 @@ from typing import Final, TypeAlias
 
 from fleet_memory.errors import ConflictError, StoreRejectedError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Scalar, StoreHealth, Write
-from fleet_memory.stores.sqlite.failures import CONFLICT, CORRUPT, FOREIGN, NEWER, TOO_LARGE, UNFIT
+from fleet_memory.stores.messages import CONFLICT, UNFIT
+from fleet_memory.stores.sqlite.failures import CORRUPT, DOCUMENT_TOO_LARGE, FOREIGN, NEWER_FILE
 
 Indexed: TypeAlias = Scalar | bytes
-Steps: TypeAlias = Sequence[Sequence[str]]
+Migrations: TypeAlias = Sequence[Sequence[str]]
 
 APPLICATION_ID: Final = 0x464D454D  # "FMEM" in the file's header tells it from every other SQLite database
 
 # Step n takes a file from schema version n to n + 1. Steps are appended, never edited.
-STEPS: Final[Steps] = (
+MIGRATIONS: Final[Migrations] = (
     (
         f"pragma application_id = {APPLICATION_ID}",
         "create table docs(collection text, id text, body text not null, revision integer not null,"
@@ -33,11 +34,12 @@ STEPS: Final[Steps] = (
     ),
 )
 
-_LARGEST = 1_048_000  # bytes, see `_size`; Source: Firestore's 1 MiB with the path, so that a memory fits either engine
-_LONGEST_VALUE = 200  # characters; Source: `Query.where`
+# bytes, see `_size`; Source: Firestore's 1 MiB with the path, so that a memory fits either engine
+_MAX_DOCUMENT_BYTES = 1_048_000
+_MAX_INDEXED_CHARS = 200  # characters; Source: `Query.where`
 
 
-def prepare(db: sqlite3.Connection, steps: Steps = STEPS) -> None:
+def prepare(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> None:
     """Bring the file to the newest schema; any number of processes may do so at once.
 
     Raises StoreRejectedError for a file of another program or of a newer fleet-memory.
@@ -49,11 +51,11 @@ def prepare(db: sqlite3.Connection, steps: Steps = STEPS) -> None:
         _take_step(db, steps)
 
 
-def check_version(db: sqlite3.Connection, steps: Steps = STEPS) -> int:
+def check_version(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> int:
     """Return the file's schema version, or raise StoreRejectedError when a newer fleet-memory has moved it on."""
     version: int = db.execute("pragma user_version").fetchone()[0]
     if version > len(steps):
-        raise StoreRejectedError(NEWER, operator_detail=f"schema {version}, known up to {len(steps)}")
+        raise StoreRejectedError(NEWER_FILE, operator_detail=f"schema {version}, known up to {len(steps)}")
     return version
 
 
@@ -65,7 +67,7 @@ def _is_ours(db: sqlite3.Connection) -> bool:
     return bool(application == APPLICATION_ID or (is_empty and not application))
 
 
-def _take_step(db: sqlite3.Connection, steps: Steps) -> None:
+def _take_step(db: sqlite3.Connection, steps: Migrations) -> None:
     db.execute("begin immediate")
     version = check_version(db, steps)  # again, now that no other process can move it
     if version < len(steps):
@@ -130,8 +132,8 @@ def apply(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
 
 def _put(db: sqlite3.Connection, ref: Ref, fields: Mapping[str, Json], revision: int) -> None:
     try:
-        if _size(fields) > _LARGEST:
-            raise StoreRejectedError(TOO_LARGE, operator_detail="/".join(ref))
+        if _size(fields) > _MAX_DOCUMENT_BYTES:
+            raise StoreRejectedError(DOCUMENT_TOO_LARGE, operator_detail="/".join(ref))
         body = json.dumps(fields, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         db.execute("insert into docs values(?, ?, ?, ?)", (*ref, body, revision))
         db.executemany("insert into fields values(?, ?, ?, ?)", _scalars(ref, fields))
@@ -178,7 +180,7 @@ def _indexed(value: Scalar) -> Indexed:
     if isinstance(value, bool):
         return bytes([value])  # SQLite has no bool: as a number it would equal 1, and be summed
     return (
-        value[: _LONGEST_VALUE + 1] if isinstance(value, str) else value
+        value[: _MAX_INDEXED_CHARS + 1] if isinstance(value, str) else value
     )  # one more: a cut text equals no searched one
 
 
