@@ -40,7 +40,7 @@ BUDGETS: Final = {
     "recall": 3,
     "recall with a query": 5,
     "store": 8,
-}  # times the tool that does nothing; DESIGN section 9
+}  # times the tool that does nothing; docs/architecture.md, "Budgets"
 
 
 async def main(rounds: int) -> None:

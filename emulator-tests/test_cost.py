@@ -1,4 +1,4 @@
-"""What each call is billed in Firestore's reads and writes: the table of DESIGN section 9, and of docs/firestore.md."""
+"""What each call is billed in Firestore's reads and writes: the table of docs/firestore.md."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

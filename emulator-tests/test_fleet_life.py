@@ -73,7 +73,7 @@ async def test_what_became_false_is_contested_at_the_first_word_and_retired_at_t
 
 
 def predicted(reports: Sequence[Report]) -> list[str]:
-    """Return what DESIGN section 5 says of an entry after each report: every session here is an origin of its own."""
+    """Return the status that docs/knowledge.md gives an entry after each report; every session is an origin."""
     against: dict[str, set[str]] = defaultdict(set)
     expected = []
     for report in reports:

@@ -1,4 +1,4 @@
-"""STYLE's "Words", as far as a machine can check them: one name means one thing, limits are MAX_ or MIN_."""
+"""The names in the code, as far as a machine can check them: one name means one thing, limits are MAX_ or MIN_."""
 
 import ast
 import re

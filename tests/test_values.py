@@ -159,7 +159,7 @@ def _kinds(base: type[Value]) -> Iterator[type[Value]]:
 
 
 def test_no_schema_takes_a_field_that_it_does_not_have() -> None:
-    for module in pkgutil.iter_modules(schemas.__path__, f"{schemas.__name__}."):
+    for module in pkgutil.walk_packages(schemas.__path__, f"{schemas.__name__}."):
         importlib.import_module(module.name)
     for kind in _kinds(Value):
         with pytest.raises(ValidationError) as refused:

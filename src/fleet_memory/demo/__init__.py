@@ -18,7 +18,7 @@ from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.settings import Settings, load
 from fleet_memory.store_address import SqliteFile
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def run_demo(settings: Settings, *, mine: bool = False, explain: bool = False) -> int:
@@ -38,7 +38,7 @@ def run_demo(settings: Settings, *, mine: bool = False, explain: bool = False) -
     return 0
 
 
-def _staged(settings: Settings, play: Callable[[Stage], Awaitable[T]]) -> T:
+def _staged(settings: Settings, play: Callable[[Stage], Awaitable[_T]]) -> _T:
     """Play with a memory of its own, which is deleted afterwards."""
     with TemporaryDirectory(prefix="fleet-memory-demo-") as folder:
         store = SqliteFile(Path(folder) / "memory.db")

@@ -17,7 +17,7 @@ from fleet_memory.schemas.programs import (
 )
 from fleet_memory.stores import Document, Json, Ref, Write, document_id
 
-MAX_SUMMARIES: Final = 50  # of one program; Source: DESIGN section 2
+MAX_SUMMARIES: Final = 50  # of one program; Source: docs/state.md, chosen
 
 
 def record_write(fleet: str, line: ProgramRecord) -> Write:

@@ -1,6 +1,6 @@
 """Field types with their limits: what is refused, and what the refusal says.
 
-Limits: DESIGN section 6. Too long is refused, never cut.
+Limits: docs/architecture.md, "Limits". Too long is refused, never cut.
 """
 
 import re
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainSer
 from pydantic_core import PydanticCustomError
 
 MAX_NAME_CHARS: Final = 100  # characters
-MAX_KEY_CHARS: Final = 220  # characters: "pattern/" + a domain + "/" + a slug, see rules/keys.py
+MAX_KEY_CHARS: Final = 220  # characters: "pattern/" + a domain + "/" + a slug, see rules/text/keys.py
 DEEPEST_OBJECT: Final = 10  # levels; no state that an agent reads at boot needs more
 _NAME = re.compile(r"[A-Za-z0-9_:/-][A-Za-z0-9._:/-]*")
 _PRINTABLE_CONTROLS = "\n\t"

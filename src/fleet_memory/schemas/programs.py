@@ -12,7 +12,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.value import Value
 
 STALE_AFTER_DAYS = 90  # Source: Bourlier, "What Agents Learn When You Let Them Remember", Memory Decay
-PRUNE_AFTER_DAYS = 90  # after turning stale; Source: DESIGN section 3
+PRUNE_AFTER_DAYS = 90  # after turning stale; Source: docs/decay.md, chosen
 MAX_UNPROMOTED_PATTERNS = 100  # patterns; Source: Bourlier, the same, Memory Health
 MAX_PATTERNS = 500  # the largest cap a program may set: more would outgrow its document
 MAX_DAYS = 3_650  # the longest age a program may set

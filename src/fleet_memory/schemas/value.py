@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def _published(schema: dict[str, Any], kind: type) -> None:  # Any: any JSON schema
@@ -68,13 +68,13 @@ class Input(BaseModel):
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, extra="forbid")
 
 
-def codec(kind: type[T]) -> TypeAdapter[T]:
+def codec(kind: type[_T]) -> TypeAdapter[_T]:
     """Return what reads and writes values of this class; made once per class."""
     if kind not in _CODECS:
         _CODECS[kind] = TypeAdapter(kind)
     return _CODECS[kind]
 
 
-def decoded_json(adapter: TypeAdapter[T], text: str) -> T:
+def decoded_json(adapter: TypeAdapter[_T], text: str) -> _T:
     """Return what a stored JSON text holds: unknown fields are ignored, so that older and newer versions share it."""
     return adapter.validate_json(text, strict=False, extra="ignore", by_alias=True, by_name=False)

@@ -39,7 +39,7 @@ _NEGATIONS = frozenset(
 _BREAKS = frozenset(
     re.findall(r"\w+|[^\w\s]", ", ; : . ! ? ( ) and but or because so when if while since which that then as")
 )
-_ORDERING = frozenset({"until", "before"})  # "never X until Y" orders X and Y and denies neither: see order.py
+_ORDERING = frozenset({"until", "before"})  # "never X until Y" orders X and Y and denies neither: see sequence.py
 # Words that may deny without a negation: beside one of them alone, a missing "not" proves nothing.
 _DENIES = re.compile(
     r"un(?!der|less|til|i[cfopqtvx])\w{3,}|non-?\w{3,}|impossib\w*|in(?:ab|ac|ad|cap|com|con|cor|ef|suf|val|vis)\w*"

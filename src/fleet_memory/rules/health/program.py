@@ -13,7 +13,7 @@ from fleet_memory.schemas.programs import Program
 FADING_WITHIN_DAYS: Final = 14.0
 MAX_FADING: Final = 5
 LATELY_DAYS: Final = 30.0  # the window in which learning and forgetting are compared
-FORGETTING_FROM: Final = 0.5  # stale share; Source: the article: a high stale-to-active ratio means forgetting
+FORGETTING_FROM: Final = 0.5  # stale share; Source: Bourlier, see schemas/programs.py: a high ratio means forgetting
 FORGOTTEN_FROM: Final = 5  # patterns that turned stale lately; fewer are no trend
 HOARDING_FROM: Final = 0.9  # share of the cap that is used
 ECHOES_FROM: Final = 3  # patterns, all of them echoes

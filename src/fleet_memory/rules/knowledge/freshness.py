@@ -6,7 +6,7 @@ from typing import Final
 
 from fleet_memory.schemas.answers.memory import Freshness
 
-STALE_FROM_PENDING: Final = 10  # patterns; Source: DESIGN section 5
+STALE_FROM_PENDING: Final = 10  # patterns; Source: docs/consolidation.md, "Freshness", chosen
 
 
 def freshness(pending: int, consolidated_at: datetime | None = None) -> Freshness:

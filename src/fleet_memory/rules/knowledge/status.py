@@ -11,8 +11,8 @@ from fleet_memory.schemas.answers.memory import KnowledgeStatus, Standing
 from fleet_memory.schemas.knowledge import Contradiction, Entry, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 
-VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: DESIGN section 5
-RETIRE_FROM: Final = 2  # independent programs that contradict an entry; Source: DESIGN section 5, the least threshold
+VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: docs/knowledge.md, chosen
+RETIRE_FROM: Final = 2  # independent programs that contradict an entry; Source: docs/knowledge.md, chosen
 
 
 def status(last_confirmed: datetime, contradicted_by: Iterable[str], now: datetime) -> KnowledgeStatus:

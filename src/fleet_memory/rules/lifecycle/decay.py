@@ -6,7 +6,7 @@ from typing import Final
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig
 
-HALF_LIFE_DAYS: Final = 30.0  # Source: DESIGN section 3; the shape is Ebbinghaus 1885
+HALF_LIFE_DAYS: Final = 30.0  # Source: docs/decay.md, chosen; the shape is Ebbinghaus 1885
 MAX_DOUBLINGS: Final = 4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
 _DAY: Final = timedelta(days=1)
 

@@ -9,7 +9,7 @@ from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
 
 MAX_EVIDENCE_LINES: Final = 10  # lines; the newest are kept, the first evidence has a field of its own
 MAX_EVIDENCE_LOG_CHARS: Final = 4_000  # characters in all, so that 100 patterns stay one document
-SPACED_AFTER: Final = timedelta(days=1)  # at most one reinforcement a day counts; Source: DESIGN section 3
+SPACED_AFTER: Final = timedelta(days=1)  # at most one reinforcement a day counts; Source: docs/decay.md, chosen
 
 
 def reinforced(pattern: Pattern, *, now: datetime, confidence: float | None = None, evidence: str = "") -> Pattern:

@@ -16,7 +16,7 @@ def size(value: object) -> int:
 
 
 def tokens(value: object) -> int:
-    """Return the tokens of a JSON value: its bytes / 4, rounded up. Source: DESIGN section 6."""
+    """Return the tokens of a JSON value: its bytes / 4, rounded up. Source: docs/recall.md, "Budgets"."""
     return -(-size(value) // 4)
 
 

@@ -11,7 +11,7 @@ from fleet_memory.schemas.answers.memory import ScoreTerms
 Scores: TypeAlias = NDArray[np.float64]
 
 STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, never a clear difference
-ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: notes on similarity, section 5
+ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/recall.md, measured
 
 
 class Ranked(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the tools answer: lean objects, absent instead of null. Shapes are DESIGN section 6's."""
+"""The answers of the core tools: lean objects, absent instead of null. Each shape is documented in docs/tools/."""
 
 from collections.abc import Mapping
 from dataclasses import field
