@@ -15,13 +15,14 @@ from fleet_memory.repositories.leases import Lease, refreshed
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.waiting import batches
-from fleet_memory.rules.consensus.waiting import considered, touched
-from fleet_memory.rules.knowledge.promotion import Waiting, attached, entry_of, independent_origins, is_echo, returned
+from fleet_memory.rules.consensus.marks import is_as_compared, with_entry, with_verdict
+from fleet_memory.rules.consensus.waiting import considered
+from fleet_memory.rules.knowledge.promotion import Waiting, attached, entry_of, is_independent, returned
 from fleet_memory.rules.knowledge.status import confirmed_by_echo
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
 from fleet_memory.schemas.patterns import Verdict
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.waiting import Learnt
 from fleet_memory.stores import Write
 
@@ -59,13 +60,6 @@ class Attached(NamedTuple):
 
     entry: Entry
     echo: bool
-
-
-class ConsolidatedProgram(NamedTuple):
-    """A program after consolidation touched it; nothing is archived."""
-
-    program: Program
-    archived: tuple[Archived, ...] = ()
 
 
 class Promotions:
@@ -114,10 +108,10 @@ class Promotions:
         while True:
             held = (await self._read_versioned([lesson.program_id]))[0]
             before = await self._read_versioned_entry(key)
-            if before.entry is None or before.entry.status == "retired" or not _still_so(held, lesson):
+            if before.entry is None or before.entry.status == "retired" or not is_as_compared(held.program, lesson):
                 return None
             fresh = Waiting(lesson.program_id, held.program.patterns[lesson.pattern_id])
-            echo = not _independent(before.entry, fresh)
+            echo = not is_independent(before.entry, fresh)
             entry = (
                 confirmed_by_echo(before.entry, fresh.pattern)
                 if echo
@@ -126,7 +120,7 @@ class Promotions:
             event: LedgerEvent = "confirmed" if echo else "attached"
             why = "echo: no vote" if echo else f"cosine {similarity:.2f}"
             line = LedgerLine(event=event, key=key, at=now, by=CONSOLIDATOR, why=why, patterns=_names([lesson]))
-            after = _marked(held.program, lesson, key, echo=echo)
+            after = with_entry(held.program, lesson.pattern_id, key, echo=echo)
             writes = [*self._knowledge.writes(before, entry, line), *self._programs.writes(held, after)]
             if await self._committed(writes, {lesson.program_id: after}, [entry]):
                 return Attached(entry, echo)
@@ -179,7 +173,9 @@ class Promotions:
         while True:
             names = sorted({lesson.program_id for decided in batch for lesson in decided.members})
             held = {one.program.program_id: one for one in await self._read_versioned(names)}
-            valid = [d for d in batch if all(_still_so(held[lesson.program_id], lesson) for lesson in d.members)]
+            valid = [
+                d for d in batch if all(is_as_compared(held[lesson.program_id].program, lesson) for lesson in d.members)
+            ]
             made, writes, after = await self._made(valid, {name: one.program for name, one in held.items()}, now)
             writes += [write for name, program in after.items() for write in self._programs.writes(held[name], program)]
             if not made or await self._committed(writes, after, [promoted.entry for promoted in made]):
@@ -204,7 +200,7 @@ class Promotions:
             line = LedgerLine(event=event, key=entry.key, at=now, by=CONSOLIDATOR, why=decided.why, patterns=names)
             writes += self._knowledge.writes(before, entry, line)
             for lesson in decided.members:
-                after[lesson.program_id] = _marked(after[lesson.program_id], lesson, entry.key)
+                after[lesson.program_id] = with_entry(after[lesson.program_id], lesson.pattern_id, entry.key)
             made.append(Promoted(entry, decided))
         return made, writes, after
 
@@ -250,42 +246,6 @@ class Promotions:
         if done:
             self._known |= after
         return done
-
-
-def with_verdict(program: Program, pattern_id: str, other: str, verdict: Verdict) -> ConsolidatedProgram:
-    """Return the program with a verdict about one of its patterns and the text hash `other`."""
-    pattern = program.patterns.get(pattern_id)
-    if pattern is None or pattern.verdicts.get(other) == verdict:
-        return ConsolidatedProgram(program)
-    marked = replace(pattern, verdicts={**pattern.verdicts, other: verdict})
-    patterns = {**program.patterns, pattern_id: marked}
-    return ConsolidatedProgram(replace(program, patterns=patterns, touched=touched(program, pattern.domain)))
-
-
-def _marked(program: Program, lesson: Learnt, key: str, *, echo: bool = False) -> Program:
-    """Return the program with one lesson in an entry. Its domain stays touched until the shards say so too."""
-    id_ = lesson.pattern_id
-    pattern = program.patterns[id_]
-    return replace(
-        program,
-        patterns={**program.patterns, id_: replace(pattern, knowledge_key=key, echo=echo)},
-        pending=tuple(name for name in program.pending if name != id_),
-        touched=touched(program, pattern.domain),
-    )
-
-
-def _still_so(held: VersionedProgram, lesson: Learnt) -> bool:
-    now = held.program.patterns.get(lesson.pattern_id)
-    return now is not None and now.knowledge_key is None and (now.pattern, now.domain) == (lesson.text, lesson.domain)
-
-
-def _independent(entry: Entry, lesson: Waiting) -> bool:
-    if lesson.program_id in entry.value.contributors or is_echo(lesson.pattern, entry.since):
-        return False
-    if entry.tier == "constitutional":
-        return False  # people set it, and need no votes
-    before = [(line.program_id, line.session_id) for line in entry.provenance]
-    return independent_origins([*before, (lesson.program_id, lesson.pattern.session_id)]) > independent_origins(before)
 
 
 def _names(lessons: Iterable[Learnt]) -> tuple[str, ...]:
