@@ -10,7 +10,8 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.jobs.sweep import MAINTENANCE_LEASE
-from fleet_memory.repositories.leases import lease_ref, take
+from fleet_memory.repositories.leases import take
+from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
 
@@ -89,5 +90,5 @@ def test_while_another_holds_the_lease_it_says_so_and_exits_4(
 
 async def _held_elsewhere(path: str) -> None:
     store = open_store(load({"store": path}, {}).store)
-    assert await take(store, lease_ref("default", MAINTENANCE_LEASE), "another", now=FADED, ttl_s=60)
+    assert await take(store, FleetPaths("default").lease(MAINTENANCE_LEASE), "another", now=FADED, ttl_s=60)
     await store.close()

@@ -7,12 +7,11 @@ from typing import NamedTuple
 from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import leased
-from fleet_memory.repositories.archive import record_write
+from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Program
-from fleet_memory.stores import Query, Ref, Write, document_id
+from fleet_memory.stores import Query, Write
 
 _MAX_RACES = 20  # a program that still writes is read again
 
@@ -92,20 +91,16 @@ def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
         ArchivedNote(program_id=program.program_id, note=note, reason="deleted", at=at)
         for note in program.notes.values()
     ]
-    return [record_write(_base(fleet), line) for line in lines]
+    return [fleet.programs.archive.write(line) for line in lines]
 
 
 async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
     """Return the writes that remove the program and its history, and make the next consolidation look at everything."""
-    store, base, name = fleet.programs.store, _base(fleet), versioned.program.program_id
-    history = await store.find(Query(f"{base}/history", {"programId": name}))
-    index = Ref(f"{base}/waiting", "index")  # its shards name the program's lessons
-    known = [document for document in await store.get(index) if document]
+    store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
+    history = await store.find(Query(paths.history, {"programId": name}))
+    # the shards below the index name the program's lessons
+    known = [document for document in await store.get(paths.waiting_index) if document]
     return [
-        Write(fleet.programs.ref(name), None, versioned.revision),
+        Write(paths.program(name), None, versioned.revision),
         *(Write(document.ref, None, document.revision) for document in (*history, *known)),
     ]
-
-
-def _base(fleet: Fleet) -> str:
-    return f"fleets/{document_id(fleet.knowledge.fleet_id)}"

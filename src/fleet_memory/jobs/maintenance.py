@@ -108,7 +108,7 @@ async def _quietly(fleet: Fleet, hands: Promotions, every_s: float) -> None:
         return
     maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
     faded = await maintenance.sweep(fleet.now())
-    if await fleet.programs.any_dirty() or await fleet.knowledge.behind_snapshot():
+    if await fleet.programs.any_dirty() or await fleet.knowledge.snapshots.behind():
         done = _told(faded, await _consolidated(fleet, silently, dry_run=False))
         _logger.info("maintenance: %s", done.compact())
     await maintenance.note(fleet.now())

@@ -48,7 +48,7 @@ async def reembedded(settings: Settings, step: CountProgress) -> Moved:
         if fleet.embedder.degraded:
             raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
         programs = await fleet.programs.all()
-        entries = await fleet.knowledge.store.find(Query(fleet.knowledge.entries))
+        entries = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries))
         patterns = 0
         for done, versioned in enumerate(programs, 1):
             patterns += await _program(fleet, versioned)

@@ -30,7 +30,7 @@ class Restoration(NamedTuple):
 async def listed(settings: Settings) -> list[ArchiveRow]:
     """Return what the archive holds of the program, the newest first."""
     async with _programs(settings) as programs:
-        found = await programs.archive(_program_id(settings))
+        found = await programs.archive.of_program(_program_id(settings))
     rows = [_row(document) for document in found]
     return sorted(rows, key=lambda row: (str(row["at"]), str(row["id"])), reverse=True)
 
@@ -44,7 +44,7 @@ async def restore_archived(settings: Settings, wanted: str) -> ArchiveRow:
     async with _programs(settings) as programs:
 
         async def change(program: Program) -> tuple[Restoration, Sequence[Write]]:
-            document = _wanted(await programs.archive(program.program_id), wanted)
+            document = _wanted(await programs.archive.of_program(program.program_id), wanted)
             outcome = _outcome(program, archive_record(document), now)
             if outcome.program is program:
                 return outcome, []

@@ -13,7 +13,7 @@ from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
 from fleet_memory.schemas.programs import Archived
-from fleet_memory.stores import Json, Ref, Write, document_id
+from fleet_memory.stores import Json, Write
 
 MAINTENANCE_LEASE: Final = "maintenance"
 PROGRAMS_PER_READ: Final = 50  # programs read at once
@@ -68,9 +68,9 @@ class Maintenance:
         A snapshot that was lost begins anew, after every version that a program has read. Billed 1 read per entry.
         Raises ConflictError when the lease was lost.
         """
-        unshown = await self._knowledge.not_in_snapshot()
+        unshown = await self._knowledge.snapshots.missing()
         if unshown and not (await self._knowledge.snapshot()).version:
-            await self._hands.commit(self._knowledge.new_snapshot(await self._programs.newest_seen()))
+            await self._hands.commit(self._knowledge.snapshots.first(await self._programs.newest_seen()))
         for versioned in unshown:
             if versioned.document is not None:  # one that moves meanwhile is marked by whoever moved it
                 await self._hands.commit(
@@ -81,7 +81,7 @@ class Maintenance:
     async def note(self, at: datetime) -> None:
         """Note that maintenance ended at `at`. Raises ConflictError when the lease was lost."""
         fields: dict[str, Json] = {"at": at.isoformat(), "knowledgeVersion": self._version}
-        await self._hands.commit(Write(_ref(self._knowledge), fields))
+        await self._hands.commit(Write(self._knowledge.paths.last_maintenance, fields))
 
     async def _sweep_contributors(self, names: Iterable[str], now: datetime) -> None:
         ordered = sorted(names)
@@ -123,12 +123,8 @@ def _faded(line: Archived) -> Faded:
 
 async def last_maintenance(knowledge: Knowledge) -> Last:
     """Return the note of the last maintenance. Billed 1 read."""
-    (document,) = await knowledge.store.get(_ref(knowledge))
+    (document,) = await knowledge.store.get(knowledge.paths.last_maintenance)
     if document is None:
         return Last()
     fields = document.fields
     return Last(datetime.fromisoformat(str(fields["at"])), cast("int", fields["knowledgeVersion"]))
-
-
-def _ref(knowledge: Knowledge) -> Ref:
-    return Ref(f"fleets/{document_id(knowledge.fleet_id)}/maintenance", "last")

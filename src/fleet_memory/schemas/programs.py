@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, JsonValue
 
@@ -86,6 +86,18 @@ class Archived(Value):
     reason: ArchiveReason
     at: Timestamp
     why: str = ""
+
+    @property
+    def is_junk(self) -> bool:
+        """Whether decay or a cap archived a pattern that nobody had reinforced or promoted."""
+        return self.reason in ("decay", "cap") and not self.pattern.confirmations and not self.pattern.promoted
+
+
+class ArchiveCounts(NamedTuple):
+    """Archived patterns: `junk` was never of use, `used` was."""
+
+    junk: int
+    used: int
 
 
 class ArchivedNote(Value):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, KnowledgeNotFoundError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.knowledge import VersionedEntry
+from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.programs import require_room
 from fleet_memory.rules.lifecycle.admission import SentLesson, admitted, pattern_of, timestamp_problem
 from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request

@@ -17,10 +17,13 @@ from anyio import move_on_after, to_thread
 from fleet_memory.fleet import Progress
 from fleet_memory.jobs.consolidation.promotions import Decided, Promotions
 from fleet_memory.jobs.consolidation.scene import Engine, RunScope, Scene, Scenes
-from fleet_memory.repositories.knowledge import Knowledge, row_of
+from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.leases import release, take
+from fleet_memory.repositories.limits import MAX_LESSON_SHARD_BYTES
 from fleet_memory.repositories.programs import Programs
-from fleet_memory.repositories.waiting import Shards, batches
+from fleet_memory.repositories.snapshots import row_of
+from fleet_memory.repositories.waiting import Shards
 from fleet_memory.rules.consensus.attachment import Attachment, Side, attachments
 from fleet_memory.rules.consensus.lessons import encoded, numbers_of, settled, stacked, state
 from fleet_memory.rules.consensus.pairs import Candidate, entry_lessons
@@ -45,7 +48,7 @@ async def leased(
     programs: Programs, knowledge: Knowledge, now: Callable[[], datetime], name: str = CONSOLIDATION_LEASE
 ) -> AsyncIterator[Promotions | None]:
     """Hold the fleet's lease of this name while inside; None while another run holds it."""
-    lease = await take(programs.store, knowledge.lease(name), uuid.uuid4().hex, now=now(), ttl_s=LEASE_S)
+    lease = await take(programs.store, knowledge.paths.lease(name), uuid.uuid4().hex, now=now(), ttl_s=LEASE_S)
     if lease is None:
         yield None
         return
@@ -92,7 +95,7 @@ class Consolidation:
     """Consolidations of one fleet, carried out by `hands`: with a lease for good, without one as a dry run."""
 
     def __init__(self, programs: Programs, knowledge: Knowledge, hands: Promotions, engine: Engine) -> None:
-        self.shards = Shards(programs.store, knowledge.fleet_id)
+        self.shards = Shards(programs.store, knowledge.paths)
         self._knowledge = knowledge
         self._hands = hands
         self._engine = engine
@@ -188,7 +191,7 @@ class Consolidation:
         for name, lessons in scene.lessons.items():
             if name in scene.changed or any(one.place in done.marks for one in lessons.learnt):
                 after = settled(lessons, done.marks)
-                shards = encoded(after)
+                shards = encoded(after, MAX_LESSON_SHARD_BYTES)
                 writes += self.shards.writes(name, shards)
                 domains[name] = state(after, len(shards))
         index = WaitingIndex(

@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 import anyio
 
 from fleet_memory.errors import ConflictError
-from fleet_memory.repositories.knowledge import Knowledge, VersionedEntry
+from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.leases import Lease, refreshed
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
-from fleet_memory.repositories.waiting import batches
 from fleet_memory.rules.consensus.waiting import considered, touched
 from fleet_memory.rules.knowledge.promotion import Waiting, attached, entry_of, independent_origins, is_echo, returned
 from fleet_memory.rules.knowledge.status import confirmed_by_echo
@@ -153,7 +154,7 @@ class Promotions:
         """
         end = time.monotonic() + _RETRY_FOR_S
         while self.lease is not None:
-            made = await self._knowledge.publication(consolidated_at=consolidated_at)
+            made = await self._knowledge.snapshots.publication(consolidated_at=consolidated_at)
             # A draft may not be missing, and an overtaken worker may not write one over its successor's.
             drafted = all([await self.commit(*drafts) for drafts in batches(made.drafts)])
             if not drafted or not await self.commit(*made.switch):
