@@ -73,7 +73,9 @@ async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
     if not old:
         return 0
     made = [packed(row) for row in await fleet.embedder.vectors([pattern.pattern for pattern in old])]
-    await fleet.programs.update(versioned.program.program_id, lambda program: _changed(program, old, made, name))
+    await fleet.programs.update(
+        versioned.program.program_id, lambda program: _changed(program, old, made, name), fleet.now()
+    )
     return len(old)
 
 

@@ -50,7 +50,7 @@ async def restore_archived(settings: Settings, wanted: str) -> ArchiveRow:
                 return outcome, []
             return outcome, [Write(document.ref, None, document.revision)]
 
-        return (await programs.update_with(_program_id(settings), change)).told
+        return (await programs.update_with(_program_id(settings), change, now)).told
 
 
 @asynccontextmanager

@@ -107,11 +107,11 @@ class Maintenance:
         return after is not None and after < now.timestamp() and versioned.program.program_id not in self._left
 
     async def _sweep(self, versioned: VersionedProgram, now: datetime) -> None:
-        after, archived = swept(versioned.program, now, self._retired)
-        writes = self._programs.writes(versioned, after, archived)
+        result = swept(versioned.program, now, self._retired)
+        writes = self._programs.change_writes(versioned, result, now)
         done = not writes or await self._hands.commit(*writes)
         if done:
-            self._faded += [_faded(line) for line in archived]
+            self._faded += [_faded(line) for line in result.archived]
         if not done or not writes or self._hands.lease is None:
             self._left.add(versioned.program.program_id)
         self._missed |= not done

@@ -3,7 +3,7 @@
 import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Final, Generic, Protocol, TypeVar, cast
 
@@ -24,6 +24,7 @@ from fleet_memory.repositories.program_codec import (
 )
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.lifecycle.idempotency import MAX_REQUESTS
+from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
 from fleet_memory.stores import Query, Ref, Store, Write
 
@@ -50,8 +51,9 @@ _T = TypeVar("_T")
 class _Call(Generic[_C]):
     """One caller's change, and what became of it."""
 
-    def __init__(self, change: Callable[[Program], _C]) -> None:
+    def __init__(self, change: Callable[[Program], _C], now: datetime) -> None:
         self.change = change
+        self.now = now
         self.outcome: _C | None = None
         self.error: FleetMemoryError | None = None
 
@@ -96,14 +98,14 @@ class Programs:
         documents = await self.store.get(*(self.paths.program(program_id) for program_id in program_ids))
         return [versioned_program(name, one, known.get(name)) for name, one in zip(program_ids, documents, strict=True)]
 
-    async def update(self, program_id: str, change: Callable[[Program], _C]) -> _C:
-        """Apply `change` to a program and return what it returned, durably stored.
+    async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
+        """Apply `change` to a program, stamp it with `now`, and return what it returned, durably stored.
 
         `change` is pure and may run several times. Changes queued for one program in this process share one read and
         one commit; between processes the revision decides. Raises what `change` raises, ConflictError when every race
         was lost, CapacityExceededError when the program would outgrow its document, and the store's errors.
         """
-        call = _Call(change)
+        call = _Call(change, now)
         turn = self._turns.setdefault(program_id, _Turn())
         turn.waiting.append(cast("_Call[ChangeResult]", call))
         try:
@@ -118,7 +120,7 @@ class Programs:
         return call.result()
 
     async def update_with(
-        self, program_id: str, change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]]
+        self, program_id: str, change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]], now: datetime
     ) -> _C:
         """Do what `update` does, in one commit with writes to other documents.
 
@@ -129,8 +131,9 @@ class Programs:
         async def attempt() -> _C:
             (before,) = await self.read_versioned(program_id)
             outcome, beside = await change(before.program)
-            require_room(before.program, outcome.program)
-            if writes := [*self.writes(before, _counted(before, outcome.program), outcome.archived), *beside]:
+            after = stamped(before.program, outcome.program, now)
+            require_room(before.program, after)
+            if writes := [*self.writes(before, after, outcome.archived), *beside]:
                 await self.store.commit(*writes)
             return outcome
 
@@ -179,14 +182,21 @@ class Programs:
         """Return where the receipt of a program's session of this number is."""
         return self.paths.receipt(program_id, number % MAX_REQUESTS)  # it stays while its request is remembered
 
+    def change_writes(self, before: VersionedProgram, result: ChangeResult, now: datetime) -> list[Write]:
+        """Return the writes of one change by an agent or the sweep, stamped with `now`; see `writes`."""
+        return self.writes(before, stamped(before.program, result.program, now), result.archived)
+
     def writes(self, before: VersionedProgram, after: Program, archived: Sequence[ProgramRecord] = ()) -> list[Write]:
-        """Return the writes that turn one program into the other, valid only while nobody else writes it."""
+        """Return the writes that turn one program into the other, valid only while nobody else writes it.
+
+        `after` is stamped already, or has only consolidation's own marks, which are no change of the program.
+        """
         if after is before.program and not archived:
             return []
         fields = changed_fields(before, after)
         change = Write(self.paths.program(after.program_id), fields, before.revision)
-        beside = {write.ref: write for write in map(self._record_write, archived)}
-        return [*([change] if fields else ()), *beside.values()]
+        records = {write.ref: write for write in map(self._record_write, archived)}
+        return [*([change] if fields else ()), *records.values()]
 
     async def _find(self, query: Query) -> list[VersionedProgram]:
         return list(iter_versioned_programs(await self.store.find(query)))
@@ -208,16 +218,12 @@ class Programs:
         async def attempt() -> None:
             (before,) = await self.read_versioned(program_id)
             after, archived, outcomes = _applied(before.program, batch)
-            if writes := self.writes(before, _counted(before, after), archived):
+            if writes := self.writes(before, after, archived):
                 await self.store.commit(*writes)
             for call, outcome in outcomes:
                 call.outcome = outcome
 
         await retry_conflicts(attempt, f"program {program_id}")
-
-
-def _counted(before: VersionedProgram, after: Program) -> Program:
-    return after if after is before.program else replace(after, changes=after.changes + 1)
 
 
 def _applied(
@@ -230,11 +236,12 @@ def _applied(
         call.error = None
         try:
             outcome = call.change(program)
-            require_room(program, outcome.program)
+            after = stamped(program, outcome.program, call.now)
+            require_room(program, after)
         except FleetMemoryError as error:
             call.error = error
             continue
-        program = outcome.program
+        program = after
         archived.extend(outcome.archived)
         outcomes.append((call, outcome))
     return program, archived, outcomes

@@ -145,7 +145,9 @@ class Promotions:
 
     async def judge(self, program_id: str, pattern_id: str, other: str, verdict: Verdict) -> None:
         """Record a verdict about a program's pattern and the lesson whose text hash is `other`."""
-        await self._programs.update(program_id, lambda program: with_verdict(program, pattern_id, other, verdict))
+        await self._programs.update(
+            program_id, lambda program: with_verdict(program, pattern_id, other, verdict), verdict.at
+        )
 
     async def publish(self, *, consolidated_at: datetime | None = None) -> None:
         """Bring the snapshot that boot reads up to date; an entry that moves meanwhile makes it start over.
