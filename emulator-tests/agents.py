@@ -12,6 +12,7 @@ from mcp import Client, StdioServerParameters
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
+from fleet_memory.stores import Store
 
 PATIENCE_S = 60  # for a whole session, on a busy machine
 
