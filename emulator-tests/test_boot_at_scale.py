@@ -13,7 +13,8 @@ from billing import Bill, Billed
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import leased
-from fleet_memory.repositories.knowledge import Knowledge, VersionedEntry
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key

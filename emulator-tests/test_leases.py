@@ -7,14 +7,13 @@ import anyio
 import pytest
 
 from fleet_memory.errors import ConflictError, LeaseLostError
-from fleet_memory.repositories.leases import Lease, lease_ref, refreshed, release, take
-from fleet_memory.rules.lifecycle.leases import claimed
-from fleet_memory.schemas.leases import LeaseClaim
+from fleet_memory.repositories.leases import Lease, LeaseClaim, claimed, refreshed, release, take
+from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import ABSENT, Ref, Store, Write
 
 pytestmark = pytest.mark.anyio
 
-LEASE, ENTRY = lease_ref("f1", "maintenance"), Ref("fleets/f1/gsp", "entry")
+LEASE, ENTRY = FleetPaths("f1").lease("maintenance"), Ref("fleets/f1/gsp", "entry")
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 TTL_S = 300
 LATER = NOW + timedelta(seconds=TTL_S)

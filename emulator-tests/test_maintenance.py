@@ -104,7 +104,7 @@ async def test_a_contribution_to_a_retired_entry_that_is_young_is_archived_when_
 
 async def test_only_one_run_at_a_time(store: Store) -> None:
     fleet = fleet_on(store)
-    assert await take(store, fleet.knowledge.lease(MAINTENANCE_LEASE), "another", now=NOW, ttl_s=60)
+    assert await take(store, fleet.knowledge.paths.lease(MAINTENANCE_LEASE), "another", now=NOW, ttl_s=60)
     with pytest.raises(ConflictError, match="Another maintenance"):
         await maintain(fleet)
 
@@ -144,7 +144,7 @@ async def test_a_run_that_was_overtaken_archives_nothing(store: Store) -> None:
 
     async def overtaken() -> None:
         later = FADED + timedelta(hours=1)
-        assert await take(store, fleet.knowledge.lease(MAINTENANCE_LEASE), "another", now=later, ttl_s=60)
+        assert await take(store, fleet.knowledge.paths.lease(MAINTENANCE_LEASE), "another", now=later, ttl_s=60)
 
     with pytest.raises(LeaseLostError, match="taken over"):
         await maintain(fleet_on(Interrupted(store, overtaken), FADED))

@@ -11,9 +11,9 @@ from fleets import fleet_on
 from fleet_memory.errors import LeaseLostError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
-from fleet_memory.repositories import knowledge
-from fleet_memory.repositories.knowledge import VersionedEntry
-from fleet_memory.repositories.waiting import batches
+from fleet_memory.repositories import snapshots
+from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
 from fleet_memory.stores import Document, Query, Ref, Store
 
@@ -67,7 +67,7 @@ async def shown(store: Store) -> tuple[int, list[int]]:
 
 @pytest.fixture
 def one_entry_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge, "MAX_SNAPSHOT_SHARD_BYTES", 1)
+    monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_SHARD_BYTES", 1)
 
 
 async def test_knowledge_larger_than_a_commit_may_be_is_published_whole(store: Store) -> None:
@@ -79,7 +79,7 @@ async def test_knowledge_larger_than_a_commit_may_be_is_published_whole(store: S
 async def test_more_entries_than_a_commit_takes_are_published_in_turns(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(knowledge, "MAX_ENTRIES_PER_PUBLICATION", 2)
+    monkeypatch.setattr(snapshots, "MAX_ENTRIES_PER_PUBLICATION", 2)
     await publish(store, *range(5))
     assert await shown(store) == (3, list(range(5)))
     held = await fleet_on(store).knowledge.read_versioned("pattern/care/00000", "pattern/care/00004")
@@ -91,7 +91,7 @@ async def test_a_publication_that_was_killed_before_its_switch_is_seen_by_nobody
     await publish(store, 1, 2, 3)
     await put(fleet_on(store), 0, 4)
     async with publishing(fleet_on(store)) as writer:
-        made = await fleet_on(store).knowledge.publication()
+        made = await fleet_on(store).knowledge.snapshots.publication()
         await writer.commit(*made.drafts)
     assert await shown(store) == (1, [1, 2, 3])
     await publish(store, 5)

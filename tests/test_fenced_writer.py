@@ -30,7 +30,7 @@ async def stored(fleet: Fleet, ref: Ref = DOCUMENT) -> dict[str, Json] | None:
 
 
 async def lease_document(fleet: Fleet) -> Document:
-    (document,) = await fleet.knowledge.store.get(fleet.knowledge.lease(CONSOLIDATION_LEASE))
+    (document,) = await fleet.knowledge.store.get(fleet.knowledge.paths.lease(CONSOLIDATION_LEASE))
     assert document is not None
     return document
 
@@ -38,7 +38,7 @@ async def lease_document(fleet: Fleet) -> Document:
 async def take_over(fleet: Fleet) -> None:
     """Take the lease as another worker, after it has expired."""
     later = fleet.now() + timedelta(seconds=LEASE_S)
-    ref = fleet.knowledge.lease(CONSOLIDATION_LEASE)
+    ref = fleet.knowledge.paths.lease(CONSOLIDATION_LEASE)
     assert await take(fleet.knowledge.store, ref, "another", now=later, ttl_s=LEASE_S)
 
 

@@ -15,10 +15,10 @@ BASHER = program(CLAIM, DEPLOY, pending=("p1", "p2"))
 SAME = Verdict(same=True, judge="iso", at=START, reason="both ask for the status", contributed=False)
 
 
-def test_a_verdict_is_on_the_lesson_and_its_domain_is_to_be_looked_at() -> None:
+def test_a_verdict_is_on_the_lesson_and_nothing_else_changes() -> None:
     judged = with_verdict(BASHER, "p1", "hash", SAME).program
     patterns = {**BASHER.patterns, "p1": replace(CLAIM, verdicts={"hash": SAME})}
-    assert judged == replace(BASHER, patterns=patterns, touched=("task-claiming",))
+    assert judged == replace(BASHER, patterns=patterns)
 
 
 def test_a_repeated_verdict_and_one_about_a_lesson_that_is_gone_change_nothing() -> None:

@@ -66,7 +66,7 @@ def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
 
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     """Return what seeding these rules would do. Nothing is written."""
-    found = await fleet.knowledge.store.find(Query(fleet.knowledge.entries, {"tier": "constitutional"}))
+    found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
     return seed_differences(wanted, [Entry.from_fields(document.fields) for document in found])
 
 

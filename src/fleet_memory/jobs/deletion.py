@@ -8,13 +8,12 @@ from typing import NamedTuple
 from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
-from fleet_memory.repositories.archive import record_write
+from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Program
-from fleet_memory.stores import Query, Ref, Write, document_id
+from fleet_memory.stores import Query, Write
 
 
 class Deleted(NamedTuple):
@@ -88,28 +87,24 @@ def _marked(entry: Entry, program_id: str) -> Entry:
 def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
     """Return the writes that keep a program's lessons and notes; the same again when nothing changed meanwhile."""
     at = program.last_update or fleet.now()  # not the time of this run: a repeated one writes no second line
-    lines: list[ArchiveRecord] = [
+    records: list[ArchiveRecord] = [
         Archived(program_id=program.program_id, pattern=pattern, reason="deleted", at=at)
         for pattern in program.patterns.values()
     ]
-    lines += [
+    records += [
         ArchivedNote(program_id=program.program_id, note=note, reason="deleted", at=at)
         for note in program.notes.values()
     ]
-    return [record_write(_base(fleet), line) for line in lines]
+    return [fleet.programs.archive.write(record) for record in records]
 
 
 async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
     """Return the writes that remove the program and its history, and make the next consolidation look at everything."""
-    store, base, name = fleet.programs.store, _base(fleet), versioned.program.program_id
-    history = await store.find(Query(f"{base}/history", {"programId": name}))
-    index = Ref(f"{base}/waiting", "index")  # its shards name the program's lessons
-    known = [document for document in await store.get(index) if document]
+    store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
+    history = await store.find(Query(paths.history, {"programId": name}))
+    # the shards below the index name the program's lessons
+    known = [document for document in await store.get(paths.waiting_index) if document]
     return [
-        Write(fleet.programs.ref(name), None, versioned.revision),
+        Write(paths.program(name), None, versioned.revision),
         *(Write(document.ref, None, document.revision) for document in (*history, *known)),
     ]
-
-
-def _base(fleet: Fleet) -> str:
-    return f"fleets/{document_id(fleet.knowledge.fleet_id)}"

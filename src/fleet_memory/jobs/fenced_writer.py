@@ -17,9 +17,9 @@ from anyio import move_on_after
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.leases import Lease, refreshed, release, take
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.waiting import batches
 from fleet_memory.stores import Write
 
 CONSOLIDATION_LEASE: Final = "consolidation"
@@ -85,7 +85,7 @@ class FencedWriter:
 
     async def _publish_once(self, consolidated_at: datetime | None) -> bool:
         """Publish as many entries as one commit takes; return whether these were all."""
-        publication = await self._knowledge.publication(consolidated_at=consolidated_at)
+        publication = await self._knowledge.snapshots.publication(consolidated_at=consolidated_at)
         # A draft may not be missing, and an overtaken worker may not write one over its successor's.
         for drafts in batches(publication.drafts):
             await self.commit(*drafts)
@@ -97,7 +97,7 @@ class FencedWriter:
 async def leased(fleet: Fleet, name: str = CONSOLIDATION_LEASE) -> AsyncIterator[FencedWriter | None]:
     """Yield a writer under the fleet's lease of this name, which ends with the block; None while another run has it."""
     store = fleet.knowledge.store
-    lease = await take(store, fleet.knowledge.lease(name), uuid.uuid4().hex, now=fleet.now(), ttl_s=LEASE_S)
+    lease = await take(store, fleet.knowledge.paths.lease(name), uuid.uuid4().hex, now=fleet.now(), ttl_s=LEASE_S)
     if lease is None:
         yield None
         return

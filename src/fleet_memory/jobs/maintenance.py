@@ -78,7 +78,7 @@ async def _maintain_quietly(fleet: Fleet, writer: FencedWriter, every_s: float) 
         return
     sweep = Sweep(fleet, writer, last)
     faded = await sweep.run(fleet.now())
-    if await fleet.programs.any_dirty() or await fleet.knowledge.behind_snapshot():
+    if await fleet.programs.any_dirty() or await fleet.knowledge.snapshots.behind():
         report = await _consolidate(fleet, silently, dry_run=False)
         _logger.info("maintenance: %s", _maintained(faded, report, dry_run=False).compact())
     await record_maintenance(fleet.knowledge, writer, sweep, fleet.now())

@@ -14,7 +14,7 @@ from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
 from fleet_memory.schemas.programs import Archived
-from fleet_memory.stores import Json, Ref, Write, document_id
+from fleet_memory.stores import Json, Write
 
 MAINTENANCE_LEASE: Final = "maintenance"
 PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
@@ -92,11 +92,11 @@ class Sweep:
         return after is not None and after < now.timestamp() and versioned.program.program_id not in self._unchanged
 
     async def _sweep(self, versioned: VersionedProgram, now: datetime) -> None:
-        after, archived = swept(versioned.program, now, self._retired)
-        writes = self._programs.writes(versioned, after, archived)
+        result = swept(versioned.program, now, self._retired)
+        writes = self._programs.change_writes(versioned, result, now)
         committed = not writes or await self._writer.try_commit(*writes)
         if committed:
-            self._faded += [_faded(record) for record in archived]
+            self._faded += [_faded(record) for record in result.archived]
         else:
             self._lost_a_race = True
         if not committed or not writes or self._writer.is_dry_run:
@@ -114,9 +114,9 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
     Raises LeaseLostError.
     """
     knowledge = fleet.knowledge
-    unshown = await knowledge.not_in_snapshot()
+    unshown = await knowledge.snapshots.missing()
     if unshown and not (await knowledge.snapshot()).version:
-        await writer.try_commit(knowledge.new_snapshot(await fleet.programs.newest_seen()))
+        await writer.try_commit(knowledge.snapshots.first(await fleet.programs.newest_seen()))
     for versioned in unshown:
         if versioned.document is not None:  # an entry that somebody changes at that moment is marked by that change
             await writer.try_commit(Write(versioned.document.ref, {"unpublished": True}, versioned.document.revision))
@@ -125,7 +125,7 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
 
 async def last_maintenance(knowledge: Knowledge) -> LastMaintenance:
     """Return when maintenance last ended, and what it had followed up. Billed 1 read."""
-    (document,) = await knowledge.store.get(_ref(knowledge))
+    (document,) = await knowledge.store.get(knowledge.paths.last_maintenance)
     if document is None:
         return LastMaintenance()
     fields = document.fields
@@ -135,9 +135,5 @@ async def last_maintenance(knowledge: Knowledge) -> LastMaintenance:
 async def record_maintenance(knowledge: Knowledge, writer: FencedWriter, sweep: Sweep, at: datetime) -> None:
     """Record that maintenance with this sweep ended at `at`. Raises LeaseLostError."""
     fields: dict[str, Json] = {"at": at.isoformat(), "knowledgeVersion": sweep.knowledge_version}
-    note = Write(_ref(knowledge), fields)
+    note = Write(knowledge.paths.last_maintenance, fields)
     await retry_conflicts(lambda: writer.commit(note), "the record of the last maintenance")
-
-
-def _ref(knowledge: Knowledge) -> Ref:
-    return Ref(f"fleets/{document_id(knowledge.fleet_id)}/maintenance", "last")

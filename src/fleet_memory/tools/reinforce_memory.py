@@ -39,7 +39,9 @@ async def reinforce_memory(
     fleet.caller.require_write(program_id)
     report = OutcomeReport(outcome, confidence, evidence, fleet.now(), request_id)
     try:
-        done = await fleet.programs.update(program_id, lambda program: reported(program, pattern_id, report))
+        done = await fleet.programs.update(
+            program_id, lambda program: reported(program, pattern_id, report), report.now
+        )
     except PatternNotFoundError:
         if not is_key(pattern_id):
             raise

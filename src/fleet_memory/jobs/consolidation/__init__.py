@@ -16,10 +16,13 @@ from fleet_memory.fleet import Progress
 from fleet_memory.jobs.consolidation.promotions import Decided, Promoter
 from fleet_memory.jobs.consolidation.scene import Engine, RunScope, Scene, Scenes
 from fleet_memory.jobs.fenced_writer import FencedWriter
-from fleet_memory.repositories.knowledge import Knowledge, row_of
+from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.limits import MAX_LESSON_SHARD_BYTES
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.waiting import Shards, batches
+from fleet_memory.repositories.snapshots import row_of
+from fleet_memory.repositories.waiting import Shards
 from fleet_memory.rules.consensus.attachment import Attachment, Side, attachments
 from fleet_memory.rules.consensus.lessons import encoded, numbers_of, settled, stacked, state
 from fleet_memory.rules.consensus.pairs import Candidate, entry_lessons
@@ -71,7 +74,7 @@ class Consolidation:
     """Consolidations of one fleet: for good, or as a dry run if the writer's is one."""
 
     def __init__(self, programs: Programs, knowledge: Knowledge, writer: FencedWriter, engine: Engine) -> None:
-        self.shards = Shards(programs.store, knowledge.fleet_id)
+        self.shards = Shards(programs.store, knowledge.paths)
         self._knowledge = knowledge
         self._writer = writer
         self._promoter = Promoter(writer, programs, knowledge)
@@ -168,7 +171,7 @@ class Consolidation:
         for name, lessons in scene.lessons.items():
             if name in scene.changed or any(one.place in done.marks for one in lessons.learnt):
                 after = settled(lessons, done.marks)
-                shards = encoded(after)
+                shards = encoded(after, MAX_LESSON_SHARD_BYTES)
                 writes += self.shards.writes(name, shards)
                 domains[name] = state(after, len(shards))
         index = WaitingIndex(

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.jobs.fenced_writer import FencedWriter
-from fleet_memory.repositories.knowledge import Knowledge, VersionedEntry
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.retrying import retry_conflicts

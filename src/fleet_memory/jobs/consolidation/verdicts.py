@@ -59,4 +59,6 @@ async def _record(fleet: Fleet, pair: OpenPair, new: NewVerdict) -> None:
 
 async def _judge(fleet: Fleet, program_id: str, pattern_id: str, other: str, verdict: Verdict) -> None:
     """Record a verdict about a program's lesson and the text whose hash is `other`."""
-    await fleet.programs.update(program_id, lambda program: with_verdict(program, pattern_id, other, verdict))
+    await fleet.programs.update(
+        program_id, lambda program: with_verdict(program, pattern_id, other, verdict), verdict.at
+    )

@@ -23,7 +23,7 @@ def with_verdict(program: Program, pattern_id: str, other: str, verdict: Verdict
         return JudgedProgram(program)
     judged = replace(pattern, verdicts={**pattern.verdicts, other: verdict})
     patterns = {**program.patterns, pattern_id: judged}
-    return JudgedProgram(replace(program, patterns=patterns, touched=touched(program, pattern.domain)))
+    return JudgedProgram(replace(program, patterns=patterns))
 
 
 def with_entry(program: Program, pattern_id: str, key: str, *, echo: bool = False) -> Program:
