@@ -14,7 +14,8 @@ from mcp import Client
 from fleet_memory.integration.boot_text import lines
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.answers.memory import BootAnswer, BootNote, FadingPattern, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Note, Program

@@ -12,7 +12,7 @@ from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.rules.health.duplicates import Repeat, Scale, repeats
 from fleet_memory.rules.health.program import Signs, advice, fading, shown_fading, signs, verdict
 from fleet_memory.rules.text.vectors import packed
-from fleet_memory.schemas.answers.memory import HealthVerdict
+from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.similarity import Profile

@@ -15,7 +15,7 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.consolidation import leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
 from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, Faded, Last, Maintenance, last_maintenance
-from fleet_memory.schemas.answers.memory import ConsolidateAnswer
+from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import Settings

@@ -11,7 +11,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.rules.knowledge.diff import changes_since
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.lifecycle.decay import strength
-from fleet_memory.schemas.answers.memory import BootAnswer, KnowledgeChanges
+from fleet_memory.schemas.answers.boot import BootAnswer, KnowledgeChanges
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern

@@ -13,9 +13,8 @@ from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.knowledge.status import standing
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting, tokens
 from fleet_memory.schemas.answers.knowledge import EntryAnswer, HistoryLine, ProvenanceLine
-from fleet_memory.schemas.answers.memory import Freshness
 from fleet_memory.schemas.fields import Key
-from fleet_memory.schemas.knowledge import Contradiction, Contribution, Entry, LedgerLine
+from fleet_memory.schemas.knowledge import Contradiction, Contribution, Entry, Freshness, LedgerLine
 from fleet_memory.tools.recall_memory import MaxTokens
 
 MAX_HISTORY_LINES: Final = 50  # lines of the ledger, one billed read each

@@ -12,9 +12,8 @@ from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.knowledge.status import standing
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.schemas.answers.knowledge import SearchAnswer
-from fleet_memory.schemas.answers.memory import Standing
 from fleet_memory.schemas.fields import Confidence, Name, QueryText
-from fleet_memory.schemas.knowledge import KnowledgeRow, Tier
+from fleet_memory.schemas.knowledge import KnowledgeRow, Standing, Tier
 from fleet_memory.tools.recall_memory import Found, MaxTokens, ranked
 from fleet_memory.views.lessons import shown_knowledge
 

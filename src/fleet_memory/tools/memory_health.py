@@ -8,7 +8,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.program import advice, fading, shown_fading, signs, verdict
 from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.schemas.answers.memory import HealthAnswer
+from fleet_memory.schemas.answers.health import HealthAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.views.lessons import shown_decay
 

@@ -12,7 +12,7 @@ from fleet_memory.jobs.consolidation.promotions import Promotions
 from fleet_memory.jobs.consolidation.scene import Engine, RunScope
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.answers.memory import ConsolidateAnswer
+from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.fields import EvidenceText, Name
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.value import Input

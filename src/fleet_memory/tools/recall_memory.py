@@ -14,7 +14,8 @@ from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.ranking import Ranked, by_relevance, by_strength
 from fleet_memory.rules.text.vectors import packed, unpacked
-from fleet_memory.schemas.answers.memory import KnowledgeAnswer, PatternAnswer, RecallAnswer
+from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
+from fleet_memory.schemas.answers.memory import PatternAnswer, RecallAnswer
 from fleet_memory.schemas.fields import Confidence, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern

@@ -9,15 +9,10 @@ from fleet_memory.rules.health.program import fading, shown_fading
 from fleet_memory.rules.knowledge.status import status
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.rules.retrieval.budget import Section, shared, size
-from fleet_memory.schemas.answers.memory import (
-    BootAnswer,
-    BootNote,
-    FadingPattern,
-    KnowledgeAnswer,
-    KnowledgeChanges,
-    PatternAnswer,
-    ProgramAnswer,
-)
+from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.health import FadingPattern
+from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
+from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern

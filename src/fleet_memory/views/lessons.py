@@ -4,17 +4,17 @@ from datetime import datetime
 
 from fleet_memory.rules.knowledge.status import standing
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
-from fleet_memory.schemas.answers.memory import (
-    DecayAnswer,
-    KnowledgeAnswer,
+from fleet_memory.schemas.answers.common import ScoreTerms
+from fleet_memory.schemas.answers.consolidation import (
     LessonAnswer,
-    PatternAnswer,
     PromotedAnswer,
     PromotedPattern,
     ReviewPair,
-    ScoreTerms,
     UpdatedAnswer,
 )
+from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
+from fleet_memory.schemas.answers.memory import PatternAnswer
+from fleet_memory.schemas.answers.state import DecayAnswer
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program

@@ -9,9 +9,15 @@ from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.program import GRAVITY, Signs, signs, verdict
 from fleet_memory.rules.knowledge.status import VERIFY_AFTER, status
 from fleet_memory.rules.lifecycle.decay import stale_in_days
-from fleet_memory.schemas.answers.health import FleetRates, Forecast, KnowledgeCounts, PatternCounts, ProgramHealth
-from fleet_memory.schemas.answers.memory import Freshness, HealthVerdict
-from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.health import (
+    FleetRates,
+    Forecast,
+    HealthVerdict,
+    KnowledgeCounts,
+    PatternCounts,
+    ProgramHealth,
+)
+from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
 from fleet_memory.schemas.programs import Archived, Program
 
 HORIZONS: Final = (7, 14, 21, 30)  # days of the forecast

@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.duplicates import Repeat, Scale, repeats
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
-from fleet_memory.schemas.answers.memory import FadingPattern, HealthVerdict
+from fleet_memory.schemas.answers.health import FadingPattern
+from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 

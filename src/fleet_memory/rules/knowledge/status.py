@@ -7,8 +7,7 @@ from typing import Final
 
 from fleet_memory.rules.knowledge.promotion import independent_origins
 from fleet_memory.rules.lifecycle.idempotency import with_request
-from fleet_memory.schemas.answers.memory import KnowledgeStatus, Standing
-from fleet_memory.schemas.knowledge import Contradiction, Entry, KnowledgeRow
+from fleet_memory.schemas.knowledge import Contradiction, Entry, KnowledgeRow, KnowledgeStatus, Standing
 from fleet_memory.schemas.patterns import Pattern
 
 VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: docs/knowledge.md, chosen

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet_memory.schemas.answers.memory import ScoreTerms
+from fleet_memory.schemas.answers.common import ScoreTerms
 
 Scores: TypeAlias = NDArray[np.float64]
 
