@@ -77,6 +77,11 @@ class Entry(Value):
     vector: str = ""
     embedder: str = ""
 
+    @property
+    def contradicted_by(self) -> tuple[str, ...]:
+        """The programs whose word against it stands."""
+        return tuple(word.program_id for word in self.contradictions)
+
 
 class KnowledgeRow(Value):
     """One entry as boot reads it: compact, with its vector.

@@ -21,9 +21,9 @@ def status(last_confirmed: datetime, contradicted_by: Iterable[str], now: dateti
     return "verify" if now - last_confirmed > VERIFY_AFTER else "fresh"
 
 
-def standing(row: KnowledgeRow, now: datetime) -> Standing:
+def standing(entry: Entry | KnowledgeRow, now: datetime) -> Standing:
     """Return where an entry stands at `now`: its status while it is active, or `retired`."""
-    return "retired" if row.status == "retired" else status(row.last_confirmed, row.contradicted_by, now)
+    return "retired" if entry.status == "retired" else status(entry.last_confirmed, entry.contradicted_by, now)
 
 
 def confirmed_entry(entry: Entry, *, now: datetime, request_id: str | None = None) -> Entry:
