@@ -74,16 +74,15 @@ def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) ->
 
     A larger budget never shows less of anything. `total` counts a section of which even `everything` has not all.
     """
-    sections = [Section(section.sizes(everything), section.share) for section in SECTIONS]
-    counts = {at.name: len(section.sizes) for at, section in zip(SECTIONS, sections, strict=True)}
-    counts.update(total)
+    sizes = {section.name: section.sizes(everything) for section in SECTIONS}
+    counts = {**{name: len(items) for name, items in sizes.items()}, **total}
     # Measured with every count that it may have to confess, so that confessing never breaks the budget.
-    bare = replace(_first(everything, [0] * len(SECTIONS)), protocol="", omitted=counts | {"protocol": 1})
+    bare = replace(_first(everything, dict.fromkeys(sizes, 0)), protocol="", omitted=counts | {"protocol": 1})
     room = max_tokens * 4 - size(bare.wire()) - size(everything.protocol)
-    fit = shared(max(0, room), sections)
+    parts = [Section(sizes[section.name], section.share) for section in SECTIONS]
+    fit = dict(zip(sizes, shared(max(0, room), parts), strict=True))
+    missing = {name: count - fit[name] for name, count in counts.items()} | {"protocol": int(room < 0)}
     shown = _first(everything, fit)
-    missing = {at.name: counts[at.name] - count for at, count in zip(SECTIONS, fit, strict=True)}
-    missing["protocol"] = int(room < 0)
     return replace(
         shown,
         protocol=everything.protocol if room >= 0 else "",
@@ -93,10 +92,10 @@ def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) ->
     )
 
 
-def _first(boot: BootAnswer, counts: Sequence[int]) -> BootAnswer:
+def _first(boot: BootAnswer, counts: Mapping[str, int]) -> BootAnswer:
     """Return a boot with so many items of each section."""
-    for section, count in zip(SECTIONS, counts, strict=True):
-        boot = section.first(boot, count)
+    for section in SECTIONS:
+        boot = section.first(boot, counts[section.name])
     return boot
 
 
