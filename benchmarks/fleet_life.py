@@ -23,7 +23,7 @@ from fleet_memory.fleet import Fleet, silently
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
-from fleet_memory.schemas.answers.memory import BootAnswer
+from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.similarity.minilm import MiniLM

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
-from fleet_memory.schemas.answers.memory import ConsolidateAnswer, StoreAnswer
+from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
+from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store

@@ -8,7 +8,7 @@ from fleets import NOW, fleet_on, learn, lesson
 
 from fleet_memory.fleet import silently
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.schemas.answers.health import FleetRates, KnowledgeCounts, PatternCounts
+from fleet_memory.schemas.health import FleetRates, KnowledgeCounts, PatternCounts
 from fleet_memory.stores import Store
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap

@@ -17,14 +17,14 @@ def word(program_id: str, session_id: str | None = None) -> Contradiction:
 
 
 def test_an_entry_wants_verifying_after_180_days_without_confirmation() -> None:
-    assert status.status(START, (), START + days(180)) == "fresh"
-    assert status.status(START, (), START + days(180) + timedelta(seconds=1)) == "verify"
+    assert status.standing(entry(), START + days(180)) == "fresh"
+    assert status.standing(entry(), START + days(180) + timedelta(seconds=1)) == "verify"
 
 
 def test_one_contradiction_contests_an_entry() -> None:
     against = status.contradicted_entry(entry(), word("iso"))
     assert against.status == "active"
-    assert status.status(against.last_confirmed, [w.program_id for w in against.contradictions], START) == "contested"
+    assert status.standing(against, START) == "contested"
 
 
 def test_two_independent_contradictions_retire_an_entry() -> None:

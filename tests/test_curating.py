@@ -13,7 +13,8 @@ from fleet_memory.jobs.curation import Retired, SeedingPlan, plan_seeding, read_
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.rules.text.keys import knowledge_key
-from fleet_memory.schemas.answers.memory import ConsolidateAnswer, KnowledgeAnswer
+from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
+from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.schemas.state import ContextSummary

@@ -28,15 +28,15 @@ from fleet_memory.rules.health.fleet import (
 from fleet_memory.rules.health.program import Signs
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.answers.health import (
-    FleetHealthAnswer,
+from fleet_memory.schemas.answers.health import FleetHealthAnswer
+from fleet_memory.schemas.health import (
     FleetRates,
     Forecast,
+    HealthVerdict,
     KnowledgeCounts,
     PatternCounts,
     ProgramHealth,
 )
-from fleet_memory.schemas.answers.memory import HealthVerdict
 from fleet_memory.schemas.knowledge import KnowledgeRow, LedgerEvent
 from fleet_memory.schemas.programs import ArchiveCounts, Archived
 from fleet_memory.similarity.lexical import Lexical

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.rules.health.duplicates import Repeat, Scale, repeats
-from fleet_memory.rules.health.program import Signs, advice, fading, shown_fading, signs, verdict
+from fleet_memory.rules.health.program import Signs, advice, fading, signs, verdict
 from fleet_memory.rules.text.vectors import packed
-from fleet_memory.schemas.answers.memory import HealthVerdict
+from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.server.toolsets import TOOLS
+from fleet_memory.views.health import fading_answer
 from tests.lessons import START, days, pattern, program
 
 SCALE = Scale("e", Profile())
@@ -80,7 +81,7 @@ def test_a_lesson_of_its_own_among_echoes_is_no_echo() -> None:
 
 def test_what_fades_within_two_weeks_is_named_the_soonest_first_and_five_at_most() -> None:
     soon = fading(program(*(learnt(n, age=76 + n) for n in range(7))), NOW)
-    assert [(one.id, one.stale_in_days) for one in shown_fading(soon)] == [
+    assert [(one.id, one.stale_in_days) for one in fading_answer(soon)] == [
         ("p6", 8),
         ("p5", 9),
         ("p4", 10),

@@ -58,7 +58,7 @@ LAYERS = {
     "store_address": layer(),
     "settings": layer("errors store_address", "platformdirs"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
-    "rules": layer("schemas rules", "numpy", "", PURE_STDLIB),
+    "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
     "similarity.minilm": layer("schemas rules.text similarity errors", "anyio numpy onnxruntime tokenizers"),
     "similarity.openai": layer("schemas rules.text similarity errors", "anyio httpx2 numpy pydantic"),
@@ -76,7 +76,7 @@ LAYERS = {
     "server.composition": layer(f"{BELOW_JOBS} settings store_address clock", "anyio"),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
-        "integration server.composition tools jobs schemas.answers fleet settings errors",
+        "integration server.composition tools jobs views schemas.answers fleet settings errors",
         "anyio json5 platformdirs tomlkit",
     ),
     "demo": layer("demo clock store_address settings schemas tools server fleet errors", "anyio pydantic"),
@@ -107,6 +107,7 @@ VIOLATIONS = {
         "print('a word')",
         "ANSWER = input()",
         "import numpy as np\nDICE = np.random.default_rng()",
+        "from fleet_memory.schemas.answers.memory import StoreAnswer",
         "from fleet_memory.clock import clock",
     ],
     "similarity": ["def vectors():\n    import onnxruntime"],

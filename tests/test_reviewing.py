@@ -11,7 +11,7 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.cli.review import Judgement, read_judgements
 from fleet_memory.fleet import Fleet
-from fleet_memory.schemas.answers.memory import LessonAnswer, ReviewPair
+from fleet_memory.schemas.answers.consolidation import LessonAnswer, ReviewPair
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load

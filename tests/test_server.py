@@ -17,7 +17,7 @@ from fleet_memory.server.app import INSTRUCTIONS
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings, load
-from fleet_memory.tools.gsp_bootstrap import PROTOCOL
+from fleet_memory.views.boot import PROTOCOL
 
 START = datetime(2026, 3, 7, 12, 0, 0, 123_456, tzinfo=UTC)
 

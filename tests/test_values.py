@@ -14,12 +14,14 @@ from pydantic import ValidationError
 
 from fleet_memory import schemas
 from fleet_memory.repositories.leases import LeaseClaim
-from fleet_memory.schemas.answers.memory import BootAnswer, BootNote, Freshness, ProgramAnswer, StoreAnswer
+from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, ProgramAnswer
+from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.knowledge import (
     Contradiction,
     Contribution,
     Entry,
     EntryValue,
+    Freshness,
     KnowledgeRow,
     LedgerLine,
     Snapshot,

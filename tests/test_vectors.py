@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
+from fleet_memory.rules.text.vectors import Vectors, packed, packed_chars, unpacked
 
 SIZE = 384
 directions = arrays(np.float32, SIZE, elements=st.floats(-1, 1, width=32)).filter(lambda v: np.linalg.norm(v) > 0.1)
@@ -24,6 +24,11 @@ def test_cosines_of_kept_vectors_are_off_by_less_than_a_hundredth() -> None:
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     kept = unpacked([packed(unit) for unit in units])
     assert np.abs(kept @ kept.T - units @ units.T).max() < 0.005
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 384, 1_536])
+def test_the_characters_of_a_kept_vector_tell_its_dimensions(dimensions: int) -> None:
+    assert len(packed(np.ones(dimensions, np.float32))) == packed_chars(dimensions)
 
 
 def test_keeping_a_kept_vector_again_changes_nothing() -> None:

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Final
 
-from fleet_memory.schemas.answers.health import FleetHealthAnswer
-from fleet_memory.schemas.answers.memory import HealthAnswer
+from fleet_memory.schemas.answers.health import FleetHealthAnswer, HealthAnswer
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.fleet_health import fleet_health

@@ -9,7 +9,7 @@ import anyio
 
 from fleet_memory.cli.printing import say
 from fleet_memory.fleet import Fleet, silently
-from fleet_memory.schemas.answers.memory import ConsolidateAnswer, ReviewPair
+from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, ReviewPair
 from fleet_memory.schemas.verdicts import NewVerdict
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings

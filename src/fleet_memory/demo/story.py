@@ -9,7 +9,7 @@ from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.demo.weeks import CHECK, ECHO, FLEET, FRESH, WEEKS
 from fleet_memory.fleet import silently
-from fleet_memory.schemas.answers.memory import ConsolidateAnswer, PromotedAnswer
+from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, PromotedAnswer
 from fleet_memory.schemas.verdicts import NewVerdict
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from io import TextIOWrapper
 from typing import Final, TextIO, TypeAlias
 
-from fleet_memory.schemas.answers.memory import PromotedAnswer, ReviewPair
+from fleet_memory.schemas.answers.consolidation import PromotedAnswer, ReviewPair
 
 WIDTH: Final = 79  # columns
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.integration.boot_text import lines
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.views.boot_text import boot_lines
 
 EVENTS: Final = ("SessionStart", "PreCompact", "Stop", "SessionEnd")
 MAX_OUTPUT_CHARS: Final = 10_000  # characters that Claude Code reads of a hook; Source: its hooks reference
@@ -69,7 +69,7 @@ def program_of(settings: Settings, folder: str) -> str:
 
 async def _booted(settings: Settings, given: Mapping[str, object]) -> list[str]:
     name = program_of(settings, str(given.get("cwd") or Path.cwd()))
-    boot = lines(await with_fleet(settings, lambda fleet: gsp_bootstrap(fleet, name, max_tokens=BOOT_TOKENS)))
+    boot = boot_lines(await with_fleet(settings, lambda fleet: gsp_bootstrap(fleet, name, max_tokens=BOOT_TOKENS)))
     return [boot[0], COMPACTED, *boot[1:]] if given.get("source") == "compact" else boot
 
 

@@ -8,6 +8,9 @@ from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
 
 Tier: TypeAlias = Literal["architectural", "constitutional"]
+KnowledgeStatus: TypeAlias = Literal["fresh", "verify", "contested"]
+Standing: TypeAlias = KnowledgeStatus | Literal["retired"]
+FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
 EntryStatus: TypeAlias = Literal["active", "retired"]
 LedgerEvent: TypeAlias = Literal["promoted", "attached", "confirmed", "contradicted", "retired", "returned", "seeded"]
 
@@ -74,6 +77,11 @@ class Entry(Value):
     vector: str = ""
     embedder: str = ""
 
+    @property
+    def contradicted_by(self) -> tuple[str, ...]:
+        """The programs whose word against it stands."""
+        return tuple(word.program_id for word in self.contradictions)
+
 
 class KnowledgeRow(Value):
     """One entry as boot reads it: compact, with its vector.
@@ -115,3 +123,13 @@ class LedgerLine(Value):
     by: str
     why: str = ""
     patterns: tuple[str, ...] = ()
+
+
+class Freshness(Value):
+    """How far shared knowledge is behind what agents stored. Stale means verify, not discard."""
+
+    grade: FreshnessGrade
+    is_stale: bool
+    pending: int
+    consolidated_at: Timestamp | None = None
+    reason: str

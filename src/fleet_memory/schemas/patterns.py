@@ -13,6 +13,7 @@ from pydantic import Field
 from fleet_memory.schemas.fields import Confidence, EvidenceText, LessonText, Name, Tags, Timestamp
 from fleet_memory.schemas.value import Input, Value
 
+StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
 Outcome: TypeAlias = Literal["confirmed", "contradicted"]
 
 

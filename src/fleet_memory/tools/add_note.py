@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -10,9 +10,10 @@ from fleet_memory.errors import CapacityExceededError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
 from fleet_memory.rules.lifecycle.notes import MAX_NOTE_LINES, Noted, new_note, with_note
-from fleet_memory.schemas.answers.state import GoneNote, NotedAnswer
+from fleet_memory.schemas.answers.state import NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program
+from fleet_memory.views.state import noted_answer
 
 
 class NewNote(NamedTuple):
@@ -60,14 +61,3 @@ def require_room_for_notes(done: Noted) -> Noted:
             "Unpin one with edit_note, or remove one with remove_note."
         )
     return done
-
-
-def noted_answer(status: Literal["added", "edited"], done: Noted) -> NotedAnswer:
-    """Return what became of a note."""
-    return NotedAnswer(
-        status=status if done.changed else "unchanged",
-        program_id=done.program.program_id,
-        note_id=done.note_id,
-        lines=done.lines,
-        archived=tuple(GoneNote(id=gone.note.id, text=gone.note.text) for gone in done.archived),
-    )

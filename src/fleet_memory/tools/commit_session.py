@@ -25,9 +25,10 @@ from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Input
 from fleet_memory.stores import Json, Write
 from fleet_memory.tools.add_note import NewNote, added
-from fleet_memory.tools.reinforce_memory import entry_answer, is_key, pattern_answer, reported, told_the_fleet
+from fleet_memory.tools.reinforce_memory import is_key, reported, told_the_fleet
 from fleet_memory.tools.store_memory import embedded
 from fleet_memory.tools.update_program_state import Update, patch_of, updated
+from fleet_memory.views.lessons import reinforced_entry_answer, reinforced_pattern_answer
 
 MAX_LESSONS: Final = 20
 MAX_REPORTS: Final = 50
@@ -212,7 +213,7 @@ def _reinforced(fleet: Fleet, work: _Work, pattern_id: str, report: OutcomeRepor
         else:
             done = reported(work.program, pattern_id, report)
             work.accept(done.program, done.archived)
-            answer = pattern_answer(done, report)
+            answer = reinforced_pattern_answer(done, report)
     except FleetMemoryError as error:
         return ReinforcedItem(status="failed", pattern_id=pattern_id, error=_said(error))
     return ReinforcedItem(
@@ -231,7 +232,7 @@ def _told(fleet: Fleet, work: _Work, key: str, report: OutcomeReport) -> Reinfor
         raise KnowledgeNotFoundError(key)
     after, line = recorded(versioned.entry, work.program.program_id, report)
     work.writes += fleet.knowledge.writes(versioned, after, line)
-    return entry_answer(after, report)
+    return reinforced_entry_answer(after, report)
 
 
 def _stored(work: _Work, lesson: SentLesson, session: SentSession) -> StoredItem:

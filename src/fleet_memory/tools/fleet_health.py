@@ -1,6 +1,5 @@
 """A whole fleet's memory as numbers, for whoever looks after it."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Final, get_args
 
@@ -9,22 +8,11 @@ from pydantic import Field
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
-from fleet_memory.rules.health.fleet import (
-    by_verdict,
-    counts,
-    fleet_advice,
-    forecast,
-    knowledge_counts,
-    looked_at,
-    rates,
-    together,
-    unwell,
-)
-from fleet_memory.rules.health.program import verdict
-from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.rules.retrieval.budget import MAX_TOKENS, count_fitting
+from fleet_memory.rules.health.fleet import looked_at
+from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
 from fleet_memory.schemas.knowledge import LedgerEvent
+from fleet_memory.views.health import FleetReading, fleet_health_answer
 
 MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
 
@@ -52,25 +40,11 @@ async def fleet_health(
     now = fleet.now()
     scale = Scale(fleet.embedder.name, fleet.embedder.profile)
     looks = await fleet.programs.map_programs(partial(looked_at, scale=scale, now=now))
-    left = await fleet.programs.archive.counts()
-    snapshot = await fleet.knowledge.snapshot()
-    seen, ill = together(looks), unwell(looks)
-    shares, patterns, known = rates(seen, left), counts(seen, left), knowledge_counts(snapshot.rows, now)
-    fresh = freshness(seen.pending, snapshot.consolidated_at)
-    events = {event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)}
-    frame = FleetHealthAnswer(
+    reading = FleetReading(
+        looks=looks,
+        left=await fleet.programs.archive.counts(),
+        snapshot=await fleet.knowledge.snapshot(),
+        events={event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)},
         similarity_engine=fleet.degraded_engine,
-        verdict=verdict(seen),
-        programs=len(looks),
-        patterns=patterns,
-        rates=shares,
-        knowledge=known,
-        verdicts=by_verdict(looks),
-        ledger={event: count for event, count in events.items() if count},
-        forecast=forecast(looks, snapshot.rows, now),
-        advice=fleet_advice(ill, shares, patterns, known, fresh),
-        freshness=fresh,
-        omitted=len(ill),
     )
-    shown = count_fitting(frame.wire(), (one.wire() for one in ill), max_tokens)
-    return replace(frame, unwell=tuple(ill[:shown]), omitted=len(ill) - shown)
+    return fleet_health_answer(reading, max_tokens, now)

@@ -8,7 +8,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.answers.state import NoteAnswer, StateAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.views.lessons import shown_decay
+from fleet_memory.views.state import decay_answer
 
 
 async def get_program_state(
@@ -28,7 +28,7 @@ async def get_program_state(
         context_summary=ContextSummary.model_validate(program.context_summary),
         config=program.config,
         baselines=program.baselines,
-        decay_config=shown_decay(program.decay),
+        decay_config=decay_answer(program.decay),
         notes=tuple(
             NoteAnswer(id=note.id, text=note.text, pinned=note.pinned, at=note.at) for note in program.notes.values()
         ),

@@ -1,41 +1,22 @@
 """Search the fleet's knowledge."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.rules.knowledge.status import standing
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
+from fleet_memory.rules.retrieval.filters import SearchFilters
+from fleet_memory.rules.retrieval.ranking import PooledLesson
 from fleet_memory.schemas.answers.knowledge import SearchAnswer
-from fleet_memory.schemas.answers.memory import Standing
 from fleet_memory.schemas.fields import Confidence, Name, QueryText
-from fleet_memory.schemas.knowledge import KnowledgeRow, Tier
-from fleet_memory.tools.recall_memory import Found, MaxTokens, ranked
-from fleet_memory.views.lessons import shown_knowledge
-
-
-class SearchFilters(NamedTuple):
-    """What an entry must be to be found; without a status everything but what is retired."""
-
-    domain: str | None
-    tier: Tier | None
-    status: Standing | None
-    min_confidence: float
-
-    def admits(self, row: KnowledgeRow, now: datetime) -> bool:
-        """Whether an entry passes."""
-        found = standing(row, now)
-        return (
-            self.domain in (None, row.domain)
-            and self.tier in (None, row.tier)
-            and (found == self.status if self.status else found != "retired")
-            and row.confidence >= self.min_confidence
-        )
+from fleet_memory.schemas.knowledge import Standing, Tier
+from fleet_memory.tools.parameters import MaxTokens
+from fleet_memory.tools.retrieval import ranked
+from fleet_memory.views.knowledge import knowledge_answer
+from fleet_memory.views.lessons import score_fields
 
 
 async def gsp_search(
@@ -57,24 +38,19 @@ async def gsp_search(
     """
     now = fleet.now()
     snapshot = await fleet.knowledge.snapshot()
-    wanted = SearchFilters(domain, tier, status, min_confidence)
-    rows: Sequence[KnowledgeRow] = [row for row in snapshot.rows if wanted.admits(row, now)]
-    found = await ranked(fleet, [Found(row, row.confidence) for row in rows], query)
+    filters = SearchFilters(domain, tier, status, min_confidence)
+    pool = [PooledLesson(row, row.confidence) for row in snapshot.rows if filters.admit(row, now)]
+    best = await ranked(fleet, pool, query)
     frame = SearchAnswer(
         similarity_engine=fleet.degraded_engine,
         knowledge_version=snapshot.version,
-        total=len(found),
+        total=len(best),
         truncated=True,
         freshness=freshness(await fleet.programs.count_pending(), snapshot.consolidated_at),
     )
     shown = [
-        shown_knowledge(
-            rows[one.position],
-            now,
-            score=one.score if query is not None or explain else None,
-            explain=one.terms if explain else None,
-        )
-        for one in found[:limit]
+        knowledge_answer(match.lesson, now, **score_fields(match, asked=query is not None, explain=explain))
+        for match in best[:limit]
     ]
-    kept = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
-    return replace(frame, knowledge=tuple(kept), truncated=len(kept) < len(found))
+    fitting = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
+    return replace(frame, knowledge=tuple(fitting), truncated=len(fitting) < len(best))

@@ -6,11 +6,12 @@ from pydantic import Field
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
-from fleet_memory.rules.health.program import advice, fading, shown_fading, signs, verdict
+from fleet_memory.rules.health.program import advice, fading, signs, verdict
 from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.schemas.answers.memory import HealthAnswer
+from fleet_memory.schemas.answers.health import HealthAnswer
 from fleet_memory.schemas.fields import Name
-from fleet_memory.views.lessons import shown_decay
+from fleet_memory.views.health import fading_answer
+from fleet_memory.views.state import decay_answer
 
 
 async def memory_health(
@@ -38,10 +39,10 @@ async def memory_health(
         promoted_patterns=seen.promoted,
         domains=tuple(sorted({pattern.domain for pattern in patterns})),
         last_update=program.last_update,
-        decay_config=shown_decay(program.decay),
+        decay_config=decay_answer(program.decay),
         stale_ratio=seen.stale_ratio,
         verdict=verdict(seen),
         advice=advice(seen, len(soon)),
-        fading_soon=shown_fading(soon),
+        fading_soon=fading_answer(soon),
         freshness=freshness(await fleet.programs.count_pending()),
     )

@@ -9,10 +9,10 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import DEFAULT_THRESHOLD, consolidate, rehearse_consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
-from fleet_memory.schemas.answers.memory import ConsolidateAnswer
+from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.verdicts import NewVerdict
-from fleet_memory.views.lessons import shown_pair, shown_promotion, shown_update
+from fleet_memory.views.consolidation import pair_answer, promoted_answer, updated_answer
 
 MAX_OFFERED_PAIRS: Final = 25  # pairs of each kind in one answer, the likeliest first; `stats` counts them all
 
@@ -58,10 +58,10 @@ def _answer(fleet: Fleet, report: ConsolidationReport, wanted: RunScope, *, dry_
         similarity_engine=fleet.degraded_engine,
         dry_run=dry_run,
         threshold=wanted.threshold,
-        promoted=tuple(shown_promotion(entry, why) for entry, why in report.promoted),
-        updated=tuple(shown_update(entry, why) for entry, why in report.updated.values()),
-        review=tuple(shown_pair(pair) for pair in review[:most]),
-        contested=tuple(shown_pair(pair) for pair in contested[:most]),
+        promoted=tuple(promoted_answer(entry, why) for entry, why in report.promoted),
+        updated=tuple(updated_answer(entry, why) for entry, why in report.updated.values()),
+        review=tuple(pair_answer(pair) for pair in review[:most]),
+        contested=tuple(pair_answer(pair) for pair in contested[:most]),
         waiting=report.waiting,
         echoes=report.echoes,
         stats={

@@ -8,14 +8,12 @@ from pydantic import Field
 from fleet_memory.errors import ConflictError, LeaseLostError, PatternNotFoundError, StoreError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import leased
-from fleet_memory.rules.knowledge import status
-from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.lifecycle.reports import Applied, OutcomeReport, applied, recorded
 from fleet_memory.schemas.answers.memory import ReinforceAnswer
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name
-from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.programs import Program
+from fleet_memory.views.lessons import reinforced_entry_answer, reinforced_pattern_answer
 
 KEY_PREFIXES = ("pattern/", "constitution/")
 
@@ -47,8 +45,8 @@ async def reinforce_memory(
             raise
         entry = await fleet.knowledge.update(pattern_id, lambda entry: recorded(entry, program_id, report))
         await told_the_fleet(fleet)
-        return entry_answer(entry, report)
-    return pattern_answer(done, report)
+        return reinforced_entry_answer(entry, report)
+    return reinforced_pattern_answer(done, report)
 
 
 def is_key(pattern_id: str) -> bool:
@@ -62,33 +60,6 @@ def reported(program: Program, pattern_id: str, report: OutcomeReport) -> Applie
     if done is None:
         raise PatternNotFoundError(program.program_id, pattern_id)
     return done
-
-
-def pattern_answer(done: Applied, report: OutcomeReport) -> ReinforceAnswer:
-    """Return where a pattern stands after a report."""
-    pattern = done.pattern
-    return ReinforceAnswer(
-        pattern_id=pattern.id,
-        confidence=round(pattern.confidence, 4),
-        strength=round(strength(pattern, report.now), 4),
-        reinforcements=pattern.confirmations,
-        last_reinforced=pattern.last_reinforced,
-        revived=done.revived,
-    )
-
-
-def entry_answer(entry: Entry, report: OutcomeReport) -> ReinforceAnswer:
-    """Return where an entry stands after a report."""
-    against = tuple(word.program_id for word in entry.contradictions)
-    return ReinforceAnswer(
-        pattern_id=entry.key,
-        confidence=entry.value.confidence,
-        strength=entry.value.confidence,
-        reinforcements=entry.confirmations,
-        last_reinforced=entry.last_confirmed,
-        revived=False,
-        status="retired" if entry.status == "retired" else status.status(entry.last_confirmed, against, report.now),
-    )
 
 
 async def told_the_fleet(fleet: Fleet) -> None:

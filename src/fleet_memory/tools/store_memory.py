@@ -7,11 +7,12 @@ from pydantic import Field
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted, timestamp_problem
+from fleet_memory.rules.lifecycle.admission import OnDuplicate, SentLesson, admitted, timestamp_problem
 from fleet_memory.rules.text.vectors import packed
-from fleet_memory.schemas.answers.memory import EvictedPattern, RelatedPattern, StoreAnswer
+from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.views.lessons import store_answer
 
 
 async def store_memory(
@@ -35,7 +36,7 @@ async def store_memory(
     done = await fleet.programs.update(
         program_id, lambda program: admitted(program, lesson, profile=profile, on_duplicate=on_duplicate, now=now), now
     )
-    return _answer(program_id, done, fleet.degraded_engine)
+    return store_answer(done, fleet.degraded_engine)
 
 
 async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
@@ -46,25 +47,3 @@ async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]
         # they matter more than vectors: consolidation makes those later
         return [SentLesson(one, "", "") for one in sent]
     return [SentLesson(one, packed(vector), fleet.embedder.name) for one, vector in zip(sent, vectors, strict=True)]
-
-
-def _answer(program_id: str, done: Admission, similarity_engine: str | None) -> StoreAnswer:
-    return StoreAnswer(
-        similarity_engine=similarity_engine,
-        status=done.status,
-        program_id=program_id,
-        pattern_id=done.pattern.id,
-        duplicate_of=done.duplicate.pattern.id if done.duplicate else None,
-        similarity=done.duplicate.similarity if done.duplicate else None,
-        related=tuple(
-            RelatedPattern(
-                id=near.pattern.id, domain=near.pattern.domain, pattern=near.pattern.pattern, similarity=near.similarity
-            )
-            for near in done.related
-        ),
-        evicted=tuple(
-            EvictedPattern(id=gone.pattern.id, domain=gone.pattern.domain, pattern=gone.pattern.pattern)
-            for gone in done.archived
-        ),
-        patterns_count=len(done.program.patterns),
-    )

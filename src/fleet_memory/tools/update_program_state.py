@@ -10,12 +10,12 @@ from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.idempotency import request_key, with_request
 from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
-from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.answers.state import UpdateStateAnswer
 from fleet_memory.schemas.fields import LooseObject, Name
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.schemas.value import Input
+from fleet_memory.views.lessons import evicted_answer
 
 
 class Update(NamedTuple):
@@ -54,11 +54,7 @@ async def update_program_state(
         status="updated" if done.updated else "unchanged",
         program_id=program_id,
         version=done.program.state_version,
-        archived=tuple(
-            EvictedPattern(id=gone.pattern.id, domain=gone.pattern.domain, pattern=gone.pattern.pattern)
-            for gone in done.archived
-            if isinstance(gone, Archived)
-        ),
+        archived=tuple(evicted_answer(gone.pattern) for gone in done.archived if isinstance(gone, Archived)),
     )
 
 

@@ -1,27 +1,43 @@
-"""Patterns and entries as answers show them."""
+"""A program's lessons as answers."""
 
 from datetime import datetime
+from typing import TypedDict
 
 from fleet_memory.rules.knowledge.status import standing
+from fleet_memory.rules.lifecycle.admission import Admission
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
+from fleet_memory.rules.lifecycle.reports import Applied, OutcomeReport
+from fleet_memory.rules.retrieval.ranking import Match
+from fleet_memory.schemas.answers.common import ScoreTerms
 from fleet_memory.schemas.answers.memory import (
-    DecayAnswer,
-    KnowledgeAnswer,
-    LessonAnswer,
+    EvictedPattern,
     PatternAnswer,
-    PromotedAnswer,
-    PromotedPattern,
-    ReviewPair,
-    ScoreTerms,
-    UpdatedAnswer,
+    ReinforceAnswer,
+    RelatedPattern,
+    StoreAnswer,
 )
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig, Program
-from fleet_memory.schemas.waiting import OpenPair
+from fleet_memory.schemas.programs import Program
 
 
-def shown_pattern(
+class ScoreFields(TypedDict):
+    """The fields of an answer that say why it came where it came."""
+
+    score: float | None
+    explain: ScoreTerms | None
+
+
+def score_fields(match: Match[Pattern | KnowledgeRow], *, asked: bool, explain: bool) -> ScoreFields:
+    """Return a match's score if there was a question, and its terms if they were asked for."""
+    terms = match.terms
+    return {
+        "score": match.score if asked or explain else None,
+        "explain": ScoreTerms(semantic=terms.semantic, words=terms.words, strength=terms.strength) if explain else None,
+    }
+
+
+def pattern_answer(
     pattern: Pattern,
     now: datetime,
     program: Program,
@@ -29,7 +45,7 @@ def shown_pattern(
     score: float | None = None,
     explain: ScoreTerms | None = None,
 ) -> PatternAnswer:
-    """Return one of a program's patterns with what time has done to it."""
+    """Return one of a program's lessons with what time has done to it."""
     return PatternAnswer(
         id=pattern.id,
         domain=pattern.domain,
@@ -51,79 +67,52 @@ def shown_pattern(
     )
 
 
-def shown_knowledge(
-    row: KnowledgeRow,
-    now: datetime,
-    *,
-    contributors: bool = False,
-    score: float | None = None,
-    explain: ScoreTerms | None = None,
-) -> KnowledgeAnswer:
-    """Return an entry with its status at `now`; the contributors' ids only when asked for."""
-    return KnowledgeAnswer(
-        key=row.key,
-        pattern=row.pattern,
-        domain=row.domain,
-        confidence=row.confidence,
-        contributor_count=len(row.contributors),
-        contributors=row.contributors if contributors else None,
-        evidence_count=row.evidence_count,
-        last_confirmed=row.last_confirmed,
-        status=standing(row, now),
-        score=score,
-        explain=explain,
-    )
+def evicted_answer(pattern: Pattern) -> EvictedPattern:
+    """Return a lesson that the cap moved to the archive."""
+    return EvictedPattern(id=pattern.id, domain=pattern.domain, pattern=pattern.pattern)
 
 
-def shown_promotion(entry: Entry, explain: str) -> PromotedAnswer:
-    """Return a new entry with the contributions it came from."""
-    value = entry.value
-    return PromotedAnswer(
-        key=entry.key,
-        pattern=value.pattern,
-        domain=value.domain,
-        confidence=value.confidence,
-        contributors=value.contributors,
-        evidence_count=value.evidence_count,
-        first_discovered=value.first_discovered,
-        last_promoted=value.last_promoted,
-        provenance=tuple(
-            PromotedPattern(program_id=line.program_id, pattern_id=line.pattern_id, similarity=line.similarity)
-            for line in entry.provenance
+def store_answer(done: Admission, similarity_engine: str | None) -> StoreAnswer:
+    """Return what became of a stored lesson."""
+    return StoreAnswer(
+        similarity_engine=similarity_engine,
+        status=done.status,
+        program_id=done.program.program_id,
+        pattern_id=done.pattern.id,
+        duplicate_of=done.duplicate.pattern.id if done.duplicate else None,
+        similarity=done.duplicate.similarity if done.duplicate else None,
+        related=tuple(
+            RelatedPattern(
+                id=near.pattern.id, domain=near.pattern.domain, pattern=near.pattern.pattern, similarity=near.similarity
+            )
+            for near in done.related
         ),
-        explain=explain,
+        evicted=tuple(evicted_answer(gone.pattern) for gone in done.archived),
+        patterns_count=len(done.program.patterns),
     )
 
 
-def shown_update(entry: Entry, explain: str) -> UpdatedAnswer:
-    """Return an entry that gained a contributor."""
-    value = entry.value
-    return UpdatedAnswer(
-        key=entry.key,
-        contributors=value.contributors,
-        evidence_count=value.evidence_count,
-        confidence=value.confidence,
-        explain=explain,
+def reinforced_pattern_answer(done: Applied, report: OutcomeReport) -> ReinforceAnswer:
+    """Return where a lesson stands after a report."""
+    pattern = done.pattern
+    return ReinforceAnswer(
+        pattern_id=pattern.id,
+        confidence=round(pattern.confidence, 4),
+        strength=round(strength(pattern, report.now), 4),
+        reinforcements=pattern.confirmations,
+        last_reinforced=pattern.last_reinforced,
+        revived=done.revived,
     )
 
 
-def shown_pair(pair: OpenPair) -> ReviewPair:
-    """Return a pair to judge, with both texts."""
-    return ReviewPair(
-        pair_id=pair.pair_id,
-        similarity=pair.similarity,
-        contrast=pair.contrast,
-        objection=pair.objection or None,
-        a=LessonAnswer(program_id=pair.a_program, pattern_id=pair.a_id, domain=pair.a_domain, pattern=pair.a_text),
-        b=LessonAnswer(program_id=pair.b_program, pattern_id=pair.b_id, domain=pair.b_domain, pattern=pair.b_text),
-        explain=pair.explain,
-    )
-
-
-def shown_decay(decay: DecayConfig) -> DecayAnswer:
-    """Return how a program forgets."""
-    return DecayAnswer(
-        max_age=decay.max_age,
-        max_unpromoted_patterns=decay.max_unpromoted_patterns,
-        prune_after=decay.prune_after,
+def reinforced_entry_answer(entry: Entry, report: OutcomeReport) -> ReinforceAnswer:
+    """Return where an entry stands after a report."""
+    return ReinforceAnswer(
+        pattern_id=entry.key,
+        confidence=entry.value.confidence,
+        strength=entry.value.confidence,
+        reinforcements=entry.confirmations,
+        last_reinforced=entry.last_confirmed,
+        revived=False,
+        status=standing(entry, report.now),
     )

@@ -7,11 +7,17 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.program import GRAVITY, Signs, signs, verdict
-from fleet_memory.rules.knowledge.status import VERIFY_AFTER, status
+from fleet_memory.rules.knowledge.status import VERIFY_AFTER, standing
 from fleet_memory.rules.lifecycle.decay import stale_in_days
-from fleet_memory.schemas.answers.health import FleetRates, Forecast, KnowledgeCounts, PatternCounts, ProgramHealth
-from fleet_memory.schemas.answers.memory import Freshness, HealthVerdict
-from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.health import (
+    FleetRates,
+    Forecast,
+    HealthVerdict,
+    KnowledgeCounts,
+    PatternCounts,
+    ProgramHealth,
+)
+from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
 from fleet_memory.schemas.programs import ArchiveCounts, Program
 
 HORIZONS: Final = (7, 14, 21, 30)  # days of the forecast
@@ -83,7 +89,7 @@ def rates(seen: Signs, left: ArchiveCounts) -> FleetRates:
 def knowledge_counts(rows: Sequence[KnowledgeRow], now: datetime) -> KnowledgeCounts:
     """Return the entries of a snapshot by status."""
     active = [row for row in rows if row.status == "active"]
-    found = Counter(status(row.last_confirmed, row.contradicted_by, now) for row in active)
+    found = Counter(standing(row, now) for row in active)
     return KnowledgeCounts(
         fresh=found["fresh"],
         verify=found["verify"],
@@ -97,9 +103,7 @@ def forecast(looks: Sequence[Look], rows: Sequence[KnowledgeRow], now: datetime)
     """Return what ages within 7, 14, 21 and 30 days; each horizon includes the one before."""
     fading = [days for look in looks for days in look.fading]
     verify = [
-        (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1)
-        for row in rows
-        if row.status == "active" and status(row.last_confirmed, row.contradicted_by, now) == "fresh"
+        (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1) for row in rows if standing(row, now) == "fresh"
     ]
     return tuple(
         Forecast(days=until, stale=sum(days < until for days in fading), verify=sum(days < until for days in verify))

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.duplicates import Repeat, Scale, repeats
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
-from fleet_memory.schemas.answers.memory import FadingPattern, HealthVerdict
+from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 
@@ -129,11 +129,3 @@ def fading(program: Program, now: datetime) -> list[tuple[float, Pattern]]:
     days = [(stale_in_days(pattern, now, program.decay), pattern) for pattern in program.patterns.values()]
     soon = [pair for pair in days if 0 <= pair[0] <= FADING_WITHIN_DAYS]
     return sorted(soon, key=lambda pair: (pair[0], pair[1].id))
-
-
-def shown_fading(soon: Sequence[tuple[float, Pattern]]) -> tuple[FadingPattern, ...]:
-    """Return at most five of them as answers show them."""
-    return tuple(
-        FadingPattern(id=pattern.id, pattern=pattern.pattern, stale_in_days=round(days, 1))
-        for days, pattern in soon[:MAX_FADING]
-    )

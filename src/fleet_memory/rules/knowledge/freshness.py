@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from fleet_memory.schemas.answers.memory import Freshness
+from fleet_memory.schemas.knowledge import Freshness
 
 STALE_FROM_PENDING: Final = 10  # patterns; Source: docs/consolidation.md, "Freshness", chosen
 

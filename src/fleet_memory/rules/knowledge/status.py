@@ -1,30 +1,28 @@
 """How shared knowledge ages: confirmed and contradicted by use, verified, contested, retired, returned."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from fleet_memory.rules.knowledge.promotion import independent_origins
 from fleet_memory.rules.lifecycle.idempotency import with_request
-from fleet_memory.schemas.answers.memory import KnowledgeStatus, Standing
-from fleet_memory.schemas.knowledge import Contradiction, Entry, KnowledgeRow
+from fleet_memory.schemas.knowledge import Contradiction, Entry, KnowledgeRow, Standing
 from fleet_memory.schemas.patterns import Pattern
 
 VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: docs/knowledge.md, chosen
 RETIRE_FROM: Final = 2  # independent programs that contradict an entry; Source: docs/knowledge.md, chosen
 
 
-def status(last_confirmed: datetime, contradicted_by: Iterable[str], now: datetime) -> KnowledgeStatus:
-    """Return `contested` when a program contradicted it since, `verify` when unconfirmed for 180 days, else `fresh`."""
-    if any(True for _ in contradicted_by):
+def standing(entry: Entry | KnowledgeRow, now: datetime) -> Standing:
+    """Return where an entry stands at `now`.
+
+    `contested` when a program's word against it stands, `verify` when nobody confirmed it for 180 days.
+    """
+    if entry.status == "retired":
+        return "retired"
+    if entry.contradicted_by:
         return "contested"
-    return "verify" if now - last_confirmed > VERIFY_AFTER else "fresh"
-
-
-def standing(row: KnowledgeRow, now: datetime) -> Standing:
-    """Return where an entry stands at `now`: its status while it is active, or `retired`."""
-    return "retired" if row.status == "retired" else status(row.last_confirmed, row.contradicted_by, now)
+    return "verify" if now - entry.last_confirmed > VERIFY_AFTER else "fresh"
 
 
 def confirmed_entry(entry: Entry, *, now: datetime, request_id: str | None = None) -> Entry:

@@ -12,8 +12,7 @@ from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.lifecycle.reinforcement import reinforced
 from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
 from fleet_memory.rules.text.vectors import unpacked
-from fleet_memory.schemas.answers.memory import StoreStatus
-from fleet_memory.schemas.patterns import NewPattern, Pattern
+from fleet_memory.schemas.patterns import NewPattern, Pattern, StoreStatus
 from fleet_memory.schemas.programs import Archived, ArchiveReason, Program
 from fleet_memory.schemas.similarity import Profile
 

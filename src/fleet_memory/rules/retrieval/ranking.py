@@ -1,17 +1,42 @@
 """What comes first: by relevance when there is a question, by strength when there is none."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet_memory.schemas.answers.memory import ScoreTerms
+from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.patterns import Pattern
 
 Scores: TypeAlias = NDArray[np.float64]
+LessonT_co = TypeVar("LessonT_co", bound=Pattern | KnowledgeRow, covariant=True)
 
 STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/recall.md, measured
+
+
+class Terms(NamedTuple):
+    """What a score recomputes from, as docs/recall.md says; without a question it is the strength alone."""
+
+    strength: float
+    semantic: float | None = None
+    words: float | None = None
+
+
+class PooledLesson(NamedTuple, Generic[LessonT_co]):
+    """A lesson or an entry that may be shown, and its strength 0..1."""
+
+    lesson: LessonT_co
+    strength: float
+
+
+class Match(NamedTuple, Generic[LessonT_co]):
+    """A lesson or an entry that fits, its score and the terms that it recomputes from."""
+
+    lesson: LessonT_co
+    score: float
+    terms: Terms
 
 
 class Ranked(NamedTuple):
@@ -19,13 +44,13 @@ class Ranked(NamedTuple):
 
     position: int
     score: float
-    terms: ScoreTerms
+    terms: Terms
 
 
 def by_strength(strengths: Sequence[float]) -> list[Ranked]:
     """Rank by strength alone; equal strengths keep their order."""
     order = sorted(range(len(strengths)), key=lambda i: -strengths[i])
-    return [Ranked(i, round(strengths[i], 4), ScoreTerms(strength=round(strengths[i], 4))) for i in order]
+    return [Ranked(i, round(strengths[i], 4), Terms(strength=round(strengths[i], 4))) for i in order]
 
 
 def by_relevance(cosines: Sequence[float], words: Sequence[float], strengths: Sequence[float]) -> list[Ranked]:
@@ -41,11 +66,11 @@ def by_relevance(cosines: Sequence[float], words: Sequence[float], strengths: Se
 
 
 def _ranked(position: int, semantic: float, words: float, strength: float) -> Ranked:
-    terms = ScoreTerms(semantic=round(semantic, 4), words=round(words, 4), strength=round(strength, 4))
+    terms = Terms(semantic=round(semantic, 4), words=round(words, 4), strength=round(strength, 4))
     return Ranked(position, recomputed(terms), terms)
 
 
-def recomputed(terms: ScoreTerms) -> float:
+def recomputed(terms: Terms) -> float:
     """Return the score that these terms give."""
     if terms.semantic is None or terms.words is None:
         return terms.strength

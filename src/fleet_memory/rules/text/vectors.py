@@ -19,6 +19,11 @@ def packed(vector: Vectors) -> str:
     return b64encode(np.rint(scaled).astype(np.int8).tobytes()).decode("ascii")
 
 
+def packed_chars(dimensions: int) -> int:
+    """Return how many characters `packed` makes of so many numbers."""
+    return -(-dimensions // 3) * 4
+
+
 def unpacked(blobs: Sequence[str]) -> Vectors:
     """Return n vectors written by `packed` as n rows of length 1; 0 by 0 when there are none.
 

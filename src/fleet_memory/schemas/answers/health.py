@@ -1,62 +1,46 @@
-"""What `fleet_health` answers: a whole fleet's memory as numbers."""
+"""What `memory_health` and `fleet_health` answer: a program's and a whole fleet's memory as numbers."""
 
 from collections.abc import Mapping
 
-from fleet_memory.schemas.answers.memory import Degraded, Freshness, HealthVerdict
+from fleet_memory.schemas.answers.common import Absence, Degraded
+from fleet_memory.schemas.answers.state import DecayAnswer
+from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.health import (
+    FleetRates,
+    Forecast,
+    HealthVerdict,
+    KnowledgeCounts,
+    PatternCounts,
+    ProgramHealth,
+)
+from fleet_memory.schemas.knowledge import Freshness
 from fleet_memory.schemas.value import Value
 
 
-class PatternCounts(Value):
-    """The lessons of all programs; `archived` counts those that left."""
+class FadingPattern(Value):
+    """A pattern that will be stale soon unless it is reinforced."""
 
-    total: int
-    active: int
-    stale: int
-    promoted: int
-    archived: int
+    id: str
+    pattern: str
+    stale_in_days: float
 
 
-class FleetRates(Value):
-    """Shares from 0 to 1, 0 where there is nothing to count.
-
-    `junk`: of all lessons ever stored, those that decay or a cap archived although nobody had reinforced or promoted
-    them. `echo`: of the active lessons that consolidation considered, those that repeat what their program had read.
-    `duplicate`: of the active lessons, those that say what an earlier one of the same program says.
-    `never_reinforced`: of the lessons that are there, those that nobody ever confirmed; what is merely read is not
-    recorded.
-    """
-
-    junk: float
-    echo: float
-    duplicate: float
-    never_reinforced: float
-
-
-class KnowledgeCounts(Value):
-    """The shared entries by status; `constitutional` are those of the others that people wrote."""
-
-    fresh: int
-    verify: int
-    contested: int
-    retired: int
-    constitutional: int
-
-
-class Forecast(Value):
-    """What ages within so many days unless it is reinforced: lessons turn stale, entries turn `verify`."""
-
-    days: int
-    stale: int
-    verify: int
-
-
-class ProgramHealth(Value):
-    """One program that is not healthy."""
+class HealthAnswer(Absence, Degraded):
+    """A program's memory as numbers, and what to do about them."""
 
     program_id: str
+    total_patterns: int
+    active_patterns: int
+    stale_patterns: int
+    promoted_patterns: int
+    domains: tuple[str, ...]
+    last_update: Timestamp | None = None
+    decay_config: DecayAnswer
+    stale_ratio: float
     verdict: HealthVerdict
-    total: int
-    stale: int
+    advice: tuple[str, ...]
+    fading_soon: tuple[FadingPattern, ...]
+    freshness: Freshness
 
 
 class FleetHealthAnswer(Degraded):

@@ -3,10 +3,26 @@
 from collections.abc import Mapping
 from dataclasses import field
 
-from fleet_memory.schemas.answers.memory import Degraded, Freshness, KnowledgeAnswer, Standing
+from fleet_memory.schemas.answers.common import Degraded, ScoreTerms
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.knowledge import Contradiction, LedgerEvent, Tier
+from fleet_memory.schemas.knowledge import Contradiction, Freshness, LedgerEvent, Standing, Tier
 from fleet_memory.schemas.value import Value
+
+
+class KnowledgeAnswer(Value):
+    """One shared entry."""
+
+    key: str
+    pattern: str
+    domain: str
+    confidence: float
+    contributor_count: int
+    contributors: tuple[str, ...] | None = None
+    evidence_count: int
+    last_confirmed: Timestamp
+    status: Standing
+    score: float | None = None
+    explain: ScoreTerms | None = None
 
 
 class SearchAnswer(Degraded):

@@ -5,9 +5,11 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from fleet_memory.schemas.answers.memory import Absence, DecayAnswer, Degraded, EvictedPattern, Standing, StoreStatus
+from fleet_memory.schemas.answers.common import Absence, Degraded
+from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.patterns import Outcome
+from fleet_memory.schemas.knowledge import Standing
+from fleet_memory.schemas.patterns import Outcome, StoreStatus
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Value
 
@@ -46,6 +48,14 @@ class ForgetAnswer(Value):
     archive_id: str
     knowledge_key: str | None = None
     patterns_count: int
+
+
+class DecayAnswer(Value):
+    """How a program forgets; ages in days."""
+
+    max_age: int
+    max_unpromoted_patterns: int
+    prune_after: int
 
 
 class StateAnswer(Absence):

@@ -1,0 +1,59 @@
+"""What a lesson or an entry must be to be found."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from fleet_memory.rules.knowledge.status import standing
+from fleet_memory.rules.lifecycle.decay import is_stale
+from fleet_memory.schemas.knowledge import KnowledgeRow, Standing, Tier
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Program
+
+
+class RecallFilters(NamedTuple):
+    """What a lesson must be to be recalled."""
+
+    domain: str | None
+    project_id: str | None
+    tags: tuple[str, ...]
+    min_confidence: float
+    include_stale: bool
+
+    def admit(self, pattern: Pattern, program: Program, now: datetime) -> bool:
+        """Whether one of the program's own lessons passes."""
+        return (
+            self.domain in (None, pattern.domain)
+            and self.project_id in (None, pattern.project_id)
+            and set(self.tags) <= set(pattern.tags)
+            and pattern.confidence >= self.min_confidence
+            and (self.include_stale or not is_stale(pattern, now, program.decay))
+        )
+
+    def admit_entry(self, row: KnowledgeRow) -> bool:
+        """Whether an entry passes; entries belong to no project and carry no tags."""
+        return (
+            row.status == "active"
+            and self.domain in (None, row.domain)
+            and self.project_id is None
+            and not self.tags
+            and row.confidence >= self.min_confidence
+        )
+
+
+class SearchFilters(NamedTuple):
+    """What an entry must be to be found by a search; without a status everything but what is retired."""
+
+    domain: str | None
+    tier: Tier | None
+    status: Standing | None
+    min_confidence: float
+
+    def admit(self, row: KnowledgeRow, now: datetime) -> bool:
+        """Whether an entry passes."""
+        state = standing(row, now)
+        return (
+            self.domain in (None, row.domain)
+            and self.tier in (None, row.tier)
+            and (state == self.status if self.status else state != "retired")
+            and row.confidence >= self.min_confidence
+        )

@@ -1,0 +1,60 @@
+"""A memory's health in numbers and one word."""
+
+from typing import Literal, TypeAlias
+
+from fleet_memory.schemas.value import Value
+
+HealthVerdict: TypeAlias = Literal["healthy", "empty", "forgetting", "hoarding", "echoing", "repeating", "unreinforced"]
+
+
+class PatternCounts(Value):
+    """The lessons of all programs; `archived` counts those that left."""
+
+    total: int
+    active: int
+    stale: int
+    promoted: int
+    archived: int
+
+
+class FleetRates(Value):
+    """Shares from 0 to 1, 0 where there is nothing to count.
+
+    `junk`: of all lessons ever stored, those that decay or a cap archived although nobody had reinforced or promoted
+    them. `echo`: of the active lessons that consolidation considered, those that repeat what their program had read.
+    `duplicate`: of the active lessons, those that say what an earlier one of the same program says.
+    `never_reinforced`: of the lessons that are there, those that nobody ever confirmed; what is merely read is not
+    recorded.
+    """
+
+    junk: float
+    echo: float
+    duplicate: float
+    never_reinforced: float
+
+
+class KnowledgeCounts(Value):
+    """The shared entries by status; `constitutional` are those of the others that people wrote."""
+
+    fresh: int
+    verify: int
+    contested: int
+    retired: int
+    constitutional: int
+
+
+class Forecast(Value):
+    """What ages within so many days unless it is reinforced: lessons turn stale, entries turn `verify`."""
+
+    days: int
+    stale: int
+    verify: int
+
+
+class ProgramHealth(Value):
+    """One program that is not healthy."""
+
+    program_id: str
+    verdict: HealthVerdict
+    total: int
+    stale: int

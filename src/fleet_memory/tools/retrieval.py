@@ -1,0 +1,38 @@
+"""Ranking that several tools share: it needs the fleet's embedder."""
+
+from collections.abc import Sequence
+
+from fleet_memory.errors import EmbedderError
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.retrieval.ranking import LessonT_co, Match, PooledLesson, by_relevance, by_strength
+from fleet_memory.rules.text.vectors import packed_chars, unpacked
+from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.similarity.bm25 import word_scores
+
+
+async def ranked(fleet: Fleet, pool: Sequence[PooledLesson[LessonT_co]], query: str | None) -> list[Match[LessonT_co]]:
+    """Return the pool best first: by relevance to the query, without what does not match; else by strength."""
+    strengths = [pooled.strength for pooled in pool]
+    if query is None:
+        order = by_strength(strengths)
+    else:
+        lessons = [pooled.lesson for pooled in pool]
+        words = word_scores(query, [f"{lesson.pattern} {lesson.domain}" for lesson in lessons])
+        order = by_relevance(await _cosines_to(fleet, query, lessons), list(words), strengths)
+    return [Match(pool[one.position].lesson, one.score, one.terms) for one in order]
+
+
+async def _cosines_to(fleet: Fleet, text: str, lessons: Sequence[Pattern | KnowledgeRow]) -> list[float]:
+    """Return each lesson's cosine to `text`, -1 where its vector is another embedder's or missing."""
+    cosines = [-1.0] * len(lessons)
+    try:
+        row = (await fleet.embedder.vectors([text]))[0]
+    except EmbedderError:
+        return cosines  # words still rank; `similarityEngine` and the server's log say that the engine is down
+    name, length = fleet.embedder.name, packed_chars(len(row))  # an endpoint may change its model behind one name
+    known = [i for i, lesson in enumerate(lessons) if lesson.embedder == name and len(lesson.vector) == length]
+    if known:
+        for i, cosine in zip(known, unpacked([lessons[i].vector for i in known]) @ row, strict=True):
+            cosines[i] = float(cosine)
+    return cosines

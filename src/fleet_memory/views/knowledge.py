@@ -1,0 +1,123 @@
+"""Entries of shared knowledge as answers."""
+
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import replace
+from datetime import datetime
+
+from fleet_memory.rules.knowledge.diff import Changes
+from fleet_memory.rules.knowledge.status import standing
+from fleet_memory.rules.retrieval.budget import count_fitting
+from fleet_memory.schemas.answers.common import ScoreTerms
+from fleet_memory.schemas.answers.knowledge import (
+    DiffAnswer,
+    EntryAnswer,
+    HistoryLine,
+    KnowledgeAnswer,
+    ProvenanceLine,
+)
+from fleet_memory.schemas.knowledge import Contradiction, Contribution, Entry, Freshness, KnowledgeRow, LedgerLine
+
+
+def knowledge_answer(
+    row: KnowledgeRow,
+    now: datetime,
+    *,
+    contributors: bool = False,
+    score: float | None = None,
+    explain: ScoreTerms | None = None,
+) -> KnowledgeAnswer:
+    """Return an entry with its status at `now`; the contributors' ids only when asked for."""
+    return KnowledgeAnswer(
+        key=row.key,
+        pattern=row.pattern,
+        domain=row.domain,
+        confidence=row.confidence,
+        contributor_count=len(row.contributors),
+        contributors=row.contributors if contributors else None,
+        evidence_count=row.evidence_count,
+        last_confirmed=row.last_confirmed,
+        status=standing(row, now),
+        score=score,
+        explain=explain,
+    )
+
+
+def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
+    """Return an entry without what may be long; `omitted` counts all of that."""
+    value = entry.value
+    return EntryAnswer(
+        key=entry.key,
+        tier=entry.tier,
+        pattern=value.pattern,
+        domain=value.domain,
+        confidence=value.confidence,
+        status=standing(entry, now),
+        description=entry.description,
+        version=entry.version,
+        contributors=value.contributors,
+        evidence_count=value.evidence_count,
+        first_discovered=value.first_discovered,
+        last_promoted=value.last_promoted,
+        last_confirmed=entry.last_confirmed,
+        confirmations=entry.confirmations,
+        omitted={
+            "contradictions": len(entry.contradictions),
+            "provenance": value.evidence_count,
+            "ledger": entry.version,
+        },
+        freshness=fresh,
+    )
+
+
+def entry_answer(frame: EntryAnswer, entry: Entry, history: Sequence[LedgerLine], max_tokens: int) -> EntryAnswer:
+    """Fill in contradictions, sources and history, in this order, as far as the budget goes."""
+    items = [*entry.contradictions, *map(_source, entry.provenance), *map(_event, history)]
+    fitting = items[: count_fitting(frame.wire(), (item.wire() for item in items), max_tokens)]
+    answer = replace(
+        frame,
+        contradictions=tuple(item for item in fitting if isinstance(item, Contradiction)),
+        provenance=tuple(item for item in fitting if isinstance(item, ProvenanceLine)),
+        ledger=tuple(item for item in fitting if isinstance(item, HistoryLine)),
+    )
+    shown = {"contradictions": answer.contradictions, "provenance": answer.provenance, "ledger": answer.ledger}
+    return replace(answer, omitted=_left_out(frame.omitted, shown))
+
+
+def diff_answer(frame: DiffAnswer, changes: Changes, max_tokens: int, now: datetime) -> DiffAnswer:
+    """Fill in what retired, what is new and what changed, in this order, as far as the budget goes."""
+    retired = tuple(row.key for row in changes.retired)
+    added, updated = (tuple(knowledge_answer(row, now) for row in rows) for rows in (changes.added, changes.updated))
+    total = {"retired": len(retired), "added": len(added), "updated": len(updated)}
+    largest = replace(frame, omitted=total).wire()  # with every count that it may have to confess
+    fitting = count_fitting(largest, [*retired, *(item.wire() for item in (*added, *updated))], max_tokens)
+    after_retired = max(0, fitting - len(retired))
+    answer = replace(
+        frame,
+        retired=retired[:fitting],
+        added=added[:after_retired],
+        updated=updated[: max(0, after_retired - len(added))],
+    )
+    shown = {"retired": answer.retired, "added": answer.added, "updated": answer.updated}
+    return replace(answer, omitted=_left_out(total, shown))
+
+
+def _left_out(total: Mapping[str, int], shown: Mapping[str, Sized]) -> dict[str, int]:
+    """Return how many of each an answer does not show, without zeros."""
+    return {name: count - len(shown[name]) for name, count in total.items() if count > len(shown[name])}
+
+
+def _source(line: Contribution) -> ProvenanceLine:
+    return ProvenanceLine(
+        program_id=line.program_id,
+        pattern_id=line.pattern_id,
+        pattern=line.pattern,
+        confidence=line.confidence,
+        evidence=line.evidence,
+        discovered_at=line.discovered_at,
+        similarity=line.similarity,
+        program_deleted=line.program_deleted,
+    )
+
+
+def _event(line: LedgerLine) -> HistoryLine:
+    return HistoryLine(event=line.event, at=line.at, by=line.by, why=line.why or None, patterns=line.patterns or None)
