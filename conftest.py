@@ -21,15 +21,9 @@ EXEMPT = (
     # SQLite's word index, in memory only: arithmetic, no file.
     ("fleet_memory/stores/firestore/opening.py", "_client"),
     # Google's client looks for credentials on the disk, once.
-<<<<<<< ours
-    ("fleet_memory/server/composition.py", "close"),
-    # gRPC waits for its own thread after the last store was closed; a server that closes serves nobody.
-    ("fleet_memory/cli/check.py", "_check"),
-=======
     ("threading.py", "join"),
     # gRPC waits for its own thread when its last channel goes, at whatever line the garbage collector runs.
-    ("fleet_memory/server/checkup.py", "_memory"),
->>>>>>> theirs
+    ("fleet_memory/cli/check.py", "_check"),
     # `fleet-memory check` has nothing else to do than to see whether the file is there.
     ("fleet_memory/jobs/transfer.py", "export_fleet"),
     ("fleet_memory/jobs/transfer.py", "import_fleet"),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import pytest
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.repositories.leases import Lease, LeaseClaim, claimed, refreshed, release, take
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import ABSENT, Ref, Store, Write
@@ -72,7 +72,7 @@ async def test_a_holder_that_was_overtaken_applies_nothing(store: Store) -> None
     fast = await taken(store, "second", now=LATER)
     with pytest.raises(ConflictError):
         await store.commit(slow.guard(), Write(ENTRY, {"by": "slow"}, ABSENT))
-    with pytest.raises(ConflictError):
+    with pytest.raises(LeaseLostError, match="taken over"):
         await refreshed(store, slow)
     assert await store.get(ENTRY) == [None]
     assert fast.claim.fence == slow.claim.fence + 1

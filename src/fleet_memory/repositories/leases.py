@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
@@ -64,7 +64,7 @@ async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: floa
     try:
         await store.commit(Write(ref, _fields(claim), document.revision if document else ABSENT))
         return await refreshed(store, Lease(ref, claim, ""))
-    except ConflictError:
+    except (ConflictError, LeaseLostError):
         return None
 
 
@@ -72,12 +72,12 @@ async def refreshed(store: Store, lease: Lease) -> Lease:
     """Read the lease again after a commit. Billed 1R.
 
     After an OutcomeUnknownError the `beat` tells: it has grown if the commit was applied.
-    Raises ConflictError when another has taken the lease since.
+    Raises LeaseLostError when another has taken the lease since.
     """
     (document,) = await store.get(lease.ref)
     claim = _claim(document)
     if document is None or claim is None or (claim.owner, claim.fence) != (lease.claim.owner, lease.claim.fence):
-        raise ConflictError("Another worker has taken over this job; nothing more is written. Leave it to that one.")
+        raise LeaseLostError("Another worker has taken over this job; nothing more is written. Leave it to that one.")
     return Lease(lease.ref, claim, document.revision)
 
 
@@ -86,7 +86,7 @@ async def release(store: Store, lease: Lease) -> None:
 
     The document stays, because its fence must never start again.
     """
-    with suppress(ConflictError):
+    with suppress(ConflictError, LeaseLostError):
         current = await refreshed(store, lease)
         await store.commit(current.guard(until=_LONG_AGO))
 

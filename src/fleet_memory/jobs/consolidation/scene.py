@@ -171,12 +171,15 @@ class Scenes:
         ]
         made = await self._engine.embed([pattern.pattern for _, pattern in missing]) if missing else None
         if made is None:
-            return [Seen(held, held.program) for held in programs]
+            return [Seen(versioned, versioned.program) for versioned in programs]
         anew: dict[str, dict[str, Pattern]] = {}
         for (program_id, pattern), vector in zip(missing, made, strict=True):
             renewed = replace(pattern, vector=packed(vector), embedder=self._engine.name)
             anew.setdefault(program_id, {})[pattern.id] = renewed
-        return [Seen(held, _with(held.program, anew.get(held.program.program_id, {}))) for held in programs]
+        return [
+            Seen(versioned, _with(versioned.program, anew.get(versioned.program.program_id, {})))
+            for versioned in programs
+        ]
 
 
 def _with(program: Program, renewed: Mapping[str, Pattern]) -> Program:
