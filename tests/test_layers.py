@@ -208,3 +208,18 @@ def test_every_row_is_of_a_module_that_exists() -> None:
 def test_every_module_has_a_row_of_its_own_layer() -> None:
     layers = {module.partition(".")[0] for module in modules()}
     assert layers - {name.partition(".")[0] for name in LAYERS} == set()
+
+
+def spelt_paths(source: str) -> list[str]:
+    """Return the strings of a module, f-strings included, that spell where a fleet's documents are."""
+    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    return [text for text in texts if isinstance(text, str) and "fleets/" in text]
+
+
+def test_document_paths_are_spelt_in_one_module() -> None:
+    spelling = {module for module, path in modules().items() if spelt_paths(path.read_text())}
+    assert spelling == {"repositories.paths"}
+
+
+def test_a_path_that_is_spelt_elsewhere_is_seen() -> None:
+    assert spelt_paths('base = f"fleets/{document_id(fleet)}"') == ["fleets/"]

@@ -1,6 +1,7 @@
 """What every commit of a program records is derived from its change, not remembered by each rule."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ BEFORE = program(KNOWN, pattern(id="other", domain="git"), touched=("earlier",),
 NOTE = Note(id="n1", text="Port 1", at=START)
 
 
-def changed(**fields: object) -> Program:
+def changed(**fields: Any) -> Program:  # noqa: ANN401 of any field, as `pattern` of tests/lessons.py
     return replace(BEFORE, patterns={**BEFORE.patterns, "known": replace(KNOWN, **fields)})
 
 
