@@ -23,7 +23,7 @@ DNS = "Cache DNS answers for a whole day in every worker"
 MIGRATE = "Run the database migration before the deploy, never after it"
 TIMEOUT = "Set an explicit timeout on every outbound HTTP call"
 DEADLINE = "Network requests without a deadline can hang a worker forever, so give each one a time limit"
-SECRET = "Never commit a secret to the repository"
+NO_KEYS = "Never commit a secret to the repository"
 
 SEEDS = """
 [[entry]]
@@ -34,7 +34,7 @@ confidence = 0.95
 why = "A table was lost in 2025"
 
 [[entry]]
-text = "{secret}"
+text = "{no_keys}"
 domain = "security"
 """
 PAGER = """
@@ -77,7 +77,7 @@ FIRST: Mapping[str, Sequence[Lesson]] = {
         lesson("Claim tasks in one batch instead of looping over single claims", "batching", 0.7),
         lesson("Rotate the context when 10 percent of it remains", "context", 0.6, projectId="beacon"),
         lesson("Keep the demo database small", "databases", 0.2, id="small-demo"),
-        lesson(SECRET, "security", 0.9),
+        lesson(NO_KEYS, "security", 0.9),
     ),
     "clu": (
         lesson("Perfect systems need a nightly audit of their permissions", "permissions", 0.8),
@@ -126,7 +126,7 @@ async def winter(life: Life) -> None:
     for day, (program, lessons) in enumerate(FIRST.items(), 10):
         async with life.session(f"2026-01-{day}T09:00:00Z"):
             await life.store(program, *lessons)
-    seed(life, "2026-01-15T08:00:00Z", SEEDS.format(secret=SECRET) + PAGER)
+    seed(life, "2026-01-15T08:00:00Z", SEEDS.format(no_keys=NO_KEYS) + PAGER)
     async with life.session("2026-01-20T10:00:00Z"):
         for _ in range(2):
             await life.call("reinforce_memory", programId="basher", patternId="claim-race", evidence="Again")
@@ -210,7 +210,7 @@ async def spring(life: Life) -> None:
 
 async def summer(life: Life) -> None:
     """One program forgets fast, one is deleted, a rule goes, an entry is retired by people, old lessons are swept."""
-    seed(life, "2026-05-01T08:00:00Z", SEEDS.format(secret=SECRET + ", not even for a minute"))
+    seed(life, "2026-05-01T08:00:00Z", SEEDS.format(no_keys=NO_KEYS + ", not even for a minute"))
     async with life.session("2026-05-02T09:00:00Z"):
         decay = {"maxAge": 30, "maxUnpromotedPatterns": 2, "pruneAfter": 20}
         await life.call("update_program_state", programId="iso", decayConfig=decay, requestId="d-1")

@@ -70,6 +70,10 @@ def _about(program: str) -> list[Call]:
     ]
 
 
+def compress(file: Path, to: Path) -> None:
+    to.write_bytes(gzip.compress(file.read_bytes(), mtime=0))
+
+
 def export(address: str, file: Path) -> None:
     Life(address).command("2026-08-02T09:00:00Z", "export", str(file), "--force")
 
@@ -79,7 +83,7 @@ def emulator(verb: str, project: str, **fields: str) -> None:
     body = {"database": f"projects/{project}/databases/(default)", **fields}
     url = f"http://{os.environ['FIRESTORE_EMULATOR_HOST']}/emulator/v1/projects/{project}:{verb}"
     headers = {"Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)):  # noqa: S310 - http
+    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)):
         pass
 
 
@@ -107,17 +111,17 @@ async def recorded(address: str, now: str, keys: list[str]) -> list[Record]:
     return records
 
 
-async def main() -> None:
-    memory = Path(sys.argv[1])
+async def main(memory: Path) -> None:
     with sqlite3.connect(memory) as rows:
         rows.execute("pragma wal_checkpoint(truncate)")
         keys = [
             json.loads(body)["key"] for (body,) in rows.execute("select body from docs where collection like '%/gsp'")
         ]
-    (HERE / "memory.db.gz").write_bytes(gzip.compress(memory.read_bytes(), mtime=0))
+    compress(memory, HERE / "memory.db.gz")
     with tempfile.TemporaryDirectory() as scratch:
-        export(str(memory), Path(scratch, "memory.jsonl"))
-        (HERE / "memory.jsonl.gz").write_bytes(gzip.compress(Path(scratch, "memory.jsonl").read_bytes(), mtime=0))
+        file = Path(scratch, "memory.jsonl")
+        export(str(memory), file)
+        compress(file, HERE / "memory.jsonl.gz")
     await copied(memory)
     folder = HERE / "firestore"
     shutil.rmtree(folder, ignore_errors=True)
@@ -127,7 +131,7 @@ async def main() -> None:
 
 
 async def record(memory: Path, keys: list[str], scratch: Path) -> None:
-    """Record at the first instant from which no answer changes for a minute; say what the engines answer differently."""
+    """Record at the first instant from which no answer changes for a minute, and where an engine answers otherwise."""
     for hour in range(24):
         instant = datetime.fromisoformat("2026-08-02T00:00:00Z") + timedelta(hours=hour)
         answers = [
@@ -154,4 +158,4 @@ async def record(memory: Path, keys: list[str], scratch: Path) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    anyio.run(main, Path(sys.argv[1]))
