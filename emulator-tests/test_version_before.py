@@ -53,7 +53,7 @@ def comparable(value: Json) -> Json:
 
 def _comparable(name: str, value: Json) -> Json:
     if name in COMPUTED and isinstance(value, float):
-        return pytest.approx(value, abs=10**-DECIMALS)  # type: ignore[no-any-return]  # equal to a number close to it
+        return pytest.approx(value, abs=10**-DECIMALS)  # type: ignore[return-value]  # equal to a number close to it
     return comparable(value)
 
 
