@@ -1,0 +1,185 @@
+"""A memory that the version before wrote opens on every engine, answers what that version answered, and goes on.
+
+How the memory and the answers were made: data/version-0.1/README.md.
+"""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from agents import Agent, agent
+
+pytestmark = pytest.mark.anyio
+
+DATA = Path(__file__).parent / "data" / "version-0.1"
+RECORDED = json.loads((DATA / "answers.json").read_text(encoding="utf-8"))
+LATER = "2026-08-20T09:00:00Z"
+DECIMALS = 2  # of what the model computes: processors differ in the third
+COMPUTED = frozenset({"score", "semantic", "similarity", "contrast"})
+DELETED = frozenset({"calibratedConfidence", "calibrated", "fleetRate", "outcomes"})
+PLACE = frozenset({"store", "file", "project", "database"})  # what `check` says of where the memory is
+
+Request: TypeAlias = pytest.FixtureRequest
+Record: TypeAlias = "dict[str, Any]"
+COMMANDS: list[Record] = [record for record in RECORDED["records"] if "command" in record]
+CALLS: list[Record] = [record for record in RECORDED["records"] if "tool" in record]
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
+
+
+def without_deleted(value: Json) -> Json:
+    """Return a value without the fields of calibration, also inside of JSON that is stored as text."""
+    if isinstance(value, dict):
+        return {name: without_deleted(inner) for name, inner in value.items() if name not in DELETED}
+    if isinstance(value, list):
+        return [without_deleted(inner) for inner in value]
+    if isinstance(value, str) and value.startswith("{"):
+        return "\n".join(json.dumps(without_deleted(json.loads(line)), sort_keys=True) for line in value.split("\n"))
+    return value
+
+
+def comparable(value: Json) -> Json:
+    """Return an answer that equals one whose computed numbers differ as between two processors."""
+    if isinstance(value, dict):
+        return {name: _comparable(name, inner) for name, inner in value.items()}
+    return [comparable(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _comparable(name: str, value: Json) -> Json:
+    if name in COMPUTED and isinstance(value, float):
+        return pytest.approx(value, abs=10**-DECIMALS)  # type: ignore[return-value]  # equal to a number close to it
+    return comparable(value)
+
+
+def run(address: str, now: str, *words: str) -> str:
+    settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_NOW": now}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
+    line = [sys.executable, "-m", "fleet_memory", *words]
+    ended = subprocess.run(  # noqa: S603 - ours
+        line, capture_output=True, text=True, check=False, timeout=120, env=inherited | settings
+    )
+    assert ended.returncode in (0, 1), ended.stderr
+    return ended.stdout
+
+
+def opened_file(request: Request) -> str:
+    file: Path = request.getfixturevalue("tmp_path") / "memory.db"
+    file.write_bytes(gzip.decompress((DATA / "memory.db.gz").read_bytes()))
+    return str(file)
+
+
+def imported_file(request: Request) -> str:
+    address = str(request.getfixturevalue("tmp_path") / "imported.db")
+    told = json.loads(run(address, RECORDED["now"], "import", str(exported_before(request))))
+    assert told["skipped"] == []
+    return address
+
+
+def imported_emulator(request: Request) -> str:
+    """Let the emulator import its own export into a project that nobody has used."""
+    host, project = request.getfixturevalue("emulator"), request.getfixturevalue("project")
+    export = DATA / "firestore" / "firestore.overall_export_metadata"
+    body = {"database": f"projects/{project}/databases/(default)", "export_directory": str(export)}
+    asked = urllib.request.Request(
+        f"http://{host}/emulator/v1/projects/{project}:import",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310 - the same
+        assert answer.status == 200
+    return f"firestore://{project}"
+
+
+def exported_before(request: Request) -> Path:
+    file: Path = request.getfixturevalue("tmp_path") / "before.jsonl"
+    file.write_bytes(gzip.decompress((DATA / "memory.jsonl.gz").read_bytes()))
+    return file
+
+
+FORMS: Mapping[str, Callable[[Request], str]] = {
+    "sqlite": opened_file,
+    "imported": imported_file,
+    "firestore": imported_emulator,
+}
+
+
+@pytest.fixture(params=FORMS)
+def form(request: Request) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def memory(form: str, request: Request) -> str:
+    """The address of a store of this test's own that has the memory of the version before."""
+    return FORMS[form](request)
+
+
+def test_a_command_prints_what_the_version_before_printed(memory: str, form: str) -> None:
+    for record in COMMANDS:
+        text = run(memory, RECORDED["now"], *record["command"])
+        same(json.loads(text) if text.startswith("{") else text, record, form)
+
+
+async def test_a_tool_answers_what_the_version_before_answered(memory: str, form: str) -> None:
+    async with agent(memory, now=RECORDED["now"]) as reader:
+        for record in CALLS:
+            same(await reader.call(record["tool"], **record["arguments"]), record, form)
+
+
+def test_its_export_is_the_export_of_the_version_before(memory: str, tmp_path: Path, request: Request) -> None:
+    file = tmp_path / "now.jsonl"
+    run(memory, RECORDED["now"], "export", str(file))
+    assert documents(file) == documents(exported_before(request))
+
+
+async def test_the_memory_lives_on(memory: str) -> None:
+    async with agent(memory, now=LATER) as fleet:
+        drain = {"pattern": "Drain a worker before you restart it!", "domain": "operations", "confidence": 0.7}
+        stored = await fleet.call("store_memory", programId="sark", pattern=drain | {"evidence": "Lost three tasks"})
+        assert stored["status"] == "created"
+        told = await fleet.call("reinforce_memory", programId="basher", patternId="claim-race")
+        assert (told["revived"], told["reinforcements"]) == (True, 4)
+        entry = await published(fleet)
+        boot = await fleet.call("gsp_bootstrap", agentId="newcomer", depth="full")
+        assert entry in {row["key"] for row in boot["knowledge"]}
+        recalled = await fleet.call("recall_memory", programId="sark", domain="operations")
+        assert [lesson["knowledgeKey"] for lesson in recalled["patterns"]] == [entry]
+    swept = json.loads(run(memory, "2027-06-01T09:00:00Z", "maintain", "--json"))
+    assert len(swept["archived"]) == 9
+    report = json.loads(run(memory, "2027-06-01T10:00:00Z", "check", "--json"))
+    assert report["intact"] is True
+
+
+async def published(fleet: Agent) -> str:
+    """Consolidate, judge the pair that was open, and return the key of what two programs now share."""
+    first = await fleet.call("pattern_consolidate")
+    (entry,) = first["promoted"]
+    assert (entry["domain"], entry["contributors"]) == ("operations", ["basher", "sark"])
+    (pair,) = first["contested"]
+    verdicts = [{"pairId": pair["pairId"], "same": False, "reason": "2 is not 5"}]
+    second = await fleet.call("pattern_consolidate", verdicts=verdicts)
+    assert (second["promoted"], second["contested"]) == ([], [])
+    return str(entry["key"])
+
+
+def same(answer: Json, record: Record, form: str) -> None:
+    before = record.get(form, record["answer"])
+    assert without_place(without_deleted(answer)) == comparable(without_place(without_deleted(before)))
+
+
+def without_place(answer: Json) -> Json:
+    if not isinstance(answer, dict):
+        return answer
+    return {name: value for name, value in answer.items() if name not in PLACE}
+
+
+def documents(file: Path) -> list[Json]:
+    """Return the documents of an export; the header names a version and a time, the footer a hash."""
+    lines = file.read_text(encoding="utf-8").splitlines()[1:-1]
+    return [without_deleted(json.loads(line)) for line in lines]
