@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.errors import ConflictError
+from fleet_memory.fleet import Fleet
+from fleet_memory.schemas.value import Value
 from fleet_memory.server.in_process import called
 from fleet_memory.server.registration import ToolSpec
 from fleet_memory.server.toolsets import WRITES
@@ -55,16 +56,16 @@ def test_arguments_may_come_from_stdin(capsys: pytest.CaptureFixture[str], monke
     assert json.loads(capsys.readouterr().out)["status"] == "created"
 
 
-class Done(BaseModel):
+class Done(Value):
     done: bool = True
 
 
-async def lose_race() -> Done:
+async def lose_race(_fleet: Fleet) -> Done:
     """Lose."""
     raise ConflictError("Someone else wrote first.")
 
 
-async def crash() -> Done:
+async def crash(_fleet: Fleet) -> Done:
     """Crash."""
     raise RuntimeError("/secret")
 

@@ -1,6 +1,6 @@
 from fleet_memory.cli.review_session import Judgement, read_judgements
 
-PAIRS = [
+PAIRS: list[dict[str, object]] = [
     {
         "pairId": name,
         "similarity": 0.5,
