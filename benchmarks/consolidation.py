@@ -24,6 +24,7 @@ import numpy as np
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import ConsolidationReport
+from fleet_memory.jobs.consolidation.runs import consolidate
 from fleet_memory.jobs.consolidation.scene import RunScope
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
@@ -34,7 +35,6 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.stores import Document, Query, Ref, Store
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.pattern_consolidate import consolidated
 
 SPOKEN: Final = (
     "agent always archive batch branch budget cache claim cluster commit context copy deploy diff domain drain "
@@ -125,7 +125,7 @@ async def timed(store: Counting, fleet: Fleet) -> tuple[float, ConsolidationRepo
     """Consolidate and return the processor seconds (steadier than the clock on a shared machine) and the report."""
     store.read.clear()
     began = time.process_time()
-    report = await consolidated(fleet, RunScope(2, NOW), silently)
+    report = await consolidate(fleet, RunScope(2, NOW), silently)
     return time.process_time() - began, report
 
 

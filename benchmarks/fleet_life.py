@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.maintenance import maintained
+from fleet_memory.fleet import Fleet, silently
+from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.answers.memory import BootAnswer
@@ -31,7 +31,6 @@ from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import silently
 from fleet_memory.tools.update_program_state import update_program_state
 
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -221,7 +220,7 @@ class Life:
         return Work([truth.name for truth in met], learnt, reports)
 
     async def _night(self) -> None:
-        night = await maintained(self.fleet, silently)
+        night = await maintain_fleet(self.fleet, silently)
         self.chronicle.faded += len(night.archived)
         self.chronicle.entries.append(len(await self._active()))
         for row in (await self.fleet.knowledge.snapshot()).rows:

@@ -9,8 +9,9 @@ from typing import Any
 import anyio
 from mcp import Client, StdioServerParameters
 
-from fleet_memory.server.composition import Store, open_store
+from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
+from fleet_memory.stores import Store
 
 PATIENCE_S = 60  # for a whole session, on a busy machine
 

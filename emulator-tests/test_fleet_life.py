@@ -11,8 +11,9 @@ import pytest
 
 from benchmarks.fleet_life import AGENTS, CHANGE_DAY, DAYS, NEWCOMERS, Chronicle, Life, Report, truths
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.transfer import exported
+from fleet_memory.jobs.transfer import export_fleet
 from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.server.composition import with_store
 from fleet_memory.settings import load
 from fleet_memory.stores import Query, Store
 from fleet_memory.stores.sqlite import SqliteStore
@@ -125,8 +126,12 @@ async def test_a_life_of_the_same_seed_leaves_the_same_bytes(lived: Lived, tmp_p
 
 
 async def written(store: Path, file: Path) -> bytes:
-    settings = load({"store": str(store)}, {})
-    await exported(settings, file, datetime.fromisoformat("2026-06-01T00:00:00Z"), force=False, step=_silently)
+    now = datetime.fromisoformat("2026-06-01T00:00:00Z")
+
+    async def export(opened: Store) -> int:
+        return await export_fleet(opened, "default", file, now, force=False, step=_silently)
+
+    await with_store(load({"store": str(store)}, {}), export)
     return await anyio.Path(file).read_bytes()
 
 

@@ -8,10 +8,11 @@ from agents import agent
 from fleets import consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.jobs import restoration
+from fleet_memory.jobs.restoration import restore_archived
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle.admission import pattern_of
-from fleet_memory.settings import Settings, load
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import load
 from fleet_memory.stores import Store
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.store_memory import store_memory
@@ -21,8 +22,9 @@ pytestmark = pytest.mark.anyio
 KEY = "pattern/domain-shared/lesson-shared"
 
 
-def settings_of(address: str) -> Settings:
-    return load({"store": address, "program": "basher", "now": "2026-03-07T12:00:00Z"}, {})
+async def restore(address: str, id_: str) -> dict[str, object]:
+    settings = load({"store": address, "embedder": "lexical", "now": "2026-03-07T12:00:00Z"}, {})
+    return await with_fleet(settings, lambda fleet: restore_archived(fleet, "basher", id_))
 
 
 async def test_a_forgotten_contributor_leaves_the_entry_as_it_was_and_is_no_new_witness(store: Store) -> None:
@@ -50,8 +52,7 @@ async def test_a_restored_lesson_meets_the_one_that_agrees_with_it(store_address
             await one.call("store_memory", programId=program, pattern=pattern)
         await one.call("forget_memory", programId="basher", patternId="p", reason="no")
         assert (await one.call("pattern_consolidate"))["promoted"] == []
-        told = await restoration.restore_archived(settings_of(store_address), "p")
-        assert told == {"restored": True, "patternId": "p"}
+        assert await restore(store_address, "p") == {"restored": True, "patternId": "p"}
         (made,) = (await one.call("pattern_consolidate"))["promoted"]
     assert made["contributors"] == ["basher", "sark"]
 
@@ -62,18 +63,16 @@ async def test_of_ten_restorations_at_once_one_succeeds(store_address: str) -> N
         await one.call("remove_note", programId="basher", noteId="n1")
         outcomes: list[bool] = []
 
-        async def restore() -> None:
+        async def try_to_restore() -> None:
             try:
-                outcomes.append(
-                    bool((await restoration.restore_archived(settings_of(store_address), "n1"))["restored"])
-                )
+                outcomes.append(bool((await restore(store_address, "n1"))["restored"]))
             except InvalidArgumentError:
                 outcomes.append(False)  # another was faster: the archive holds it no longer
 
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 for _ in range(10):
-                    tasks.start_soon(restore)
+                    tasks.start_soon(try_to_restore)
         assert sorted(outcomes) == [False] * 9 + [True]
         assert [note["id"] for note in (await one.call("get_program_state", programId="basher"))["notes"]] == ["n1"]
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.consolidation import runs
 from fleet_memory.jobs.consolidation.scene import RunScope
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
@@ -18,7 +19,6 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.pattern_consolidate import consolidated
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 
@@ -94,7 +94,7 @@ async def quietly(_done: float, _total: float, _message: str) -> None: ...
 
 
 async def consolidate(fleet: Fleet, threshold: int = 2, *, rebuild: bool = False) -> dict[str, Any]:
-    report = await consolidated(fleet, RunScope(threshold, fleet.now(), rebuild=rebuild), quietly)
+    report = await runs.consolidate(fleet, RunScope(threshold, fleet.now(), rebuild=rebuild), quietly)
     return {
         "promoted": sorted(entry.value.pattern for entry, _ in report.promoted),
         "updated": sorted(report.updated),

@@ -6,7 +6,8 @@ import pytest
 from fleets import consolidate, fleet_on, learn, lesson
 from indexes import Declared, Index, Watched, declared, index_needed, problems
 
-from fleet_memory.jobs.maintenance import maintained
+from fleet_memory.fleet import silently
+from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Json, Query, Store
@@ -18,7 +19,6 @@ from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
-from fleet_memory.tools.pattern_consolidate import silently
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.remove_note import remove_note
@@ -95,7 +95,7 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await get_context_history(fleet, "sark")
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
-    await maintained(fleet, silently)
+    await maintain_fleet(fleet, silently)
     await fleet_health(fleet)
     return store
 

@@ -9,16 +9,15 @@ from billing import Bill, Billed
 from fleets import NOW, consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import ConflictError
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, silently
 from fleet_memory.jobs import sweep
 from fleet_memory.jobs.consolidation import leased
 from fleet_memory.jobs.consolidation.promotions import Promotions
-from fleet_memory.jobs.maintenance import Maintained, maintained, maintained_if_due, rehearsed
+from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, maintain_if_due, rehearse_maintenance
 from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, Last, Maintenance, last_maintenance
 from fleet_memory.repositories.leases import take
 from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import silently
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 
@@ -29,7 +28,7 @@ KEY = "pattern/domain-shared/lesson-shared"
 
 
 async def maintain(fleet: Fleet) -> Maintained:
-    return await maintained(fleet, silently)
+    return await maintain_fleet(fleet, silently)
 
 
 async def archive(store: Store) -> list[tuple[str, str, str]]:
@@ -69,7 +68,7 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(store: Store) -> None:
     await learn(later, "sark", "shared")
     await learn(later, "iso", "shared")
     before = [await store.find(Query(f"fleets/default/{group}")) for group in ("programs", "gsp", "archive", "leases")]
-    rehearsal = await rehearsed(later, silently)
+    rehearsal = await rehearse_maintenance(later, silently)
     after = [await store.find(Query(f"fleets/default/{group}")) for group in ("programs", "gsp", "archive", "leases")]
     assert before == after
     assert rehearsal.dry_run
@@ -218,10 +217,10 @@ async def test_a_quiet_run_with_nothing_to_do_is_billed_alike_in_any_fleet(store
             await learn(fleet, f"program-{program}", f"own-{program}")
         await maintain(fleet)
         billed.bill = Bill()
-        await maintained_if_due(fleet_on(billed, NOW + timedelta(hours=size, minutes=20)), 900)
+        await maintain_if_due(fleet_on(billed, NOW + timedelta(hours=size, minutes=20)), 900)
         bills.append(billed.bill)
         billed.bill = Bill()
-        await maintained_if_due(fleet_on(billed, NOW + timedelta(hours=size, minutes=25)), 900)
+        await maintain_if_due(fleet_on(billed, NOW + timedelta(hours=size, minutes=25)), 900)
         bills.append(billed.bill)
     assert bills == [Bill(reads=10, writes=4), Bill(reads=1)] * 2
 
@@ -247,12 +246,13 @@ async def test_a_rebuild_shows_every_entry_to_boot_again(store: Store, damage: s
     assert older is not None
     await store.commit(Write(head, older.fields if damage == "older" else None))
     assert (await booted(store, "clu"))[1] == whole[:1] * (damage == "older")
-    assert (await rehearsed(fleet_on(store), silently, rebuild=True)).renewed == (1 if damage == "older" else 2)
-    assert (await maintained(fleet_on(store), silently, rebuild=True)).renewed == (1 if damage == "older" else 2)
+    renewed = 1 if damage == "older" else 2
+    assert (await rehearse_maintenance(fleet_on(store), silently, rebuild=True)).renewed == renewed
+    assert (await maintain_fleet(fleet_on(store), silently, rebuild=True)).renewed == renewed
     again, keys = await booted(store, "iso")
     assert keys == whole
     assert again >= version  # nobody has read a later version than there is
-    assert (await maintained(fleet_on(store), silently, rebuild=True)).renewed == 0
+    assert (await maintain_fleet(fleet_on(store), silently, rebuild=True)).renewed == 0
     assert (await booted(store, "iso"))[0] == again
 
 

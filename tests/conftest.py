@@ -11,6 +11,8 @@ from fleet_memory.settings import Settings, load
 if TYPE_CHECKING:
     from mcp import Client
 
+    from fleet_memory.fleet import Fleet
+
 
 # Half of the default: the suite is run after every change. No deadline: machines are shared and noisy.
 hypothesis_settings.register_profile("quick", max_examples=50, deadline=None)
@@ -25,6 +27,18 @@ def anyio_backend() -> str:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return load({"store": str(tmp_path / "memory.db"), "embedder": "lexical"}, {})
+
+
+@pytest.fixture
+async def fleet(settings: Settings) -> AsyncIterator["Fleet"]:
+    """The fleet of the settings, for tests that call jobs and tools as plain functions."""
+    from fleet_memory.clock import clock
+    from fleet_memory.server.composition import LazyFleet
+
+    lazy = LazyFleet(settings, clock(settings.now))
+    with anyio.fail_after(30):
+        yield await lazy.fleet()
+    await lazy.close()
 
 
 @pytest.fixture

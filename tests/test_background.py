@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.maintenance import kept_up
 from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, last_maintenance
 from fleet_memory.repositories.leases import take
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.background import background_maintenance
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document, Query, Ref, Store, Write
@@ -69,7 +69,7 @@ async def learn(fleet: Fleet, program: str, name: str) -> None:
 
 @asynccontextmanager
 async def in_use(lazy: LazyFleet, every_s: float = OFTEN_S) -> AsyncIterator[Fleet]:
-    async with kept_up(lazy, every_s):
+    async with background_maintenance(lazy, every_s):
         yield await lazy.fleet()
 
 
@@ -83,7 +83,7 @@ async def noted(fleet: Fleet) -> bool:
 
 
 async def test_an_idle_client_opens_no_store(lazy: LazyFleet, tmp_path: Path) -> None:
-    async with kept_up(lazy, OFTEN_S):
+    async with background_maintenance(lazy, OFTEN_S):
         await anyio.wait_all_tasks_blocked()
         assert not (tmp_path / "memory.db").exists()
 

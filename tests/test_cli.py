@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,10 @@ from typing import Any
 import pytest
 
 from fleet_memory import __version__
-from fleet_memory.cli import main
+from fleet_memory.cli import COMMANDS, main
 from fleet_memory.errors import ConflictError
-from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.value import Value
-from fleet_memory.server.in_process import called
+from fleet_memory.server.in_process import call_in_process
 from fleet_memory.server.registration import ToolSpec
 from fleet_memory.server.toolsets import WRITES
 
@@ -60,12 +60,12 @@ class Done(Value):
     done: bool = True
 
 
-async def lose_race(_fleet: Fleet) -> Done:
+async def lose_race() -> Done:
     """Lose."""
     raise ConflictError("Someone else wrote first.")
 
 
-async def crash(_fleet: Fleet) -> Done:
+async def crash() -> Done:
     """Crash."""
     raise RuntimeError("/secret")
 
@@ -98,7 +98,7 @@ def test_a_conflict_and_a_crash_have_codes_of_their_own(
     tool: str, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toys = {"core": [ToolSpec(each, "Toy", WRITES) for each in (lose_race, crash)]}
-    monkeypatch.setattr(called, "__defaults__", (toys,))
+    monkeypatch.setattr(call_in_process, "__defaults__", (toys,))
     assert call(tool, {}) == code
     assert "/secret" not in capsys.readouterr().err
 
@@ -156,18 +156,43 @@ def test_a_wrong_command_is_a_usage_error() -> None:
         main(["sevre"])
 
 
-@pytest.mark.parametrize(
-    ("statement", "unwanted"),
-    [
-        ("import fleet_memory.cli", ["anyio", "mcp", "numpy", "pydantic", "rich", "sqlite3"]),
-        (
-            "import fleet_memory.server.stdio, fleet_memory.server.app",
-            ["google", "onnxruntime", "tokenizers"],
-        ),
-    ],
-    ids=["--help", "serve"],
-)
-def test_what_is_not_needed_for_the_first_answer_is_not_imported(statement: str, unwanted: list[str]) -> None:
-    script = f"{statement}; import sys; print(sorted(set(sys.modules) & set({unwanted})))"
+def modules_after(statement: str, *names: str) -> set[str]:
+    """Return those of the modules that a new interpreter has imported after a statement."""
+    script = f"{statement}; import sys; print(*(set(sys.modules) & set({names})), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
-    assert done.stdout == "[]\n"
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_help_imports_no_command_and_nothing_that_takes_long() -> None:
+    heavy = ["anyio", "mcp", "numpy", "pydantic", "rich", "sqlite3"]
+    commands = [f"fleet_memory.cli.{command.module}" for command in COMMANDS]
+    assert modules_after("from fleet_memory.cli import main; main([])", *heavy, *commands) == set()
+
+
+def test_a_command_imports_no_other() -> None:
+    commands = [f"fleet_memory.cli.{command.module}" for command in COMMANDS]
+    statement = "from fleet_memory.cli import main; main(['retire', 'key', '--why', 'x', '--embedder', 'none'])"
+    assert modules_after(statement, "mcp", "rich", *commands) == {"fleet_memory.cli.retire"}
+
+
+def test_serving_imports_no_engine_before_its_first_answer() -> None:
+    engines = ["google", "onnxruntime", "tokenizers"]
+    assert modules_after("import fleet_memory.server.stdio, fleet_memory.server.app", *engines) == set()
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
+def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: fleet-memory {name} [-h] ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")
+@pytest.mark.parametrize("words", [[], ["check", "--json"]])
+def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    command = [sys.executable, "-u", "-m", "fleet_memory", *words]
+    done = subprocess.run(command, stdout=sink, stderr=subprocess.PIPE, check=False)  # noqa: S603
+    os.close(sink)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,7 +1,6 @@
 """An endpoint that fails loses nothing: lessons are stored at once, and compared by meaning when it is back."""
 
 import dataclasses
-import io
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -13,8 +12,14 @@ import pytest
 from mcp import Client
 
 from fleet_memory.cli import main
+from fleet_memory.errors import EmbedderUnavailableError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.reembedding import Moved, reembed_fleet
+from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.app import create_server
+from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import TOOLSETS, Settings, load
+from fleet_memory.tools.store_memory import store_memory
 from tests.endpoint import Endpoint, embeddings, served
 
 pytestmark = pytest.mark.anyio
@@ -124,16 +129,15 @@ def test_check_says_that_the_endpoint_fails(
     assert (report["embedder"], report["degraded"][:35]) == ("openai/m", "The embedding endpoint does not ans")
 
 
-def test_a_reembedding_that_an_outage_ends_continues_where_it_was(
-    settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = ["--store", str(settings.store[0])]
-    for program in ("a", "b", "c"):
-        stored = json.dumps({"programId": program, "pattern": lesson(f"What {program} learnt")})
-        monkeypatch.setattr("sys.stdin", io.StringIO(stored))
-        assert main(["call", "store_memory", "-", "--embedder", "lexical", *store]) == 0
-    capsys.readouterr()
-    openai = ["--embedder", "openai:m", "--embedder-url", endpoint.url]
+async def test_a_reembedding_that_an_outage_ends_continues_where_it_was(settings: Settings, endpoint: Endpoint) -> None:
+    async def learn(fleet: Fleet) -> None:
+        for program in ("a", "b", "c"):
+            await store_memory(fleet, program, NewPattern.model_validate(lesson(f"What {program} learnt")))
+
+    async def reembed(fleet: Fleet) -> Moved:
+        return await reembed_fleet(fleet, lambda _done, _total: None)
+
+    await with_fleet(dataclasses.replace(settings, embedder="lexical"), learn)
     answered = 2
 
     def sometimes() -> tuple[int, bytes]:
@@ -144,10 +148,17 @@ def test_a_reembedding_that_an_outage_ends_continues_where_it_was(
         return 200, json.dumps({"data": [{"index": 0, "embedding": [1.0, 2.0]}]}).encode()
 
     endpoint.script.extend([sometimes] * 5)
-    assert main(["reembed", *openai, *store]) == 3
-    assert capsys.readouterr().err.startswith("fleet-memory: The embedding endpoint does not answer (status 503)")
+    with pytest.raises(EmbedderUnavailableError, match=r"does not answer \(status 503"):
+        await with_fleet(settings, reembed)
     endpoint.script.clear()
     endpoint.asked.clear()
-    assert main(["reembed", *openai, *store]) == 0
-    assert json.loads(capsys.readouterr().out) == {"embedder": "openai/m", "patterns": 1, "entries": 0}
+    assert await with_fleet(settings, reembed) == Moved("openai/m", patterns=1, entries=0)
     assert [question["input"] for question in endpoint.asked] == [["What c learnt"]]
+
+
+def test_reembed_prints_how_much_moved(
+    settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--store", str(settings.store[0]), "--embedder", "openai:m", "--embedder-url", endpoint.url]
+    assert main(["reembed", *flags]) == 0
+    assert json.loads(capsys.readouterr().out) == {"embedder": "openai/m", "patterns": 0, "entries": 0}

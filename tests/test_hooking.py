@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from fleet_memory.cli import _settings_flags, hook
+from fleet_memory.cli import hook
 from fleet_memory.clock import clock
-from fleet_memory.integration.hooks import MAX_OUTPUT_CHARS, MIN_TOOL_CALLS, REMINDER, program_of, told
+from fleet_memory.integration.hooks import MAX_OUTPUT_CHARS, MIN_TOOL_CALLS, REMINDER, answer_hook, program_of
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.in_process import called
+from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools.store_memory import store_memory
 
@@ -40,21 +40,21 @@ def context(output: str) -> str:
 
 async def test_a_session_starts_with_what_its_program_knows(settings: Settings) -> None:
     await learn(settings, "basher", "Look before you leap")
-    text = context(await told(settings, "SessionStart", START))
+    text = context(await answer_hook(settings, "SessionStart", START))
     assert "You are `basher`" in text
     assert "- Look before you leap (care; " in text
     assert "data" in text.split("##")[0]
 
 
 async def test_a_compacted_session_is_told_to_store_what_its_summary_kept(settings: Settings) -> None:
-    text = context(await told(settings, "SessionStart", {**START, "source": "compact"}))
+    text = context(await answer_hook(settings, "SessionStart", {**START, "source": "compact"}))
     assert "just compacted" in text
-    assert "just compacted" not in context(await told(settings, "SessionStart", START))
+    assert "just compacted" not in context(await answer_hook(settings, "SessionStart", START))
 
 
 async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: Settings) -> None:
     await learn(settings, "basher", *(f'"Lesson" {number}:\n{"ü→" * 400}' for number in range(60)))
-    output = await told(settings, "SessionStart", START)
+    output = await answer_hook(settings, "SessionStart", START)
     assert MAX_OUTPUT_CHARS / 4 < len(output) <= MAX_OUTPUT_CHARS
     assert "Left out here" in context(output)
 
@@ -62,22 +62,22 @@ async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: 
 async def test_booting_by_hook_counts_as_reading(settings: Settings) -> None:
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")
-    await called(settings, "pattern_consolidate", {})
+    await call_in_process(settings, "pattern_consolidate", {})
     assert "Look before you leap (care; 2 agents, 0.80; pattern/" in context(
-        await told(settings, "SessionStart", START)
+        await answer_hook(settings, "SessionStart", START)
     )
     assert await news(settings, "basher") == []
     assert len(await news(settings, "quorra")) == 1
 
 
 async def news(settings: Settings, agent: str) -> list[str]:
-    answer: dict[str, Any] = (await called(settings, "gsp_bootstrap", {"agentId": agent})).content
+    answer: dict[str, Any] = (await call_in_process(settings, "gsp_bootstrap", {"agentId": agent})).content
     added: list[str] = answer["changes"]["added"]
     return added
 
 
 async def test_before_compaction_the_summary_is_told_what_to_keep(settings: Settings) -> None:
-    assert "evidence" in await told(settings, "PreCompact", {"trigger": "auto", "custom_instructions": ""})
+    assert "evidence" in await answer_hook(settings, "PreCompact", {"trigger": "auto", "custom_instructions": ""})
 
 
 @pytest.mark.parametrize(
@@ -98,22 +98,22 @@ async def test_stopping_is_held_up_once_and_only_when_work_left_nothing(
     transcript = tmp_path / "session.jsonl"
     transcript.write_text('{"type":"tool_use","name":"Bash"}\n' * calls + more)
     given = {"transcript_path": str(transcript), "stop_hook_active": False}
-    output = await told(settings, "Stop", given)
+    output = await answer_hook(settings, "Stop", given)
     assert (output and json.loads(output)) == ({"decision": "block", "reason": REMINDER} if reminded else "")
-    assert await told(settings, "Stop", {**given, "stop_hook_active": True}) == ""
+    assert await answer_hook(settings, "Stop", {**given, "stop_hook_active": True}) == ""
 
 
 async def test_a_session_without_a_transcript_may_stop(settings: Settings, tmp_path: Path) -> None:
-    assert await told(settings, "Stop", {}) == ""
-    assert await told(settings, "Stop", {"transcript_path": str(tmp_path / "missing.jsonl")}) == ""
+    assert await answer_hook(settings, "Stop", {}) == ""
+    assert await answer_hook(settings, "Stop", {"transcript_path": str(tmp_path / "missing.jsonl")}) == ""
 
 
 async def test_at_the_end_nothing_is_said_and_what_agrees_becomes_knowledge(settings: Settings) -> None:
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")
-    assert await told(replace(settings, maintenance_s=0.0), "SessionEnd", {"reason": "logout"}) == ""
+    assert await answer_hook(replace(settings, maintenance_s=0.0), "SessionEnd", {"reason": "logout"}) == ""
     assert await news(settings, "quorra") == []
-    assert await told(settings, "SessionEnd", {"reason": "logout"}) == ""
+    assert await answer_hook(settings, "SessionEnd", {"reason": "logout"}) == ""
     assert len(await news(settings, "quorra")) == 1
 
 
@@ -154,7 +154,7 @@ def test_a_hook_that_cannot_work_says_one_line_and_lets_the_session_go_on(
     broken.write_text("no database\n" * 100)
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(broken))
     monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-    assert hook.unfailing(arguments, _settings_flags()) == 0
+    assert hook.run_unfailing(arguments) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
     (line,) = printed.err.splitlines()

@@ -68,7 +68,7 @@ LAYERS = {
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views"),
     "fleet": layer("similarity repositories errors", "", ENGINES),
-    "jobs": layer(f"{BELOW_JOBS} jobs tools server settings store_address clock", "anyio numpy pydantic", ENGINES),
+    "jobs": layer(f"{BELOW_JOBS} jobs", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address clock", "anyio mcp pydantic pydantic_core", ENGINES
@@ -118,7 +118,7 @@ VIOLATIONS = {
     "repositories": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.jobs import maintenance"],
     "views": ["from fleet_memory.repositories.programs import Programs", "import anyio"],
     "fleet": ["from fleet_memory.tools.store_memory import store_memory"],
-    "jobs": ["import fleet_memory.cli"],
+    "jobs": ["from fleet_memory.tools.store_memory import store_memory", "from fleet_memory.settings import Settings"],
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],

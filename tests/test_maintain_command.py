@@ -1,37 +1,45 @@
 """`fleet-memory maintain`: what it prints, and its exit codes."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from pathlib import Path
 
 import anyio
 import pytest
 
 from fleet_memory.cli import main
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.sweep import MAINTENANCE_LEASE
 from fleet_memory.repositories.leases import lease_ref, take
-from fleet_memory.server.composition import open_store
-from fleet_memory.settings import load
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.composition import with_fleet, with_store
+from fleet_memory.settings import Settings
+from fleet_memory.stores import Store
+from fleet_memory.tools.store_memory import store_memory
 
 LEARNT = datetime(2026, 3, 1, tzinfo=UTC)
 FADED = LEARNT + timedelta(days=181)
+LESSON = {"domain": "d", "confidence": 0.5, "evidence": ""}
 
 
 @pytest.fixture(autouse=True)
-def _own_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "memory.db"))
+def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
-    for program, text, at in (
-        ("basher", "Old", LEARNT),
-        ("basher", "Shared", FADED),
-        ("sark", "Shared", FADED),
-        ("sark", "Own", FADED),
-    ):
-        lesson = {"id": text.lower(), "pattern": text, "domain": "d", "confidence": 0.5, "evidence": ""}
-        arguments = json.dumps({"programId": program, "pattern": lesson})
-        assert main(["call", "store_memory", arguments, "--now", at.isoformat()]) == 0
-    capsys.readouterr()
+
+    async def learn(fleet: Fleet) -> None:
+        before = replace(fleet, now=lambda: LEARNT)
+        now = replace(fleet, now=lambda: FADED)
+        for each, program, text in (
+            (before, "basher", "Old"),
+            (now, "basher", "Shared"),
+            (now, "sark", "Shared"),
+            (now, "sark", "Own"),
+        ):
+            lesson = NewPattern.model_validate({"id": text.lower(), "pattern": text, **LESSON})
+            await store_memory(each, program, lesson)
+
+    anyio.run(with_fleet, settings, learn)
 
 
 def maintain(*flags: str) -> int:
@@ -54,40 +62,31 @@ def test_it_says_what_it_did_step_by_step(capsys: pytest.CaptureFixture[str]) ->
     assert captured.err == ""
 
 
-def test_a_dry_run_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert maintain("--dry-run", "--json") == 0
-    first = json.loads(capsys.readouterr().out)
-    assert first == {
-        "dryRun": True,
+def test_a_dry_run_writes_nothing_and_a_second_run_does_nothing_more(capsys: pytest.CaptureFixture[str]) -> None:
+    result = {
         "archived": [{"programId": "basher", "patternId": "old", "domain": "d", "pattern": "Old"}],
         "promoted": ["pattern/d/shared"],
         "updated": [],
         "echoes": 0,
         "waiting": 1,
     }
-    assert maintain("--json") == 0
-    assert json.loads(capsys.readouterr().out) == {**first, "dryRun": False}
-
-
-def test_running_it_again_does_nothing_more(capsys: pytest.CaptureFixture[str]) -> None:
-    assert maintain() == 0
-    capsys.readouterr()
-    assert maintain("--json") == 0
-    again = json.loads(capsys.readouterr().out)
-    assert (again["archived"], again["promoted"], again["updated"]) == ([], [], [])
+    for flags, expected in (
+        (["--dry-run"], {"dryRun": True, **result}),
+        ([], {"dryRun": False, **result}),
+        ([], {"dryRun": False, **result, "archived": [], "promoted": []}),
+    ):
+        assert maintain("--json", *flags) == 0
+        assert json.loads(capsys.readouterr().out) == expected
 
 
 def test_while_another_holds_the_lease_it_says_so_and_exits_4(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    anyio.run(partial(_held_elsewhere, str(tmp_path / "memory.db")))
+    async def take_lease(store: Store) -> None:
+        assert await take(store, lease_ref("default", MAINTENANCE_LEASE), "another", now=FADED, ttl_s=60)
+
+    anyio.run(with_store, settings, take_lease)
     assert maintain() == 4
     assert capsys.readouterr().err == (
         "fleet-memory: Another maintenance of this fleet is running; leave it to that one.\n"
     )
-
-
-async def _held_elsewhere(path: str) -> None:
-    store = open_store(load({"store": path}, {}).store)
-    assert await take(store, lease_ref("default", MAINTENANCE_LEASE), "another", now=FADED, ttl_s=60)
-    await store.close()

@@ -20,6 +20,10 @@ CountProgress: TypeAlias = Callable[[int, int], None]
 """Reports (done, total) of documents; called after each batch."""
 
 
+async def silently(_done: float, _total: float, _message: str) -> None:
+    """Report no progress."""
+
+
 @dataclass(frozen=True)
 class Caller:
     """Who is calling: bound to one program by the server, or unbound (one person's machine; arguments are trusted)."""

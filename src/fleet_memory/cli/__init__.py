@@ -1,6 +1,7 @@
 """The command line. Exit codes: 0 done, 1 the answer is no, 2 usage, 3 backend unavailable, 4 conflict, 5 internal.
 
-One module per command; whatever takes long to import is imported by the command that needs it: --help answers at once.
+One module per command, imported when it is chosen: --help answers at once. A module offers `add_arguments(parser)` and
+`run(given, settings) -> int`, which returns the exit code.
 """
 
 import argparse
@@ -8,49 +9,44 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from importlib import import_module
+from types import ModuleType
+from typing import Final, NamedTuple
 
 from fleet_memory import __version__
-from fleet_memory.cli import (
-    call,
-    check,
-    delete_program,
-    demo,
-    health,
-    hook,
-    install,
-    maintain,
-    reembed,
-    restore,
-    retire,
-    review,
-    seed,
-    serve,
-    transfer,
-)
-from fleet_memory.cli.printing import complain
+from fleet_memory.cli.printing import complain, discard_output, flush_output
+from fleet_memory.cli.settings_flags import settings_of, settings_parser
 from fleet_memory.errors import EXIT_INTERNAL, FleetMemoryError
-from fleet_memory.settings import SETTINGS, load
 
 EXIT_CRASHED: Final = 1  # of `serve`, like any server that dies
 EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
 
+
+class Command(NamedTuple):
+    """A command of the table: its name, its module in this package, and its line in --help."""
+
+    name: str
+    module: str
+    help: str
+
+
 COMMANDS: Final = (  # in the order of --help
-    serve,
-    call,
-    check,
-    health,
-    maintain,
-    transfer,
-    reembed,
-    seed,
-    retire,
-    restore,
-    delete_program,
-    review,
-    install,
-    hook,
-    demo,
+    Command("serve", "serve", "serve one MCP client over stdin and stdout"),
+    Command("call", "call", "call one tool and print its answer"),
+    Command("check", "check", "say whether the memory can be read and is intact"),
+    Command("health", "health", "show how the fleet's memory does, or one program's with --program"),
+    Command("maintain", "maintain", "archive what faded and consolidate, for cron"),
+    Command("export", "export", "write the fleet's memory to a file"),
+    Command("import", "import_", "put a file of `export` into the store"),
+    Command("reembed", "reembed", "move the memory to the configured embedder"),
+    Command("seed", "seed", "set the rules of the house from a file"),
+    Command("retire", "retire", "take an entry of shared knowledge out of use"),
+    Command("restore", "restore", "bring back a lesson or note of --program from the archive, or list them"),
+    Command("delete-program", "delete_program", "archive a program's lessons and notes and remove the program"),
+    Command("review", "review", "judge the pairs that consolidation could not decide"),
+    Command("install", "install", "add the server to a client's configuration"),
+    Command("hook", "hook", "answer a coding client's hook: SessionStart, PreCompact, Stop or SessionEnd"),
+    Command("demo", "demo", "watch three agents learn and share"),
 )
 
 _logger = logging.getLogger(__name__)
@@ -58,54 +54,57 @@ _logger = logging.getLogger(__name__)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    asked = sys.argv[1:] if arguments is None else arguments
-    if asked[:1] == ["hook"] and not {"-h", "--help"} & {*asked}:
-        code = hook.unfailing(asked[1:], _settings_flags())
-        sys.stdout.flush()
+    # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    words = sys.argv[1:] if arguments is None else arguments
+    chosen = next((word for word in words if not word.startswith("-")), "")
+    if words[:1] == ["hook"] and not {"-h", "--help"} & {*words}:
+        code = int(_module("hook").run_unfailing(words[1:]))
         os._exit(code)  # a store that hangs must not hold up the end either
-    parser = _parser()
-    given = parser.parse_args(asked)
-    if not given.command:
-        parser.print_help()
-        return 0
-    code = _exit_code(given)
-    if given.command == "serve":
+    code = _exit_code(words, chosen)
+    if chosen == "serve":
         logging.shutdown()
         os._exit(code)  # a thread may be parked in a read of stdin; waiting for it would hang
     return code
 
 
-def _exit_code(given: argparse.Namespace) -> int:
-    # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+def _exit_code(words: Sequence[str], chosen: str) -> int:
     try:
-        settings = load({setting.name: getattr(given, setting.name) for setting in SETTINGS}, os.environ)
-        return int(given.run(given, settings))
+        parser = _parser(chosen)
+        given = parser.parse_args(words)
+        if given.command:
+            code = int(given.run(given, settings_of(given)))
+        else:
+            parser.print_help()
+            code = 0
+        flush_output()
     except FleetMemoryError as error:
         complain(" ".join(filter(None, (str(error), error.operator_detail))))
-        return error.exit_code
+        code = error.exit_code
+    except BrokenPipeError:  # the reader of our output has seen enough, e.g. `| head`
+        discard_output()
+        code = 0
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        code = EXIT_INTERRUPTED
     except Exception:
-        _logger.exception("%s failed", given.command)
-        return EXIT_CRASHED if given.command == "serve" else EXIT_INTERNAL
+        _logger.exception("%s failed", chosen)
+        code = EXIT_CRASHED if chosen == "serve" else EXIT_INTERNAL
+    return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(chosen: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("fleet-memory", description="Shared memory for fleets of AI agents.")
     parser.add_argument("--version", action="version", version=f"fleet-memory {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    shared = _settings_flags()
+    shared = settings_parser()
     for command in COMMANDS:
-        command.add(commands, shared)
+        each = commands.add_parser(command.name, parents=[shared], help=command.help)
+        if command.name == chosen:
+            module = _module(command.module)
+            module.add_arguments(each)
+            each.set_defaults(run=module.run)
     return parser
 
 
-def _settings_flags() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(add_help=False)
-    group = parser.add_argument_group("settings", "Each is also an environment variable; the flag wins.")
-    for setting in SETTINGS:
-        default = f", default {setting.default}" if setting.default else ""
-        metavar = setting.name.rpartition("_")[2].upper()
-        group.add_argument(setting.flag, metavar=metavar, help=f"{setting.help} ({setting.variable}{default})")
-    return parser
+def _module(name: str) -> ModuleType:
+    return import_module(f"{__name__}.{name}")

@@ -1,41 +1,45 @@
-"""`fleet-memory call`."""
+"""`fleet-memory call`: one tool, through a client, because it shows what a client gets."""
 
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fleet_memory.cli.printing import print_json, refused
-from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+import anyio
+
+from fleet_memory.cli.printing import complain, print_json
+from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, InvalidArgumentError
+from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings
-
-if TYPE_CHECKING:
-    from fleet_memory.cli.printing import Commands
 
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "echoing", "repeating", "unreinforced"})
 # Answers that are a no
 _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 
-def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
-    call = commands.add_parser("call", parents=[shared], help="call one tool and print its answer")
-    call.add_argument("tool", metavar="TOOL", help="for example recall_memory")
-    call.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments, or - to read stdin")
-    call.set_defaults(run=_call)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("tool", metavar="TOOL", help="for example recall_memory")
+    parser.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments, or - to read stdin")
 
 
-def _call(given: argparse.Namespace, settings: Settings) -> int:
-    import anyio  # noqa: PLC0415 not needed for --help
-
-    from fleet_memory.server.in_process import called  # noqa: PLC0415 half a second
-
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Call the tool and print its answer; 1 when the answer is a no."""
     arguments = _object(sys.stdin.read() if given.arguments == "-" else given.arguments)
-    answer = anyio.run(called, settings, given.tool, arguments)
+    answer = anyio.run(call_in_process, settings, given.tool, arguments)
     if answer.refusal:
-        return refused(answer.refusal)
+        complain(answer.refusal)
+        return _exit_codes().get(answer.refusal.partition(":")[0], EXIT_INTERNAL)
     print_json(answer.content)
     return EXIT_NO if any(answer.content.get(name) in values for name, values in _NO.items()) else 0
+
+
+def _exit_codes() -> dict[str, int]:
+    """Return the exit code of each code that a refusal may begin with."""
+    kinds = [FleetMemoryError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return {kind.code: kind.exit_code for kind in kinds}
 
 
 def _object(text: str) -> dict[str, object]:

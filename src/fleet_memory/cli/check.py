@@ -2,33 +2,46 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
-from fleet_memory.cli.printing import print_json, print_table, say
+import anyio
+
+from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.terminal import print_table
 from fleet_memory.errors import EXIT_NO
+from fleet_memory.jobs.check import CheckReport, check_memory
+from fleet_memory.server.composition import open_embedder, with_store
 from fleet_memory.settings import Settings
-
-if TYPE_CHECKING:
-    from fleet_memory.cli.printing import Commands
+from fleet_memory.store_address import SqliteFile
 
 
-def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
-    check = commands.add_parser("check", parents=[shared], help="say whether the memory can be read and is intact")
-    check.add_argument("--json", action="store_true", help="print one JSON object")
-    check.set_defaults(run=_check)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def _check(given: argparse.Namespace, settings: Settings) -> int:
-    import anyio  # noqa: PLC0415 not needed for --help
-
-    from fleet_memory.jobs.check import checkup  # noqa: PLC0415 half a second
-
-    report = anyio.run(checkup, settings)
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Print what was found; 1 when something is not as it should be."""
+    report = anyio.run(_check, settings)
+    rows = _place(settings) | report.rows
     if given.json:
-        print_json(report.rows)
+        print_json(rows)
     elif sys.stdout.isatty():
-        print_table(report.rows)
+        print_table(rows)
     else:
-        say("\n".join(f"{name}: {value}" for name, value in report.rows.items()))
+        say("\n".join(f"{name}: {value}" for name, value in rows.items()))
     return 0 if report.healthy else EXIT_NO
+
+
+async def _check(settings: Settings) -> CheckReport:
+    embedder = open_embedder(settings)
+    if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():
+        return await check_memory(None, embedder)  # opening it would create it
+    return await with_store(settings, lambda store: check_memory(store, embedder))
+
+
+def _place(settings: Settings) -> dict[str, object]:
+    match settings.store:
+        case SqliteFile(path):
+            return {"store": "sqlite", "file": str(path.absolute())}
+        case database:
+            return {"store": "firestore", "project": database.project, "database": database.database}

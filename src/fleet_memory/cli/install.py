@@ -4,35 +4,29 @@ import argparse
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fleet_memory.cli.printing import agreed, complain, say
 from fleet_memory.errors import EXIT_USAGE
+from fleet_memory.integration import files
+from fleet_memory.integration.clients import CLIENTS, Server, edits
 from fleet_memory.settings import SETTINGS, Settings
 from fleet_memory.store_address import SqliteFile
-
-if TYPE_CHECKING:
-    from fleet_memory.cli.printing import Commands
-    from fleet_memory.integration.clients import Server
 
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent hands over at its end
 
 
-def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
-    install = commands.add_parser("install", parents=[shared], help="add the server to a client's configuration")
-    install.add_argument("client", metavar="CLIENT", help="claude-code, claude-desktop, cursor, vscode or codex")
-    install.add_argument("--project", action="store_true", help="for this folder only, not for all of the user's")
-    install.add_argument("--yes", action="store_true", help="do not ask")
-    install.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
-    install.add_argument("--undo", action="store_true", help="take it out again")
-    install.set_defaults(run=_install)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("client", metavar="CLIENT", help="claude-code, claude-desktop, cursor, vscode or codex")
+    parser.add_argument("--project", action="store_true", help="for this folder only, not for all of the user's")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
+    parser.add_argument("--undo", action="store_true", help="take it out again")
 
 
-def _install(given: argparse.Namespace, settings: Settings) -> int:
-    from fleet_memory.integration import files  # noqa: PLC0415 not needed for --help
-    from fleet_memory.integration.clients import CLIENTS, edits  # noqa: PLC0415 the same
-
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Show the change of the client's configuration, ask, and write it."""
     if given.client not in CLIENTS:
         complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
         return EXIT_USAGE
@@ -54,10 +48,8 @@ def _install(given: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _server(given: argparse.Namespace, settings: Settings) -> "Server":
+def _server(given: argparse.Namespace, settings: Settings) -> Server:
     """Return how the server is started: as this command was, with the settings that were given as flags."""
-    from fleet_memory.integration.clients import Server  # noqa: PLC0415 not needed for --help
-
     flags = {setting.flag: getattr(given, setting.name) for setting in SETTINGS}
     if flags["--store"] is not None and isinstance(settings.store, SqliteFile):
         flags["--store"] = str(settings.store.path.absolute())  # the client starts it in another folder

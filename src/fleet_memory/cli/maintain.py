@@ -1,55 +1,54 @@
 """`fleet-memory maintain`."""
 
 import argparse
-from functools import partial
-from typing import TYPE_CHECKING
 
-from fleet_memory.cli.printing import print_json, progress, say
+import anyio
+
+from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.terminal import progress_bar
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
+from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
-if TYPE_CHECKING:
-    from fleet_memory.cli.printing import Commands
-    from fleet_memory.jobs.maintenance import Maintained
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--rebuild", action="store_true", help="also compare what boot reads with every entry")
 
 
-def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
-    maintain = commands.add_parser("maintain", parents=[shared], help="archive what faded and consolidate, for cron")
-    maintain.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
-    maintain.add_argument("--json", action="store_true", help="print one JSON object")
-    maintain.add_argument("--rebuild", action="store_true", help="also compare what boot reads with every entry")
-    maintain.set_defaults(run=_maintain)
-
-
-def _maintain(given: argparse.Namespace, settings: Settings) -> int:
-    import anyio  # noqa: PLC0415 not needed for --help
-
-    from fleet_memory.jobs.maintenance import once  # noqa: PLC0415 half a second
-
-    with progress("maintenance") as step:
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Maintain the fleet once and print what was done."""
+    with progress_bar("maintenance") as step:
 
         async def report(done: float, total: float, message: str) -> None:
             step(int(done), int(total), message)
 
-        done = anyio.run(partial(once, settings, report, dry_run=given.dry_run, rebuild=given.rebuild))
+        async def maintain(fleet: Fleet) -> Maintained:
+            work = rehearse_maintenance if given.dry_run else maintain_fleet
+            return await work(fleet, report, rebuild=given.rebuild)
+
+        maintained = anyio.run(with_fleet, settings, maintain)
     if given.json:
-        print_json(done.wire())
+        print_json(maintained.wire())
     else:
-        say("\n".join(_lines(done)))
+        say("\n".join(_lines(maintained)))
     return 0
 
 
-def _lines(done: "Maintained") -> list[str]:
+def _lines(maintained: Maintained) -> list[str]:
     """Return the summary: a line per step, and one for each lesson or entry concerned."""
     return [
-        "dry run, nothing was written" if done.dry_run else "done",
-        f"archived: {len(done.archived)}",
-        *(f"  {one.program_id}/{one.pattern_id}: {one.pattern}" for one in done.archived),
-        f"promoted: {len(done.promoted)}",
-        *(f"  {key}" for key in done.promoted),
-        f"updated: {len(done.updated)}",
-        *(f"  {key}" for key in done.updated),
-        f"echoes: {done.echoes}",
-        f"waiting: {done.waiting}",
-        *([f"renewed: {done.renewed}"] if done.renewed is not None else []),
+        "dry run, nothing was written" if maintained.dry_run else "done",
+        f"archived: {len(maintained.archived)}",
+        *(f"  {lesson.program_id}/{lesson.pattern_id}: {lesson.pattern}" for lesson in maintained.archived),
+        f"promoted: {len(maintained.promoted)}",
+        *(f"  {key}" for key in maintained.promoted),
+        f"updated: {len(maintained.updated)}",
+        *(f"  {key}" for key in maintained.updated),
+        f"echoes: {maintained.echoes}",
+        f"waiting: {maintained.waiting}",
+        *([f"renewed: {maintained.renewed}"] if maintained.renewed is not None else []),
     ]

@@ -1,33 +1,30 @@
 """`fleet-memory restore`."""
 
 import argparse
-from typing import TYPE_CHECKING
+
+import anyio
 
 from fleet_memory.cli.printing import print_json
-from fleet_memory.errors import EXIT_NO
+from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+from fleet_memory.jobs.restoration import list_archive, restore_archived
+from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
-if TYPE_CHECKING:
-    from fleet_memory.cli.printing import Commands
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("id", metavar="ID", nargs="?", help="of the archive, or the lesson's or note's own")
 
 
-def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
-    restore = commands.add_parser(
-        "restore", parents=[shared], help="bring back a lesson or note of --program from the archive, or list them"
-    )
-    restore.add_argument("id", metavar="ID", nargs="?", help="of the archive, or the lesson's or note's own")
-    restore.set_defaults(run=_restore)
-
-
-def _restore(given: argparse.Namespace, settings: Settings) -> int:
-    import anyio  # noqa: PLC0415 not needed for --help
-
-    from fleet_memory.jobs import restoration  # noqa: PLC0415 half a second
-
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """List the archive, or restore from it and print what came back; 1 when there is no room for it."""
+    program = settings.program
+    if program is None:
+        raise InvalidArgumentError("--program: required; whose archive is it?")
     if given.id is None:
-        print_json({"programId": settings.program, "archive": anyio.run(restoration.listed, settings)})
+        archive = anyio.run(with_fleet, settings, lambda fleet: list_archive(fleet, program))
+        print_json({"programId": program, "archive": archive})
         return 0
-    told = anyio.run(restoration.restore_archived, settings, given.id)
-    print_json({"programId": settings.program, **told})
-    return 0 if told["restored"] else EXIT_NO
+    restored = anyio.run(with_fleet, settings, lambda fleet: restore_archived(fleet, program, given.id))
+    print_json({"programId": program, **restored})
+    return 0 if restored["restored"] else EXIT_NO

@@ -1,28 +1,23 @@
-"""`fleet-memory serve`."""
+"""`fleet-memory serve`. Light: stdin and stdout belong to the protocol before anything is imported that may print."""
 
 import argparse
 import gc
-from typing import TYPE_CHECKING
 
 from fleet_memory.server.std_streams import claim_streams
 from fleet_memory.settings import Settings
 
-if TYPE_CHECKING:
-    from fleet_memory.cli.printing import Commands
+
+def add_arguments(_: argparse.ArgumentParser) -> None:
+    """Take the settings alone."""
 
 
-def add(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
-    serve = commands.add_parser("serve", parents=[shared], help="serve one MCP client over stdin and stdout")
-    serve.set_defaults(run=_serve)
-
-
-def _serve(_: argparse.Namespace, settings: Settings) -> int:
-    wire = claim_streams()  # before the imports: they may print
+def run(_: argparse.Namespace, settings: Settings) -> int:
+    """Serve until the client leaves."""
+    wire = claim_streams()
     gc.disable()  # what imports make stays: looking for garbage among it costs a tenth of the start
-    import anyio  # noqa: PLC0415 not needed for --help
+    import anyio  # noqa: PLC0415 after the streams are claimed, see the module's docstring
 
-    from fleet_memory.server.app import create_server  # noqa: PLC0415 half a second, see the package's docstring
+    from fleet_memory.server.app import create_server  # noqa: PLC0415 the same
     from fleet_memory.server.stdio import serve  # noqa: PLC0415 the same
 
     server = create_server(settings)

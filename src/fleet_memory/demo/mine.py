@@ -8,9 +8,10 @@ from pydantic import ValidationError
 from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import silently
 from fleet_memory.schemas.answers.memory import ConsolidateAnswer
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate, silently
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.store_memory import store_memory
 
 AGENTS: Final = ("agent-1", "agent-2", "agent-3")

@@ -8,10 +8,12 @@ from fleet_memory.demo import weeks
 from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.demo.weeks import CHECK, ECHO, FLEET, FRESH, WEEKS
+from fleet_memory.fleet import silently
 from fleet_memory.schemas.answers.memory import ConsolidateAnswer, PromotedAnswer
+from fleet_memory.schemas.verdicts import NewVerdict
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
-from fleet_memory.tools.pattern_consolidate import NewVerdict, pattern_consolidate, silently
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory

@@ -1,7 +1,7 @@
 """What a coding client's hooks are told: everything at the start, a word before a session's memory is cut or lost.
 
 Formats and caps are those of Claude Code's hooks reference. A hook must not hold a session up: it imports no more than
-it needs, and whoever calls `told` bounds it.
+it needs, and the caller of `answer_hook` bounds its time.
 """
 
 import json
@@ -42,12 +42,12 @@ _CALLED: Final = re.compile(rb'"type"\s*:\s*"tool_use"')
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_:/-]+")
 
 
-async def told(settings: Settings, event: str, given: Mapping[str, object]) -> str:
+async def answer_hook(settings: Settings, event: str, given: Mapping[str, object]) -> str:
     """Return what the client reads on stdout after an event, "" for nothing. Raises what opening a store raises."""
     if event == "SessionStart":
         return _context(await _booted(settings, given))
     if event == "SessionEnd" and settings.maintenance_s:
-        await _maintained(settings)
+        await _maintain(settings)
     if event == "PreCompact":
         return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
     if event == "Stop" and given.get("stop_hook_active") is not True and _wants_a_reminder(given):
@@ -55,11 +55,11 @@ async def told(settings: Settings, event: str, given: Mapping[str, object]) -> s
     return ""
 
 
-async def _maintained(settings: Settings) -> None:
+async def _maintain(settings: Settings) -> None:
     """Maintain the fleet if nobody did lately: sessions may all be too short for a server's own turn."""
-    from fleet_memory.jobs.maintenance import maintained_if_due  # noqa: PLC0415 the other events go without
+    from fleet_memory.jobs.maintenance import maintain_if_due  # noqa: PLC0415 the other events go without
 
-    await with_fleet(settings, lambda fleet: maintained_if_due(fleet, settings.maintenance_s))
+    await with_fleet(settings, lambda fleet: maintain_if_due(fleet, settings.maintenance_s))
 
 
 def program_of(settings: Settings, folder: str) -> str:

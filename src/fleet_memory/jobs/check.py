@@ -4,9 +4,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from fleet_memory.errors import EmbedderError
-from fleet_memory.server.composition import open_embedder, open_store
-from fleet_memory.settings import Settings
-from fleet_memory.store_address import SqliteFile
+from fleet_memory.similarity import Embedder
+from fleet_memory.stores import Store
 
 
 class CheckReport(NamedTuple):
@@ -16,31 +15,16 @@ class CheckReport(NamedTuple):
     healthy: bool
 
 
-async def checkup(settings: Settings) -> CheckReport:
-    """Read the whole store and try the embedder; nothing is created. Raises the store's errors."""
-    embedder = open_embedder(settings)
-    with suppress(EmbedderError):  # told below
+async def check_memory(store: Store | None, embedder: Embedder) -> CheckReport:
+    """Read the whole store, None for one that does not exist yet, and try the embedder. Raises the store's errors."""
+    with suppress(EmbedderError):  # `degraded` has its words
         await embedder.vectors(["Does it load?"])
-    memory, intact = await _memory(settings)
+    memory = await _memory(store) if store else CheckReport({"exists": False}, healthy=True)
     similarity = {"embedder": embedder.name} | ({"degraded": embedder.degraded} if embedder.degraded else {})
-    return CheckReport(memory | similarity, intact and not embedder.degraded)
+    return CheckReport(memory.rows | similarity, memory.healthy and not embedder.degraded)
 
 
-async def _memory(settings: Settings) -> tuple[dict[str, object], bool]:
-    match settings.store:
-        case SqliteFile(path):
-            place: dict[str, object] = {"store": "sqlite", "file": str(path.absolute())}
-            if not path.exists():
-                return place | {"exists": False}, True
-        case database:
-            place = {"store": "firestore", "project": database.project, "database": database.database}
-    store = open_store(settings.store)
-    try:
-        health = await store.check()
-    finally:
-        await store.close()
-    return place | {
-        "intact": health.intact,
-        "schemaVersion": health.schema_version,
-        "documents": health.documents,
-    }, health.intact
+async def _memory(store: Store) -> CheckReport:
+    health = await store.check()
+    rows = {"intact": health.intact, "schemaVersion": health.schema_version, "documents": health.documents}
+    return CheckReport(rows, health.intact)

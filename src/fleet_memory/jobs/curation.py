@@ -74,7 +74,7 @@ async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     return seed_differences(wanted, [Entry.from_fields(document.fields) for document in found])
 
 
-async def seed(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> SeedingPlan:
+async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> SeedingPlan:
     """Set these rules, each whole or not at all; with `prune` those that are not among them retire.
 
     Running it again changes nothing. Raises ForbiddenError unless the caller may curate, ConflictError while a
@@ -94,7 +94,7 @@ async def seed(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> Seeding
         return plan
 
 
-async def retire(fleet: Fleet, key: str, why: str, *, undo: bool = False) -> Retired:
+async def retire_entry(fleet: Fleet, key: str, why: str, *, undo: bool = False) -> Retired:
     """Retire an entry, or bring a retired one back. Raises KnowledgeNotFoundError, ForbiddenError, ConflictError."""
     fleet.caller.require_curation()
     status: EntryStatus = "active" if undo else "retired"

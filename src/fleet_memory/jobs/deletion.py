@@ -26,12 +26,12 @@ class Deleted(NamedTuple):
     entries: tuple[str, ...]
 
 
-async def previewed(fleet: Fleet, program_id: str) -> Deleted:
+async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
     """Return what deleting would do. Raises InvalidArgumentError when there is no such program."""
-    return _told((await _read_existing(fleet, program_id)).program)
+    return _counted((await _read_existing(fleet, program_id)).program)
 
 
-async def deleted(fleet: Fleet, program_id: str) -> Deleted:
+async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
     """Delete a program. Killed at any moment, running it again finishes the rest and loses nothing.
 
     Raises ForbiddenError unless the caller may curate, InvalidArgumentError when there is no such program,
@@ -43,12 +43,12 @@ async def deleted(fleet: Fleet, program_id: str) -> Deleted:
             raise ConflictError("A consolidation is running; call again in a moment.")
         for _ in range(_MAX_RACES):
             versioned = await _read_existing(fleet, program_id)
-            for key in _told(versioned.program).entries:
+            for key in _counted(versioned.program).entries:
                 await fleet.knowledge.update_silently(key, lambda entry: _marked(entry, program_id))
             for batch in batches(_archiving(fleet, versioned.program)):
                 await fleet.programs.store.commit(*batch)
             if await hands.commit(*await _removing(fleet, versioned)):
-                return _told(versioned.program)
+                return _counted(versioned.program)
     raise ConflictError(f"{program_id} is being written without a pause; stop it, then call again.")
 
 
@@ -63,7 +63,7 @@ async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
     return versioned
 
 
-def _told(program: Program) -> Deleted:
+def _counted(program: Program) -> Deleted:
     keys = {pattern.knowledge_key for pattern in program.patterns.values() if pattern.promoted}
     entries = tuple(sorted(key for key in keys if key))
     return Deleted(program.program_id, len(program.patterns), len(program.notes), entries)

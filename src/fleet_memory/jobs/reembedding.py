@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fleet_memory.clock import clock
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.program_codec import VersionedProgram
@@ -16,12 +15,8 @@ from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.server.composition import LazyFleet
-from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Query
-
-"""Told after each program or entry: how many are done, of how many."""
 
 
 class Moved(NamedTuple):
@@ -39,27 +34,22 @@ class ReembeddedProgram(NamedTuple):
     archived: tuple[Archived, ...] = ()
 
 
-async def reembedded(settings: Settings, step: CountProgress) -> Moved:
-    """Give every pattern and entry a vector of the configured embedder. Raises EmbedderError when it cannot load."""
-    lazy = LazyFleet(settings, clock(settings.now))
-    try:
-        fleet = await lazy.fleet()
-        await fleet.embedder.ready()
-        if fleet.embedder.degraded:
-            raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
-        programs = await fleet.programs.all()
-        entries = await fleet.knowledge.store.find(Query(fleet.knowledge.entries))
-        patterns = 0
-        for done, versioned in enumerate(programs, 1):
-            patterns += await _program(fleet, versioned)
-            step(done, len(programs) + len(entries))
-        behind = [str(document.fields["key"]) for document in entries if _behind(document.fields, fleet.embedder)]
-        for done, key in enumerate(behind, 1):
-            await _entry(fleet, key)
-            step(len(programs) + done, len(programs) + len(entries))
-        return Moved(fleet.embedder.name, patterns, len(behind))
-    finally:
-        await lazy.close()
+async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
+    """Give everything a vector of the configured embedder. Raises EmbedderError when it cannot load."""
+    await fleet.embedder.ready()
+    if fleet.embedder.degraded:
+        raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
+    programs = await fleet.programs.all()
+    entries = await fleet.knowledge.store.find(Query(fleet.knowledge.entries))
+    patterns = 0
+    for done, versioned in enumerate(programs, 1):
+        patterns += await _program(fleet, versioned)
+        step(done, len(programs) + len(entries))
+    behind = [str(document.fields["key"]) for document in entries if _behind(document.fields, fleet.embedder)]
+    for done, key in enumerate(behind, 1):
+        await _entry(fleet, key)
+        step(len(programs) + done, len(programs) + len(entries))
+    return Moved(fleet.embedder.name, patterns, len(behind))
 
 
 def _behind(fields: Mapping[str, object], embedder: Embedder) -> bool:

@@ -1,71 +1,49 @@
 """Brings back what a program forgot: what `fleet-memory restore` does."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.archive import archive_record
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.lifecycle import forgetting, notes
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program, ProgramRecord
-from fleet_memory.server.composition import open_store
-from fleet_memory.settings import Settings
 from fleet_memory.stores import Document, Write
 
 ArchiveRow: TypeAlias = dict[str, object]
 
 
 class Restoration(NamedTuple):
-    """A program after a restoration, and what to tell."""
+    """A program after a restoration, and what the command prints of it."""
 
     program: Program
-    told: ArchiveRow
+    row: ArchiveRow
     archived: tuple[ProgramRecord, ...] = ()
 
 
-async def listed(settings: Settings) -> list[ArchiveRow]:
+async def list_archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
     """Return what the archive holds of the program, the newest first."""
-    async with _programs(settings) as programs:
-        found = await programs.archive(_program_id(settings))
-    rows = [_row(document) for document in found]
+    rows = [_row(document) for document in await fleet.programs.archive(program_id)]
     return sorted(rows, key=lambda row: (str(row["at"]), str(row["id"])), reverse=True)
 
 
-async def restore_archived(settings: Settings, wanted: str) -> ArchiveRow:
+async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> ArchiveRow:
     """Bring back what has this id in the archive, or had it in the program. `restored` says whether it could.
 
     The line leaves the archive in the same commit. Raises InvalidArgumentError for an id that is unknown or ambiguous.
     """
-    now = clock(settings.now)()
-    async with _programs(settings) as programs:
+    now = fleet.now()
 
-        async def change(program: Program) -> tuple[Restoration, Sequence[Write]]:
-            document = _wanted(await programs.archive(program.program_id), wanted)
-            outcome = _outcome(program, archive_record(document), now)
-            if outcome.program is program:
-                return outcome, []
-            return outcome, [Write(document.ref, None, document.revision)]
+    async def change(program: Program) -> tuple[Restoration, Sequence[Write]]:
+        document = _wanted(await fleet.programs.archive(program.program_id), wanted)
+        outcome = _outcome(program, archive_record(document), now)
+        if outcome.program is program:
+            return outcome, []
+        return outcome, [Write(document.ref, None, document.revision)]
 
-        return (await programs.update_with(_program_id(settings), change)).told
-
-
-@asynccontextmanager
-async def _programs(settings: Settings) -> AsyncIterator[Programs]:
-    store = open_store(settings.store)
-    try:
-        yield Programs(store, settings.fleet)
-    finally:
-        await store.close()
-
-
-def _program_id(settings: Settings) -> str:
-    if settings.program is None:
-        raise InvalidArgumentError("--program: required; whose archive is it?")
-    return settings.program
+    return (await fleet.programs.update_with(program_id, change)).row
 
 
 def _wanted(found: Sequence[Document], wanted: str) -> Document:
@@ -86,17 +64,17 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
             return Restoration(program, {"restored": False, "noteId": line.note.id, "reason": problem})
         done = notes.with_note(program, line.note, now)
         return Restoration(done.program, {"restored": True, "noteId": line.note.id})
-    told: ArchiveRow = {"restored": True, "patternId": line.pattern.id}
+    row: ArchiveRow = {"restored": True, "patternId": line.pattern.id}
     if problem := forgetting.pattern_restore_problem(program, line.pattern):
-        return Restoration(program, told | {"restored": False, "reason": problem})
+        return Restoration(program, row | {"restored": False, "reason": problem})
     back = forgetting.restored(program, line.pattern, now)
     if back.pattern.id != line.pattern.id:
-        told |= {"patternId": back.pattern.id, "was": line.pattern.id}
+        row |= {"patternId": back.pattern.id, "was": line.pattern.id}
     if back.pattern.knowledge_key:
-        told["knowledgeKey"] = back.pattern.knowledge_key
+        row["knowledgeKey"] = back.pattern.knowledge_key
     if back.fades:
-        told["fades"] = "It is so old that the next maintenance archives it again, unless it is reinforced."
-    return Restoration(back.program, told)
+        row["fades"] = "It is so old that the next maintenance archives it again, unless it is reinforced."
+    return Restoration(back.program, row)
 
 
 def _item_id(line: ArchiveRecord) -> str:

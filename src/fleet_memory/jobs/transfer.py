@@ -22,13 +22,9 @@ from fleet_memory.fleet import CountProgress
 from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry
-from fleet_memory.server.composition import open_store
-from fleet_memory.settings import Settings
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
 
 Fields: TypeAlias = dict[str, Json]
-"""Told after each batch: how many documents are done, of how many."""
-
 FORMAT: Final = "fleet-memory/1"
 # What tells which of two versions of a document is newer; the others are written once and never change.
 NEWER_BY: Final = {
@@ -63,16 +59,13 @@ class Imported(NamedTuple):
     skipped: list[str]
 
 
-async def exported(settings: Settings, file: Path, now: datetime, *, force: bool, step: CountProgress) -> int:
+async def export_fleet(
+    store: Store, fleet_id: str, file: Path, now: datetime, *, force: bool, step: CountProgress
+) -> int:
     """Write the fleet to `file`, whole or not at all, and return how many documents. Raises InvalidArgumentError."""
     _require_room(file, force=force)
-    store = open_store(settings.store)
-    try:
-        lines = [line async for line in _lines(store, settings.fleet, step)]
-    finally:
-        await store.close()
-    header = {"format": FORMAT, "fleet": settings.fleet, "version": __version__, "exportedAt": now.isoformat()}
-    texts = [line.text() for line in lines]
+    texts = [line.text() async for line in _lines(store, fleet_id, step)]
+    header = {"format": FORMAT, "fleet": fleet_id, "version": __version__, "exportedAt": now.isoformat()}
     footer = {"documents": len(texts), "sha256": _hash(texts)}
     draft = file.with_name(f"{file.name}.part")
     try:
@@ -83,30 +76,26 @@ async def exported(settings: Settings, file: Path, now: datetime, *, force: bool
     return len(texts)
 
 
-async def imported(settings: Settings, file: Path, *, overwrite: bool, step: CountProgress) -> Imported:
-    """Put a file's documents into the configured fleet; nothing is written unless every line is right.
+async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bool, step: CountProgress) -> Imported:
+    """Put a file's documents into the fleet; nothing is written unless every line is right.
 
     Running it again, or after it was killed, writes what is missing and nothing else. A document that the store holds
     in a newer or another version is skipped and named, unless `overwrite`. Raises InvalidArgumentError for a bad line.
     """
     lines = _checked(file)
-    store = open_store(settings.store)
-    base = f"fleets/{document_id(settings.fleet)}"
+    base = f"fleets/{document_id(fleet_id)}"
     written, skipped = 0, list[str]()
-    try:
-        for start in range(0, len(lines), DOCUMENTS_PER_READ):
-            batch = lines[start : start + DOCUMENTS_PER_READ]
-            writes, kept = await _sorted_out(store, base, batch, overwrite=overwrite)
-            if writes and written == 0:
-                await _forget_shards(store, base)
-            for together in batches(writes):
-                await store.commit(*together)
-            written += len(writes)
-            skipped += kept
-            step(min(start + DOCUMENTS_PER_READ, len(lines)), len(lines))
-    finally:
-        await store.close()
-    return Imported(settings.fleet, written, len(lines) - written - len(skipped), skipped)
+    for start in range(0, len(lines), DOCUMENTS_PER_READ):
+        batch = lines[start : start + DOCUMENTS_PER_READ]
+        writes, kept = await _sorted_out(store, base, batch, overwrite=overwrite)
+        if writes and written == 0:
+            await _forget_shards(store, base)
+        for together in batches(writes):
+            await store.commit(*together)
+        written += len(writes)
+        skipped += kept
+        step(min(start + DOCUMENTS_PER_READ, len(lines)), len(lines))
+    return Imported(fleet_id, written, len(lines) - written - len(skipped), skipped)
 
 
 def _require_room(file: Path, *, force: bool) -> None:

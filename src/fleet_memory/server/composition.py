@@ -77,6 +77,15 @@ async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[_T]])
         await lazy.close()
 
 
+async def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T:
+    """Open the configured store for one piece of work, and return what that returns."""
+    store = open_store(settings.store)
+    try:
+        return await work(store)
+    finally:
+        await store.close()
+
+
 def open_store(location: StoreLocation) -> Store:
     """Return the configured engine; it connects at its first verb."""
     match location:

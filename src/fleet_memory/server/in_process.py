@@ -22,7 +22,7 @@ class Answer(NamedTuple):
     refusal: str = ""
 
 
-async def called(
+async def call_in_process(
     settings: Settings, tool: str, arguments: dict[str, object], tools: Mapping[str, Sequence[ToolSpec]] = TOOLS
 ) -> Answer:
     """Call one tool, of whatever toolset, against the configured store."""

@@ -1,0 +1,33 @@
+"""`fleet-memory export`."""
+
+import argparse
+from pathlib import Path
+
+import anyio
+
+from fleet_memory.cli.printing import print_json
+from fleet_memory.cli.terminal import progress_bar
+from fleet_memory.clock import clock
+from fleet_memory.jobs.transfer import export_fleet
+from fleet_memory.server.composition import with_store
+from fleet_memory.settings import Settings
+from fleet_memory.stores import Store
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("file", metavar="FILE.jsonl")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+
+
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Write the file and print how many documents it holds."""
+    file, now = Path(given.file), clock(settings.now)()
+    with progress_bar("collections") as step:
+
+        async def export(store: Store) -> int:
+            return await export_fleet(store, settings.fleet, file, now, force=given.force, step=step)
+
+        count = anyio.run(with_store, settings, export)
+    print_json({"fleet": settings.fleet, "documents": count})
+    return 0

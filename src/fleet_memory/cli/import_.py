@@ -1,0 +1,33 @@
+"""`fleet-memory import`."""
+
+import argparse
+from pathlib import Path
+
+import anyio
+
+from fleet_memory.cli.printing import print_json
+from fleet_memory.cli.terminal import progress_bar
+from fleet_memory.errors import EXIT_NO
+from fleet_memory.jobs.transfer import Imported, import_fleet
+from fleet_memory.server.composition import with_store
+from fleet_memory.settings import Settings
+from fleet_memory.stores import Store
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("file", metavar="FILE.jsonl")
+    parser.add_argument("--overwrite", action="store_true", help="replace what the store holds in another version")
+
+
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Put the file into the store and print what became of its documents; 1 when some were skipped."""
+    file = Path(given.file)
+    with progress_bar("documents") as step:
+
+        async def import_(store: Store) -> Imported:
+            return await import_fleet(store, settings.fleet, file, overwrite=given.overwrite, step=step)
+
+        imported = anyio.run(with_store, settings, import_)
+    print_json(imported._asdict())
+    return EXIT_NO if imported.skipped else 0

@@ -1,0 +1,33 @@
+"""Tables and bars for people at a terminal."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+
+class ProgressBar(Protocol):
+    """What a long command calls as it goes."""
+
+    def __call__(self, done: int, total: int, message: str | None = None) -> None:
+        """Move the bar; a message becomes its name."""
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[ProgressBar]:
+    """Show a bar on stderr to a person, nothing to a pipe."""
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total, message=None: bar.update(task, completed=done, total=total, description=message)
+
+
+def print_table(rows: Mapping[str, object]) -> None:
+    """Print names and values side by side."""
+    table = Table(show_header=False)
+    for name, value in rows.items():
+        table.add_row(name, str(value))
+    Console().print(table)

@@ -1,0 +1,37 @@
+"""A server maintains its fleet by itself, in the background, once the fleet is used."""
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+
+from fleet_memory.jobs.maintenance import maintain_if_due
+from fleet_memory.server.composition import LazyFleet
+
+FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session is not slowed down
+
+
+@asynccontextmanager
+async def background_maintenance(lazy: LazyFleet, every_s: float) -> AsyncIterator[None]:
+    """Maintain a fleet in the background while inside, `every_s` seconds; 0 for never."""
+    async with anyio.create_task_group() as tasks:
+        if every_s:
+            tasks.start_soon(_maintain, lazy, every_s)
+        try:
+            yield
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+async def _maintain(lazy: LazyFleet, every_s: float) -> None:
+    fleet = await lazy.once_open()  # a client that calls no tool opens no store
+    wait_s = min(FIRST_AFTER_S, every_s)
+    while True:
+        await anyio.sleep(_jittered(wait_s))
+        wait_s = await maintain_if_due(fleet, every_s)
+
+
+def _jittered(seconds: float) -> float:
+    return seconds * random.uniform(1.0, 1.2)  # noqa: S311 - spreads servers, guards no secret

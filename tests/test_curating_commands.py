@@ -1,0 +1,87 @@
+"""`seed`, `retire` and `delete-program`: what they print, whom they ask, and their exit codes."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fleet_memory.cli import main
+from fleet_memory.fleet import Fleet
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+from fleet_memory.tools.store_memory import store_memory
+
+RULE = "constitution/never-commit-secrets"
+SEEDS = '[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n'
+
+
+@pytest.fixture(autouse=True)
+def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> str:
+    file = tmp_path / "rules.toml"
+    file.write_text(SEEDS, encoding="utf-8")
+    return str(file)
+
+
+def test_seed_prints_what_changes_and_changes_it_once(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["seed", rules, "--json", "--yes"]) == 0
+    nothing: dict[str, object] = {"dryRun": False, "added": [], "changed": [], "retired": [], "kept": []}
+    assert json.loads(capsys.readouterr().out) == {**nothing, "added": [RULE], "unchanged": []}
+    assert main(["seed", rules, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {**nothing, "unchanged": [RULE]}
+
+
+def test_seed_asks_a_person_and_a_dry_run_or_a_no_writes_nothing(
+    rules: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    for flags, code in ((["--dry-run"], 0), ([], 2), (["--yes"], 0)):
+        assert main(["seed", rules, *flags]) == code
+        assert f"+ {RULE}: Never commit secrets\n0 unchanged\n" in capsys.readouterr().out
+
+
+def test_seed_refuses_a_wrong_file(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(rules).write_text("entry = [", encoding="utf-8")
+    assert main(["seed", rules, "--yes"]) == 2
+    assert "rules.toml: " in capsys.readouterr().err
+
+
+def test_retire_says_no_when_nothing_changes_and_undo_brings_back(
+    rules: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["seed", rules, "--yes"]) == 0
+    capsys.readouterr()
+    assert main(["retire", RULE, "--why", "We have a vault"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"key": RULE, "status": "retired", "changed": True}
+    assert main(["retire", RULE, "--why", "again"]) == 1
+    assert main(["retire", RULE, "--why", "No vault after all", "--undo"]) == 0
+    assert main(["retire", RULE[:-1], "--why", "typo"]) == 1
+    assert RULE in capsys.readouterr().err
+
+
+def test_delete_program_prints_what_became_of_it(
+    settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def learn(fleet: Fleet) -> None:
+        lesson = NewPattern(pattern="Look before you leap", domain="care", confidence=0.8, evidence="")
+        await store_memory(fleet, "iso", lesson)
+
+    anyio.run(with_fleet, settings, learn)
+    deleted = {"programId": "iso", "archivedPatterns": 1, "archivedNotes": 0, "entriesThatKeepIt": []}
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    assert main(["delete-program", "iso"]) == 2
+    assert main(["delete-program", "iso", "--dry-run"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"dryRun": True, **deleted}
+    assert main(["delete-program", "iso", "--yes", "--program", "sark"]) == 1
+    assert main(["delete-program", "iso", "--yes"]) == 0
+    assert json.loads(capsys.readouterr().out) == deleted
+    assert main(["delete-program", "iso", "--yes"]) == 2
