@@ -1,9 +1,10 @@
 """One suite, every engine: a test that takes `store`, `open_store` or `store_address` runs once on each of them."""
 
 import os
+import tempfile
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,18 @@ from indexes import Watched
 from fleet_memory.stores import Store
 from fleet_memory.stores.firestore import FirestoreStore
 from fleet_memory.stores.sqlite import SqliteStore
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start one emulator for all workers of pytest-xdist, which inherit its address."""
+    is_controller = bool(config.getoption("dist", "no") != "no") and not hasattr(config, "workerinput")
+    if is_controller and not config.option.collectonly:
+        folder = tempfile.TemporaryDirectory(prefix="emulator-")
+        config.add_cleanup(folder.cleanup)
+        with suppress(NoEmulator):  # each worker finds the same, and skips or fails its tests
+            shared = found(Path(folder.name))
+            config.add_cleanup(shared.stop)
+            os.environ[VARIABLE] = shared.host
 
 
 @pytest.fixture(scope="session")

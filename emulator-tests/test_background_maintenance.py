@@ -5,13 +5,16 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 from agents import Agent, opened, served
 from fleets import NOW, fleet_on, learn
+from kills import SERVE
 from mcp import Client, MCPError
+from settling import settled
 
 from fleet_memory.jobs.sweep import MAINTENANCE_LEASE
 from fleet_memory.repositories.leases import lease_ref
@@ -24,7 +27,6 @@ PATIENCE_S = 300  # a busy disk takes seconds for a commit
 MINUTES = 0.01
 FADED = NOW + timedelta(days=181)
 PROGRAMS = [f"program-{n}" for n in range(60)]
-SERVE = Path(__file__).parent / "children" / "serve_and_tell.py"
 
 
 @asynccontextmanager
@@ -53,11 +55,17 @@ async def claim(store: Store) -> LeaseClaim:
     return LeaseClaim.from_fields(document.fields)
 
 
-async def require_whole_or_absent(store: Store) -> None:
-    """Hold each lesson to be in its program or in the archive, never in both and never in neither."""
-    left = await fleet_on(store).programs.read_versioned(*PROGRAMS)
-    lines = [str(document.fields["programId"]) for document in await store.find(Query("fleets/default/archive"))]
-    assert sorted([*lines, *(held.program.program_id for held in left if held.program.patterns)]) == sorted(PROGRAMS)
+async def places(store: Store) -> list[str]:
+    """List the program of each lesson once for every place that has it: the program itself, the archive."""
+    programs = await fleet_on(store).programs.read_versioned(*PROGRAMS)
+    archive = await store.find(Query("fleets/default/archive"))
+    active = [versioned.program.program_id for versioned in programs if versioned.program.patterns]
+    return sorted([*active, *(str(document.fields["programId"]) for document in archive)])
+
+
+async def require_each_lesson_in_one_place(store: Store) -> None:
+    """Fail if a lesson is both in its program and in the archive, or in neither."""
+    assert await settled(partial(places, store)) == sorted(PROGRAMS)
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
@@ -74,14 +82,14 @@ async def test_a_server_that_ends_within_a_run_leaves_the_rest_to_the_next(
                     os.kill(int(await anyio.Path(tmp_path / "one").read_text()), end)
             except* MCPError:
                 pass  # the connection ended with the server, as it was meant to
+            await require_each_lesson_in_one_place(store)
             assert await archived(store) < len(PROGRAMS), "the run was over before the server was"
-            await require_whole_or_absent(store)
             released = (await claim(store)).until < FADED
             assert released == (end == signal.SIGTERM)  # a server that is told to leave hands the lease back
             now = FADED if released else FADED + timedelta(hours=1)  # when the lease of the dead has ended
             async with maintaining(store_address, tmp_path / "two", now):
                 await until_archived(store, len(PROGRAMS))
-            await require_whole_or_absent(store)
+            await require_each_lesson_in_one_place(store)
 
 
 async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.kills]
 
 PROJECT = "outage"
 NOW = "2026-03-01T09:00:00Z"

@@ -18,7 +18,8 @@ from fleet_memory.settings import load
 from fleet_memory.stores import Query, Store
 from fleet_memory.stores.sqlite import SqliteStore
 
-pytestmark = pytest.mark.anyio
+# One group: one worker of pytest-xdist, so that the life is lived once
+pytestmark = [pytest.mark.anyio, pytest.mark.kills, pytest.mark.xdist_group("fleet life")]
 
 SEED = 5
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import agent
+from agents import local_agent
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ def documents(file: Path) -> list[str]:
 
 async def learn(address: str) -> None:
     lesson = {"domain": "claims", "confidence": 0.9, "evidence": "line one\u2028line two"}
-    async with agent(address, now=NOW, embedder="lexical") as one:
+    async with local_agent(address, now=NOW, embedder="lexical") as one:
         for program in ("basher", "sark"):
             await one.call("store_memory", programId=program, pattern=lesson | {"pattern": "Check before claiming"})
         await one.call("store_memory", programId="iso", pattern=lesson | {"pattern": "Rotate the context"})
@@ -57,7 +57,7 @@ async def test_a_memory_moves_out_and_in_and_out_again_equal(store_address: str,
     }
     run("export", laptop, second)
     assert documents(first) == documents(second)
-    async with agent(laptop, now="2026-03-02T09:00:00Z", embedder="lexical") as one:
+    async with local_agent(laptop, now="2026-03-02T09:00:00Z", embedder="lexical") as one:
         assert (await one.call("pattern_consolidate"))["promoted"] == []
         boot = await one.call("gsp_bootstrap", agentId="newcomer")
         assert [entry["contributorCount"] for entry in boot["knowledge"]] == [2]
@@ -74,14 +74,14 @@ async def test_what_the_store_learnt_since_is_not_overwritten_unasked(store_addr
     await learn(store_address)
     file = tmp_path / "old.jsonl"
     run("export", store_address, file)
-    async with agent(store_address, now="2026-03-05T09:00:00Z", embedder="lexical") as one:
+    async with local_agent(store_address, now="2026-03-05T09:00:00Z", embedder="lexical") as one:
         later = {"domain": "claims", "confidence": 0.9, "evidence": "", "pattern": "Learnt later"}
         await one.call("store_memory", programId="basher", pattern=later)
     code, told, _ = run("import", store_address, file)
     assert (code, told["written"], told["skipped"]) == (1, 0, ["programs/basher"])
     code, told, _ = run("import", store_address, file, "--overwrite")
     assert (code, told["written"], told["skipped"]) == (0, 1, [])
-    async with agent(store_address, now="2026-03-06T09:00:00Z", embedder="lexical") as one:
+    async with local_agent(store_address, now="2026-03-06T09:00:00Z", embedder="lexical") as one:
         assert (await one.call("memory_health", programId="basher"))["totalPatterns"] == 1
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from agents import agent, opened
+from agents import local_agent, opened
 
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.stores import Query
@@ -26,7 +26,7 @@ def reembed(address: str) -> dict[str, object]:
 
 async def test_a_memory_moves_to_another_embedder_and_then_finds_what_is_the_same(store_address: str) -> None:
     lesson = {"domain": "claims", "confidence": 0.9, "evidence": ""}
-    async with agent(store_address, now=NOW, embedder="lexical") as one:
+    async with local_agent(store_address, now=NOW, embedder="lexical") as one:
         for program, text in (
             ("basher", CHECK),
             ("sark", VERIFY),
@@ -35,7 +35,7 @@ async def test_a_memory_moves_to_another_embedder_and_then_finds_what_is_the_sam
         ):
             await one.call("store_memory", programId=program, pattern={"pattern": text} | lesson)
         assert len((await one.call("pattern_consolidate"))["promoted"]) == 1  # equal words alone
-    async with agent(store_address, now=NOW) as one:
+    async with local_agent(store_address, now=NOW) as one:
         found = await one.call("recall_memory", programId="basher", query="claim a task")
         assert [pattern["pattern"] for pattern in found["patterns"]] == [CHECK]  # by its words, without a vector
     assert reembed(store_address) == {"embedder": "minilm-l6-v2/int8/1", "patterns": 4, "entries": 1}
@@ -48,6 +48,6 @@ async def test_a_memory_moves_to_another_embedder_and_then_finds_what_is_the_sam
             {"minilm-l6-v2/int8/1"},
             {"minilm-l6-v2/int8/1"},
         )
-    async with agent(store_address, now=NOW) as one:
+    async with local_agent(store_address, now=NOW) as one:
         promoted = (await one.call("pattern_consolidate"))["promoted"]
         assert [entry["contributors"] for entry in promoted] == [["basher", "sark"]]

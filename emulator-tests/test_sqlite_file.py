@@ -233,7 +233,7 @@ async def test_opening_waits_for_nothing_and_creates_nothing_before_the_first_ve
     assert [file.name for file in path.parent.iterdir()] == ["memory.db"]
 
 
-async def test_a_commit_is_flushed_to_the_disk_before_it_returns(tmp_path: Path) -> None:
+def test_a_commit_is_flushed_to_the_disk_before_it_returns(tmp_path: Path) -> None:
     db = open_database(tmp_path / "memory.db")
     settings = [db.execute(f"pragma {name}").fetchone() for name in ("synchronous", "fullfsync", "journal_mode")]
     db.close()

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
+from kills import KILLS
 
 from fleet_memory.stores import Query, Ref, StoreHealth
 from fleet_memory.stores.sqlite import SqliteStore
@@ -21,7 +22,10 @@ COUNTER = Ref("fleets/f1/programs", "counter")
 
 
 # The last one is a cold start: all of them create the file
-@pytest.mark.parametrize(("processes", "times"), [(8, 25), (20, 50), (20, 1)])
+@pytest.mark.parametrize(
+    ("processes", "times"),
+    [(8, 25), pytest.param(20, 50, marks=pytest.mark.kills), pytest.param(20, 1, marks=pytest.mark.kills)],
+)
 async def test_every_increment_of_every_process_survives(tmp_path: Path, processes: int, times: int) -> None:
     command = [sys.executable, str(CHILDREN / "increment.py"), str(tmp_path / "memory.db"), str(times)]
     with anyio.fail_after(LIMIT_S):
@@ -47,12 +51,13 @@ async def killed_after(commits: int, writer: Process) -> int:
     return text.count("\n")
 
 
-async def test_fifty_killed_writers_lose_no_acknowledged_commit(tmp_path: Path) -> None:
+@pytest.mark.kills
+async def test_killed_writers_lose_no_acknowledged_commit(tmp_path: Path) -> None:
     path, promised = tmp_path / "memory.db", dict[str, int]()
     chance = random.Random(11)  # noqa: S311 - chooses when to kill
 
     async def kill_some(lane: int) -> None:
-        for n in range(lane, 50, 4):
+        for n in range(lane, KILLS, 4):
             command = [sys.executable, str(CHILDREN / "acknowledge.py"), str(path), f"w{n}"]
             async with await anyio.open_process(command, stderr=None) as writer:
                 promised[f"w{n}"] = await killed_after(chance.randint(0, 60), writer)
@@ -66,7 +71,7 @@ async def test_fifty_killed_writers_lose_no_acknowledged_commit(tmp_path: Path) 
     kept = {name: await store.total(Query("entries", {"by": name})) for name in promised}
     assert {name: count for name, count in kept.items() if count} == counts
     assert [name for name, count in promised.items() if kept[name] < count] == []
-    assert len(promised) == 50
+    assert len(promised) == KILLS
     assert await store.check() == StoreHealth(
         1, intact=True, documents={"counts": len(counts), "entries": sum(kept.values())}
     )

@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
 from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores import ABSENT, Query, Ref, Write
@@ -27,7 +28,9 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def connect(path: Path) -> Iterator[Connect]:
     with ExitStack() as connections:
-        yield lambda: connections.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
+        yield lambda: connections.enter_context(
+            closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
+        )
 
 
 def state(db: sqlite3.Connection) -> tuple[int, list[str]]:
@@ -41,7 +44,7 @@ async def test_an_older_file_keeps_its_documents_and_stores_of_the_old_schema_no
     store = SqliteStore(path)
     await store.commit(*(Write(Ref(ENTRIES.collection, f"e{n}"), {"n": n}, ABSENT) for n in range(5)))
     before, db = await store.find(ENTRIES), connect()
-    prepare(db, (*MIGRATIONS, NEXT_STEP))
+    await to_thread.run_sync(prepare, db, (*MIGRATIONS, NEXT_STEP))
     assert state(db) == (len(MIGRATIONS) + 1, ["docs", "seen"])
     assert db.execute("select count(*) from seen").fetchone() == (5,)
     with pytest.raises(StoreRejectedError, match="written by a newer fleet-memory"):

@@ -1,11 +1,13 @@
-"""The product's promise, as a client sees it: learnt apart, in different words, known to all."""
+"""The product's promise, as clients see it: learnt apart, in different words, known to all."""
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
 import pytest
-from agents import Agent, agent
+from agents import Agent, agent, local_agent
 
 pytestmark = pytest.mark.anyio
 
@@ -15,6 +17,7 @@ FEB_14, FEB_20, FEB_27, MAR_7 = (
     "2026-02-27T09:00:00Z",
     "2026-03-07T12:00:00Z",
 )
+Session = Callable[..., AbstractAsyncContextManager[Agent]]  # `agent` or `local_agent`
 
 CHECK = "Always check task.status === 'created' before claiming to avoid race conditions"
 VERIFY = "Verify that a task is still unclaimed before you claim it, or two agents race for it"
@@ -33,32 +36,36 @@ def lesson(text: str, domain: str = "task-claiming", confidence: float = 0.9, **
 
 
 async def learn(
-    store: str, program: str, now: str, *lessons: dict[str, object], boot: bool = False
+    store: str, program: str, now: str, *lessons: dict[str, object], boot: bool = False, session: Session = local_agent
 ) -> list[dict[str, Any]]:
-    async with agent(store, now=now, program=program) as one:
+    async with session(store, now=now, program=program) as one:
         if boot:
             await one.call("gsp_bootstrap", agentId=program)
         return [await one.call("store_memory", programId=program, pattern=pattern) for pattern in lessons]
 
 
-async def consolidated(store: str, now: str = MAR_7, **arguments: object) -> dict[str, Any]:
-    async with agent(store, now=now) as one:
+async def consolidated(
+    store: str, now: str = MAR_7, session: Session = local_agent, **arguments: object
+) -> dict[str, Any]:
+    async with session(store, now=now) as one:
         return await one.call("pattern_consolidate", **arguments)
 
 
-async def learn_the_race(store: str) -> None:
+async def learn_the_race(store: str, session: Session = local_agent) -> None:
     for program, now, text, confidence in (
         ("basher", FEB_14, CHECK, 0.92),
         ("sark", FEB_20, VERIFY, 0.89),
         ("iso", FEB_27, LOOK, 0.85),
     ):
         domain, unrelated = UNRELATED[program]
-        await learn(store, program, now, lesson(text, confidence=confidence), lesson(unrelated, domain))
+        lessons = lesson(text, confidence=confidence), lesson(unrelated, domain)
+        await learn(store, program, now, *lessons, session=session)
 
 
 async def test_three_agents_learn_apart_and_a_fourth_boots_knowing_it(store_address: str) -> None:
-    await learn_the_race(store_address)
-    first = await consolidated(store_address)
+    # Each session is a process of its own here, and only here: the other stories serve theirs from this process.
+    await learn_the_race(store_address, agent)
+    first = await consolidated(store_address, session=agent)
     assert [(p["contributors"], p["confidence"], p["evidenceCount"]) for p in first["promoted"]] == [
         (["basher", "iso", "sark"], 0.89, 3)
     ]
@@ -68,7 +75,7 @@ async def test_three_agents_learn_apart_and_a_fourth_boots_knowing_it(store_addr
     assert promoted["lastPromoted"].startswith("2026-03-07T12:00:0")
     assert first["waiting"] == 3
 
-    second = await consolidated(store_address, "2026-03-08T12:00:00Z")
+    second = await consolidated(store_address, "2026-03-08T12:00:00Z", agent)
     assert (second["promoted"], second["updated"], second["waiting"]) == ([], [], 3)
 
     async with agent(store_address, now="2026-03-09T09:00:00Z", program="newcomer") as newcomer:
@@ -87,7 +94,7 @@ async def test_three_agents_learn_apart_and_a_fourth_boots_knowing_it(store_addr
 async def test_two_hundred_days_later_lessons_are_stale_and_the_entry_wants_verifying(store_address: str) -> None:
     await learn_the_race(store_address)
     await consolidated(store_address)
-    async with agent(store_address, now="2026-09-23T12:00:00Z", program="basher") as basher:
+    async with local_agent(store_address, now="2026-09-23T12:00:00Z", program="basher") as basher:
         health = await basher.call("memory_health", programId="basher")
         assert (health["stalePatterns"], health["activePatterns"], health["verdict"]) == (2, 0, "forgetting")
         assert (await basher.call("recall_memory", programId="basher"))["patterns"] == []
@@ -146,7 +153,7 @@ async def test_opposite_and_different_number_lessons_promote_nothing(store_addre
 async def test_a_dry_run_tells_what_a_run_would_do_and_writes_nothing(store_address: str) -> None:
     await learn_the_race(store_address)
     dry = await consolidated(store_address, dryRun=True)
-    async with agent(store_address, now=MAR_7) as one:
+    async with local_agent(store_address, now=MAR_7) as one:
         assert (await one.call("gsp_bootstrap", agentId="newcomer"))["knowledge"] == []
     assert dry["promoted"][0] | {"lastPromoted": ""} == (await consolidated(store_address))["promoted"][0] | {
         "lastPromoted": ""
@@ -156,7 +163,7 @@ async def test_a_dry_run_tells_what_a_run_would_do_and_writes_nothing(store_addr
 async def test_a_judged_pair_is_promoted_and_a_changed_text_opens_it_again(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(TIMEOUT, "http", id="timeout"))
     await learn(store_address, "sark", FEB_20, lesson(DEADLINE, "http", id="deadline"))
-    async with agent(store_address, now=MAR_7) as judge:
+    async with local_agent(store_address, now=MAR_7) as judge:
         offered = await judge.call("pattern_consolidate")
         assert (offered["promoted"], len(offered["review"])) == ([], 1)
         pair = offered["review"][0]["pairId"]
@@ -165,7 +172,7 @@ async def test_a_judged_pair_is_promoted_and_a_changed_text_opens_it_again(store
         different = await judge.call("pattern_consolidate", verdicts=[{"pairId": pair, "same": False}])
         assert (different["promoted"], different["review"]) == ([], [])
     await learn(store_address, "sark", "2026-03-08T09:00:00Z", lesson(DEADLINE + ", always", "http", id="deadline"))
-    async with agent(store_address, now="2026-03-09T12:00:00Z") as judge:
+    async with local_agent(store_address, now="2026-03-09T12:00:00Z") as judge:
         again = await judge.call("pattern_consolidate")
         assert len(again["review"]) == 1
         same = await judge.call(
@@ -177,7 +184,7 @@ async def test_a_judged_pair_is_promoted_and_a_changed_text_opens_it_again(store
 async def test_a_bound_agent_sees_counts_and_not_the_texts_of_others(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(TIMEOUT, "http"))
     await learn(store_address, "sark", FEB_20, lesson(DEADLINE, "http"))
-    async with agent(store_address, now=MAR_7, program="iso") as bound:
+    async with local_agent(store_address, now=MAR_7, program="iso") as bound:
         found = await bound.call("pattern_consolidate")
         assert (found["review"], found["stats"]["reviewPairs"]) == ([], 1)
         assert (await bound.refused("recall_memory", programId="sark")).startswith("forbidden")
@@ -186,7 +193,7 @@ async def test_a_bound_agent_sees_counts_and_not_the_texts_of_others(store_addre
 
 async def test_a_typo_in_a_program_is_seen(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(CHECK))
-    async with agent(store_address, now=FEB_20) as one:
+    async with local_agent(store_address, now=FEB_20) as one:
         found: Agent = one
         answer = await found.call("recall_memory", programId="bahser")
         assert (answer["exists"], answer["suggestions"], answer["total"]) == (False, ["basher"], 0)
@@ -197,7 +204,7 @@ async def test_a_typo_in_a_program_is_seen(store_address: str) -> None:
 async def test_what_agents_say_of_an_entry_reaches_all_at_once_and_retires_it_together(store_address: str) -> None:
     await learn_the_race(store_address)
     key = (await consolidated(store_address))["promoted"][0]["key"]
-    async with agent(store_address, now="2026-03-09T09:00:00Z") as one:
+    async with local_agent(store_address, now="2026-03-09T09:00:00Z") as one:
 
         async def says(program: str, outcome: str) -> str:
             said = await one.call(

@@ -1,0 +1,50 @@
+"""What holds for every test, in `tests/` and in `emulator-tests/`: its time, and that nothing blocks the event loop."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from blockbuster import BlockBuster, blockbuster_ctx
+
+KILLS_LIMIT_S = 900  # of a test marked `kills`; the others have the `timeout` of pyproject.toml
+
+# Calls that may block the event loop: the end of a file's path, a function in it, and below it why that is harmless.
+EXEMPT = (
+    ("<frozen importlib._bootstrap>", "_find_and_load"),
+    # An import: what a command or an engine needs is imported when it is chosen.
+    ("logging/__init__.py", "emit"),
+    # A log line goes to stderr.
+    ("jsonschema_specifications/_core.py", "_schemas"),
+    # The MCP client reads its schemas once.
+    ("fleet_memory/similarity/openai.py", "_client"),
+    # httpx2 looks its version up, once.
+    ("fleet_memory/similarity/words.py", "word_scores"),
+    # SQLite's word index, in memory only: arithmetic, no file.
+    ("fleet_memory/stores/firestore/opening.py", "_client"),
+    # Google's client looks for credentials on the disk, once.
+    ("fleet_memory/server/opening.py", "close"),
+    # gRPC waits for its own thread after the last store was closed; a server that closes serves nobody.
+    ("fleet_memory/server/checkup.py", "_memory"),
+    # `fleet-memory check` has nothing else to do than to see whether the file is there.
+    ("fleet_memory/server/hooking.py", "_wants_a_reminder"),
+    # A hook is a process that reads one transcript for one session.
+)
+IN_MEMORY = ("os.getcwd", "os.path.abspath")  # the kernel knows the working directory; no disk is asked
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Give tests that kill servers more time."""
+    for item in items:
+        if item.get_closest_marker("kills"):
+            item.add_marker(pytest.mark.timeout(KILLS_LIMIT_S))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def blocking_fails() -> Iterator[BlockBuster]:
+    """Raise BlockingError where the package sleeps, reads a file, or asks SQLite on the thread of the event loop."""
+    with blockbuster_ctx("fleet_memory") as guard:
+        for name in IN_MEMORY:
+            guard.functions[name].deactivate()
+        for function in guard.functions.values():
+            for file, caller in EXEMPT:
+                function.can_block_in(file, caller)
+        yield guard

@@ -1,0 +1,28 @@
+"""Count the effects of a killed server: the store may still be carrying out the last commit that it received."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+QUIET_S = 0.3  # the emulator finishes a commit within some 50 ms, even on a busy machine
+MAX_WAIT_S = 60
+
+T = TypeVar("T")
+
+
+async def settled(count: Callable[[], Awaitable[T]]) -> T:
+    """Return the first count that repeats for QUIET_S; raise TimeoutError if the store never comes to rest.
+
+    A count makes several reads. A commit that lands between two of them is in one and not in the other, but then the
+    next count differs: two equal counts have both seen it whole, or not at all. A commit that was applied by half
+    stays so, and every count shows it.
+    """
+    with anyio.fail_after(MAX_WAIT_S):
+        seen, since = await count(), anyio.current_time()
+        while True:
+            again = await count()
+            if again != seen:
+                seen, since = again, anyio.current_time()
+            elif anyio.current_time() - since >= QUIET_S:
+                return seen
