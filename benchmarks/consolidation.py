@@ -148,7 +148,7 @@ async def seeded(store: Store, fleet: Fleet, programs: Sequence[Program]) -> Non
 
 async def stored_anew(fleet: Fleet, made: "MadeUp", sessions: int) -> int:
     """Add 50 new patterns by so many programs, each in a domain of its own; return how many domains they are of."""
-    domains = set()
+    domains: set[str] = set()
     for held in await fleet.programs.read_versioned(*(f"program-{n}" for n in range(sessions))):
         new = {pattern.id: pattern for pattern in made.new(NEW // sessions)}
         program = held.program

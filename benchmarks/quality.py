@@ -230,8 +230,8 @@ def own_tables(rows: Sequence[Row], engines: Sequence[Embedder]) -> None:
     table("Our own pairs: what consolidation decides", header, own_rows(rows, engines))
     found = decision_rows(own_worlds(rows), engines)
     table("Our own lessons in three wordings: what consolidation decides, a quarter shared", OPEN_WORLD, found)
-    header = ("engine", "AUC same, others", "best F1", "precision at recall .5")
-    table("Our own pairs: a bare cosine", header, best_rows(rows, engines))
+    bare = ("engine", "AUC same, others", "best F1", "precision at recall .5")
+    table("Our own pairs: a bare cosine", bare, best_rows(rows, engines))
     flagged = [
         (kind, len(found), float(np.mean([objection(*pair) is not None for pair in found])))
         for kind in ("same", "near", "contra")

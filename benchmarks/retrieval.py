@@ -13,6 +13,7 @@ from open_world import Lesson, decided
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.retrieval.ranking import by_relevance
 from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.schemas.similarity import Profile
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.bm25 import word_scores
 
@@ -77,18 +78,26 @@ def cost_rows(
     for engine in engines:
         known, asked = vectors(engine, pool), vectors(engine, ["which task may I claim?"])[0]
         operations: Mapping[str, Callable[[int], object]] = {
-            "embed a text": lambda turn, engine=engine: vectors(engine, [f"{texts[0]} {turn}"]),
-            "compare 60 lessons with 60": lambda _, known=known, engine=engine: decided(
-                (told[:60], told[60:]), known[:120], engine.profile
-            ),
-            "rank 1,000 lessons": lambda _, known=known, asked=asked: by_relevance(
-                list(known @ asked), list(word_scores("which task may I claim?", pool)), [0.8] * len(pool)
-            ),
+            "embed a text": partial(_embedded, engine, texts[0]),
+            "compare 60 lessons with 60": partial(_compared, told, known, engine.profile),
+            "rank 1,000 lessons": partial(_ranked, pool, known, asked),
         }
         yield engine.name, "guard a pair", guard * 1e3, 1.0
         for name, work in operations.items():
             cost = _cost(work)
             yield engine.name, name, cost * 1e3, cost / guard
+
+
+def _embedded(engine: Embedder, text: str, turn: int) -> Vectors:
+    return vectors(engine, [f"{text} {turn}"])
+
+
+def _compared(told: Sequence[Lesson], known: Vectors, profile: Profile, _turn: int) -> object:
+    return decided((told[:60], told[60:120]), known[:120], profile)
+
+
+def _ranked(pool: Sequence[str], known: Vectors, asked: Vectors, _turn: int) -> object:
+    return by_relevance(list(known @ asked), list(word_scores("which task may I claim?", pool)), [0.8] * len(pool))
 
 
 def _cost(work: Callable[[int], object]) -> float:

@@ -9,8 +9,8 @@ async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]
     """Return the answer of a call that must succeed."""
     result = await client.call_tool(tool, {"programId": "basher", **arguments})
     assert not result.is_error, result.content
-    assert result.structured_content is not None
-    return result.structured_content
+    answer: dict[str, Any] = result.structured_content
+    return answer
 
 
 async def refusal(client: Client, tool: str, **arguments: object) -> str:

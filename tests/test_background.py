@@ -32,7 +32,8 @@ class Looked:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.looks = 0
-        self.find, self.total, self.commit, self.close = store.find, store.total, store.commit, store.close
+        self.find, self.total, self.commit = store.find, store.total, store.commit
+        self.check, self.close = store.check, store.close
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         self.looks += refs == (LAST,)

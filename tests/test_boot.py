@@ -33,7 +33,7 @@ LONG_AGO = NOW - timedelta(days=200)
 TEXTS = st.text('abc ü→"\\', min_size=1, max_size=120)
 
 
-def row(text: str, number: int, **more: object) -> KnowledgeRow:
+def row(text: str, number: int, **more: Any) -> KnowledgeRow:  # noqa: ANN401 of any field; pydantic checks them
     named = KnowledgeRow(key=f"pattern/care/{number}", pattern=text, domain="care", confidence=0.8, last_confirmed=NOW)
     return replace(named, **more)
 
@@ -51,7 +51,13 @@ def pattern(text: str, number: int) -> Pattern:
 
 
 def everything(**sections: Any) -> BootAnswer:  # noqa: ANN401 - a test names the sections that it is about
-    named = {"agent_id": "basher", "knowledge_version": 7, "freshness": freshness(3), "notes": (), "fading_soon": ()}
+    named: dict[str, Any] = {
+        "agent_id": "basher",
+        "knowledge_version": 7,
+        "freshness": freshness(3),
+        "notes": (),
+        "fading_soon": (),
+    }
     return BootAnswer(**(named | {"protocol": "How to go on. " * 10} | sections))
 
 
@@ -220,8 +226,8 @@ class Server:
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         result = await self._client.call_tool(tool, arguments)
         assert not result.is_error, result.content
-        assert result.structured_content is not None
-        return result.structured_content
+        answer: dict[str, Any] = result.structured_content
+        return answer
 
     async def boot_text(self, **arguments: object) -> str:
         result = await self._client.call_tool("gsp_bootstrap", {"agentId": "basher", **arguments})

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from fleet_memory import __version__
 from fleet_memory.cli import COMMANDS, main
 from fleet_memory.errors import ConflictError
+from fleet_memory.schemas.value import Value
 from fleet_memory.server.in_process import call_in_process
 from fleet_memory.server.registration import ToolSpec
 from fleet_memory.server.toolsets import WRITES
@@ -56,7 +56,7 @@ def test_arguments_may_come_from_stdin(capsys: pytest.CaptureFixture[str], monke
     assert json.loads(capsys.readouterr().out)["status"] == "created"
 
 
-class Done(BaseModel):
+class Done(Value):
     done: bool = True
 
 

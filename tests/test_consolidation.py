@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,16 +41,15 @@ def known(text: str, **fields: Any) -> KnowledgeRow:  # noqa: ANN401 of any fiel
 
 
 def decided(
-    lessons: list[tuple[Learnt, tuple[float, ...]]],
-    entries: list[tuple[KnowledgeRow, tuple[float, ...]]] | None = None,
+    lessons: Sequence[tuple[Learnt, tuple[float, ...]]],
+    entries: Sequence[tuple[KnowledgeRow, tuple[float, ...]]] = (),
     threshold: int = 2,
 ) -> Plan:
-    known_rows = entries or []
     topic = Topic(
         [lesson for lesson, _ in lessons],
         np.array([direction for _, direction in lessons], np.float32).reshape(-1, 4),
-        [row for row, _ in known_rows],
-        np.array([direction for _, direction in known_rows], np.float32).reshape(-1, 4),
+        [row for row, _ in entries],
+        np.array([direction for _, direction in entries], np.float32).reshape(-1, 4),
     )
     return planned(topic, Profile(), threshold)
 

@@ -2,22 +2,34 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
-from fleet_memory.errors import ForbiddenError, InvalidArgumentError, KnowledgeNotFoundError
+from fleet_memory.errors import (, LeaseLostError
+    ConflictError,
+    EmbedderUnavailableError,
+    ForbiddenError,
+    InvalidArgumentError,
+    KnowledgeNotFoundError,
+)
 from fleet_memory.fleet import Caller, Fleet, silently
 from fleet_memory.jobs.curation import Retired, SeedingPlan, plan_seeding, read_seeds, retire_entry, seed_rules
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
+from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.rules.text.keys import knowledge_key
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -28,6 +40,7 @@ from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
+from tests.fleets import documents, interrupted, lease_to_another, writing
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +75,7 @@ def seeds(file: Path, text: str = SEEDS) -> dict[str, Seed]:
 
 
 async def seed(fleet: Fleet, file: Path, text: str = SEEDS, *, prune: bool = False) -> SeedingPlan:
-    return await seed_rules(fleet, seeds(file, text), prune=prune)
+    return await seed_rules(fleet, await to_thread.run_sync(seeds, file, text), prune=prune)
 
 
 async def learn(fleet: Fleet, *programs: str, text: str = CLAIM, domain: str = "tasks") -> None:
@@ -110,7 +123,7 @@ async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(f
 
 
 async def test_a_plan_writes_nothing(fleet: Fleet, file: Path) -> None:
-    assert len((await plan_seeding(fleet, seeds(file))).added) == 2
+    assert len((await plan_seeding(fleet, await to_thread.run_sync(seeds, file))).added) == 2
     assert (await gsp_search(fleet)).total == 0
 
 
@@ -235,3 +248,49 @@ async def test_a_name_that_nobody_has_is_refused(fleet: Fleet) -> None:
     await learn(fleet, "basher")
     with pytest.raises(InvalidArgumentError, match="close names: basher"):
         await delete_program(fleet, "bashr")
+
+
+async def test_while_a_consolidation_runs_nothing_is_set_or_retired(fleet: Fleet, file: Path) -> None:
+    await seed(fleet, file)
+    await lease_to_another(fleet, CONSOLIDATION_LEASE)
+    before = await documents(fleet)
+    with pytest.raises(ConflictError, match="A consolidation is running"):
+        await seed(fleet, file, SEEDS.replace("Never", "Never ever"))
+    with pytest.raises(ConflictError, match="A consolidation is running"):
+        await retire_entry(fleet, RULE, "no")
+    assert await documents(fleet) == before
+
+
+async def test_a_rule_that_is_contested_while_it_retires_is_retired_all_the_same(fleet: Fleet, file: Path) -> None:
+    await seed(fleet, file)
+    meanwhile = interrupted(fleet, writing("gsp"), lambda: reinforce_memory(fleet, "iso", RULE, outcome="contradicted"))
+    assert (await retire_entry(meanwhile, RULE, "We have a vault")).changed
+    entry = await fleet.knowledge.found(RULE)
+    assert (entry.status, [line.program_id for line in entry.contradictions]) == ("retired", ["iso"])
+
+
+async def test_a_run_that_loses_its_lease_sets_no_rule(fleet: Fleet, file: Path) -> None:
+    overtaken = interrupted(
+        fleet, writing("gsp"), lambda: lease_to_another(fleet, CONSOLIDATION_LEASE, timedelta(hours=1))
+    )
+    with pytest.raises(LeaseLostError, match="taken over"):
+        await seed(overtaken, file)
+    assert await documents(fleet) == []
+
+
+async def test_a_rule_is_set_while_the_embedder_is_out_and_gets_its_vector_later(fleet: Fleet, file: Path) -> None:
+    await seed(replace(fleet, embedder=Unreachable()), file)
+    assert (await fleet.knowledge.found(RULE)).vector == ""
+    await learn(fleet, "iso", text="never commit secrets!", domain="security")
+    assert (await consolidate(fleet)).echoes == 1
+
+
+class Unreachable(Lexical):
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        raise EmbedderUnavailableError(f"no vector for {len(texts)} texts")
+
+
+def test_a_file_that_is_no_text_is_refused(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidArgumentError, match=r"FILE: rules\.toml cannot be read as UTF-8 text"):
+        read_seeds(file)

@@ -1,6 +1,7 @@
 """Filters: what recall and search admit, one condition at a time."""
 
 from dataclasses import replace
+from typing import Any
 
 from fleet_memory.rules.retrieval.filters import RecallFilters, SearchFilters
 from fleet_memory.schemas.knowledge import KnowledgeRow
@@ -17,7 +18,7 @@ def test_recall_admits_a_lesson_that_meets_every_condition() -> None:
     exact = RecallFilters(domain="d", project_id="p", tags=("b",), min_confidence=0.5, include_stale=False)
     assert ALL.admit(lesson, mine, START)
     assert exact.admit(lesson, mine, START)
-    others = [{"domain": "e"}, {"project_id": "q"}, {"tags": ("c",)}, {"min_confidence": 0.6}]
+    others: list[dict[str, Any]] = [{"domain": "e"}, {"project_id": "q"}, {"tags": ("c",)}, {"min_confidence": 0.6}]
     assert [other for other in others if exact._replace(**other).admit(lesson, mine, START)] == []
     assert not ALL.admit(lesson, mine, START + days(91))
     assert ALL._replace(include_stale=True).admit(lesson, mine, START + days(91))
@@ -26,7 +27,7 @@ def test_recall_admits_a_lesson_that_meets_every_condition() -> None:
 def test_recall_admits_active_entries_that_have_neither_project_nor_tags() -> None:
     assert ALL.admit_entry(ROW)
     assert not ALL.admit_entry(replace(ROW, status="retired"))
-    others = [{"domain": "e"}, {"project_id": "p"}, {"tags": ("a",)}, {"min_confidence": 0.6}]
+    others: list[dict[str, Any]] = [{"domain": "e"}, {"project_id": "p"}, {"tags": ("a",)}, {"min_confidence": 0.6}]
     assert [other for other in others if ALL._replace(**other).admit_entry(ROW)] == []
 
 
@@ -35,5 +36,10 @@ def test_search_finds_retired_entries_only_when_asked_for_them() -> None:
     assert [ANY.admit(row, START) for row in (ROW, contested, retired)] == [True, True, False]
     asked = ANY._replace(status="retired")
     assert [asked.admit(row, START) for row in (ROW, contested, retired)] == [False, False, True]
-    others = [{"domain": "e"}, {"tier": "constitutional"}, {"status": "verify"}, {"min_confidence": 0.6}]
+    others: list[dict[str, Any]] = [
+        {"domain": "e"},
+        {"tier": "constitutional"},
+        {"status": "verify"},
+        {"min_confidence": 0.6},
+    ]
     assert [other for other in others if ANY._replace(**other).admit(ROW, START)] == []

@@ -1,8 +1,9 @@
 """A fleet as numbers: rates by their definitions, what ages next, who is not well, within the budget."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
-from typing import get_args
+from typing import Any, NamedTuple, get_args
 
 import pytest
 
@@ -37,8 +38,8 @@ from fleet_memory.schemas.health import (
     PatternCounts,
     ProgramHealth,
 )
-from fleet_memory.schemas.knowledge import KnowledgeRow, LedgerEvent
-from fleet_memory.schemas.programs import ArchiveCounts, Archived
+from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, LedgerEvent
+from fleet_memory.schemas.programs import ArchiveCounts, Archived, ArchiveReason
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.fleet_health import MIN_FLEET_HEALTH_TOKENS, fleet_health
@@ -53,13 +54,13 @@ def look(name: str, verdict: HealthVerdict, total: int, fading: Sequence[float] 
     return Look(name, Signs(total=total), verdict, fading)
 
 
-def row(key: str, age: float, **fields: object) -> KnowledgeRow:
-    known = {"pattern": "x", "domain": "d", "confidence": 0.8, "last_confirmed": NOW - days(age)}
-    return KnowledgeRow(key=key, **(known | fields))
+def row(key: str, age: float, **fields: Any) -> KnowledgeRow:  # noqa: ANN401 of any field; pydantic checks them
+    known = KnowledgeRow(key=key, pattern="x", domain="d", confidence=0.8, last_confirmed=NOW - days(age))
+    return replace(known, **fields)
 
 
 def test_junk_left_by_decay_or_a_cap_without_ever_having_been_of_use() -> None:
-    def line(reason: str, **fields: object) -> Archived:
+    def line(reason: ArchiveReason, **fields: Any) -> Archived:  # noqa: ANN401 of any field of a pattern
         return Archived(program_id="basher", pattern=pattern(**fields), reason=reason, at=NOW)
 
     assert line("decay").is_junk
@@ -89,9 +90,9 @@ def test_one_look_holds_what_the_fleet_s_numbers_need() -> None:
 
 
 def test_programs_add_up_and_none_add_up_to_nothing() -> None:
-    one = Signs(*range(1, 12), repeats=[Repeat("b", "a")])
+    one = Signs(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, [Repeat("b", "a")])
     added = together([Look(name, one, "healthy", ()) for name in "xyz"])
-    assert added == Signs(*range(3, 36, 3), repeats=[Repeat("b", "a")] * 3)
+    assert added == Signs(3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, [Repeat("b", "a")] * 3)
     assert together([]) == Signs(cap=0, repeats=[])
 
 
@@ -129,34 +130,37 @@ def test_the_gravest_and_largest_come_first_and_the_well_are_left_out() -> None:
     assert list(by_verdict(looks).items()) == [("empty", 1), ("forgetting", 2), ("unreinforced", 1), ("healthy", 1)]
 
 
-def advised(**trouble: object) -> tuple[str, ...]:
-    known: dict[str, object] = {
-        "ill": [],
-        "rates": FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0),
-        "counts": PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY),
-        "ageing": KnowledgeCounts(fresh=MANY, verify=0, contested=0, retired=MANY, constitutional=MANY),
-        "fresh": freshness(0),
-    }
-    return fleet_advice(**(known | trouble))
+class State(NamedTuple):
+    """What `fleet_advice` is given; nothing is wrong with the fleet by default."""
+
+    ill: Sequence[ProgramHealth] = ()
+    rates: FleetRates = FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)
+    counts: PatternCounts = PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY)
+    ageing: KnowledgeCounts = KnowledgeCounts(fresh=MANY, verify=0, contested=0, retired=MANY, constitutional=MANY)
+    fresh: Freshness = freshness(0)
+
+    def advice(self) -> tuple[str, ...]:
+        return fleet_advice(self.ill, self.rates, self.counts, self.ageing, self.fresh)
 
 
-TROUBLES: dict[str, object] = {
-    "ill": [ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)] * 500,
-    "rates": FleetRates(junk=0.9876, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
-    "ageing": KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
-    "fresh": freshness(MANY, NOW + timedelta(milliseconds=1)),
-}
+WORST = State(
+    ill=[ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)] * 500,
+    rates=FleetRates(junk=0.9876, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
+    ageing=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
+    fresh=freshness(MANY, NOW + timedelta(milliseconds=1)),
+)
+TROUBLES = [State(ill=WORST.ill), State(rates=WORST.rates), State(ageing=WORST.ageing), State(fresh=WORST.fresh)]
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
-def test_each_trouble_has_its_line_of_advice(trouble: str) -> None:
-    assert len(advised(**{trouble: TROUBLES[trouble]})) == 1
-    assert advised() == ()
+@pytest.mark.parametrize("trouble", TROUBLES, ids=["ill", "rates", "ageing", "fresh"])
+def test_each_trouble_has_its_line_of_advice(trouble: State) -> None:
+    assert len(trouble.advice()) == 1
+    assert State().advice() == ()
 
 
 def test_little_junk_says_nothing() -> None:
     few = PatternCounts(total=1, active=1, stale=0, promoted=0, archived=JUNK_OF - 1)
-    assert advised(rates=TROUBLES["rates"], counts=few) == ()
+    assert State(rates=WORST.rates, counts=few).advice() == ()
 
 
 def test_the_largest_answer_without_its_list_fits_the_least_budget() -> None:
@@ -170,7 +174,7 @@ def test_the_largest_answer_without_its_list_fits_the_least_budget() -> None:
         verdicts=dict.fromkeys(get_args(HealthVerdict), MANY),
         ledger=dict.fromkeys(get_args(LedgerEvent), MANY),
         forecast=tuple(Forecast(days=until, stale=MANY, verify=MANY) for until in HORIZONS),
-        advice=advised(**TROUBLES),
+        advice=WORST.advice(),
         freshness=freshness(MANY, NOW + timedelta(milliseconds=1)),
         omitted=MANY,
     )

@@ -1,53 +1,32 @@
 """Forgetting on purpose, and bringing back from the archive what was forgotten."""
 
-import json
-from pathlib import Path
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
-from fleet_memory.cli import main
+from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
+from fleet_memory.fleet import Fleet, silently
+from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.rules.lifecycle.forgetting import forgotten, pattern_restore_problem, restored
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import DecayConfig
+from fleet_memory.tools.add_note import add_note
+from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.remove_note import remove_note
+from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.lessons import START, days, pattern, program
-
-NOW = "2026-03-07T12:00:00Z"
-
-
-@pytest.fixture(autouse=True)
-def _own_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"STORE": tmp_path / "memory.db", "EMBEDDER": "lexical", "TOOLSETS": "all", "NOW": NOW}.items():
-        monkeypatch.setenv(f"FLEET_MEMORY_{name}", str(value))
-
-
-class Shell:
-    """Commands for the program basher, and the JSON that they print."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        code, told = self._run("call", tool, json.dumps({"programId": "basher", **arguments}))
-        assert code == 0, told
-        return told
-
-    def restore(self, *id_: str) -> tuple[int, dict[str, Any]]:
-        return self._run("restore", *id_, "--program", "basher")
-
-    def _run(self, *arguments: str) -> tuple[int, dict[str, Any]]:
-        code = main(arguments)
-        printed = self._capsys.readouterr()
-        return code, json.loads(printed.out) if printed.out else {"stderr": printed.err}
 
 
 @pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(capsys)
+def fleet(fleet: Fleet) -> Fleet:
+    return at(fleet, NOW)
 
 
-def lesson(text: str, **fields: object) -> dict[str, object]:
-    return {"pattern": text, "domain": "claims", "confidence": 0.8, "evidence": "seen", **fields}
+async def forget(fleet: Fleet, id_: str = "mine") -> str:
+    """Forget a lesson of basher, and return its id in the archive."""
+    return (await forget_memory(fleet, "basher", id_, "wrong project")).archive_id
 
 
 def test_what_is_forgotten_comes_back_as_it_was_and_consolidation_sees_it() -> None:
@@ -92,80 +71,101 @@ def test_nothing_is_evicted_for_it_and_nothing_comes_back_twice() -> None:
     assert pattern_restore_problem(program(pattern(id="p9", project_id="other")), pattern()) is None
 
 
-def test_a_forgotten_lesson_is_listed_and_restored(shell: Shell) -> None:
-    shell.call("store_memory", pattern=lesson("Check the status", id="mine"))
-    shell.call("reinforce_memory", patternId="mine", evidence="again")
-    before = shell.call("recall_memory")["patterns"]
-    gone = shell.call("forget_memory", patternId="mine", reason="wrong project")
-    assert gone == {
-        "programId": "basher",
-        "patternId": "mine",
-        "archiveId": gone["archiveId"],
-        "patternsCount": 0,
-    }
-    code, told = shell.restore()
-    assert (code, told["programId"]) == (0, "basher")
-    assert [{**row, "at": "…"} for row in told["archive"]] == [
+@pytest.mark.anyio
+async def test_a_forgotten_lesson_is_listed_and_restored(fleet: Fleet) -> None:
+    await learn(fleet, "basher", "Check the status")
+    await reinforce_memory(fleet, "basher", "mine", evidence="again")
+    before = (await fleet.programs.read("basher")).patterns
+    archive_id = await forget(fleet)
+    assert await list_archive(fleet, "basher") == [
         {
-            "id": gone["archiveId"],
-            "at": "…",
+            "id": archive_id,
+            "at": "2026-03-07T12:00:00Z",
             "reason": "forgotten",
             "patternId": "mine",
             "text": "Check the status",
             "why": "wrong project",
         }
     ]
-    assert shell.restore(gone["archiveId"]) == (0, {"programId": "basher", "restored": True, "patternId": "mine"})
-    assert shell.call("recall_memory")["patterns"] == before
-    assert shell.restore()[1]["archive"] == []
-    code, told = shell.restore("mine")
-    assert (code, "the archive holds no 'mine'" in told["stderr"]) == (2, True)
+    assert await restore_archived(fleet, "basher", archive_id) == {"restored": True, "patternId": "mine"}
+    assert (await fleet.programs.read("basher")).patterns == before
+    assert await list_archive(fleet, "basher") == []
 
 
-def test_a_name_that_was_archived_twice_must_be_told_apart(shell: Shell) -> None:
+@pytest.mark.anyio
+async def test_what_the_archive_does_not_hold_is_refused(fleet: Fleet) -> None:
+    await learn(fleet, "sark", "Check the status")
+    await forget_memory(fleet, "sark", "mine", "no")
+    before = await documents(fleet)
+    with pytest.raises(InvalidArgumentError, match="the archive holds no 'mine'"):
+        await restore_archived(fleet, "basher", "mine")
+    assert await documents(fleet) == before
+
+
+@pytest.mark.anyio
+async def test_a_name_that_was_archived_twice_must_be_told_apart(fleet: Fleet) -> None:
     ids = []
     for text in ("Check the status", "Rotate early"):
-        shell.call("store_memory", pattern=lesson(text, id="mine"))
-        ids.append(shell.call("forget_memory", patternId="mine", reason="no")["archiveId"])
-    code, told = shell.restore("mine")
-    assert (code, all(id_ in told["stderr"] for id_ in ids)) == (2, True)
-    assert shell.restore(ids[0])[0] == 0
-    assert shell.restore(ids[1])[1] == {"programId": "basher", "restored": True, "patternId": "mine-2", "was": "mine"}
+        await learn(fleet, "basher", text)
+        ids.append(await forget(fleet))
+    with pytest.raises(InvalidArgumentError, match=f"archived 2 times; name one: {', '.join(sorted(ids))}"):
+        await restore_archived(fleet, "basher", "mine")
+    assert await restore_archived(fleet, "basher", ids[0]) == {"restored": True, "patternId": "mine"}
+    second = {"restored": True, "patternId": "mine-2", "was": "mine"}
+    assert await restore_archived(fleet, "basher", ids[1]) == second
 
 
-def test_a_lesson_that_was_learnt_again_stays_in_the_archive(shell: Shell) -> None:
-    shell.call("store_memory", pattern=lesson("Check the status", id="mine"))
-    shell.call("forget_memory", patternId="mine", reason="no")
-    shell.call("store_memory", pattern=lesson("check the status!", id="again"))
-    code, told = shell.restore("mine")
-    assert (code, told["restored"], "'again'" in told["reason"]) == (1, False, True)
-    assert len(shell.restore()[1]["archive"]) == 1
+@pytest.mark.anyio
+async def test_a_lesson_that_was_learnt_again_stays_in_the_archive(fleet: Fleet) -> None:
+    await learn(fleet, "basher", "Check the status")
+    await forget(fleet)
+    await learn(fleet, "basher", "check the status!", id_="again")
+    row = await restore_archived(fleet, "basher", "mine")
+    assert (row["restored"], "'again'" in str(row["reason"])) == (False, True)
+    assert len(await list_archive(fleet, "basher")) == 1
 
 
-def test_a_note_is_restored_where_it_fits(shell: Shell) -> None:
-    shell.call("add_note", text="Port 8081 is taken", pinned=True)
-    shell.call("remove_note", noteId="n1")
+@pytest.mark.anyio
+async def test_a_contributor_comes_back_into_its_entry_and_one_that_is_too_old_is_said_to_fade(fleet: Fleet) -> None:
+    for each in ("basher", "sark"):
+        await learn(fleet, each, "Check the status")
+    await learn(fleet, "basher", "Rotate early", id_="own")
+    (entry,) = (await pattern_consolidate(fleet, silently)).promoted
+    await forget(fleet)
+    await forget(fleet, "own")
+    later = at(fleet, NOW + timedelta(days=181))
+    contributor = {"restored": True, "patternId": "mine", "knowledgeKey": entry.key}
+    assert await restore_archived(later, "basher", "mine") == contributor
+    assert "next maintenance archives it again" in str((await restore_archived(later, "basher", "own"))["fades"])
+
+
+@pytest.mark.anyio
+async def test_a_note_is_restored_where_it_fits(fleet: Fleet) -> None:
+    await add_note(fleet, "basher", "Port 8081 is taken", pinned=True)
+    await remove_note(fleet, "basher", "n1")
+    (row,) = await list_archive(fleet, "basher")
+    assert (row["noteId"], row["text"]) == ("n1", "Port 8081 is taken")
     for _ in range(2):
-        shell.call("add_note", text="\n".join("x" * 40))
-    code, told = shell.restore("n1")
-    assert (code, told["reason"]) == (
-        1,
-        "its notes have 80 of 80 lines, so others would be evicted; remove some first",
-    )
-    shell.call("remove_note", noteId="n3")
-    assert shell.restore("n1") == (0, {"programId": "basher", "restored": True, "noteId": "n1"})
-    assert {note["id"]: note["pinned"] for note in shell.call("get_program_state")["notes"]} == {
-        "n1": True,
-        "n2": False,
-    }
-    assert shell.call("add_note", text="Another")["noteId"] == "n4"
+        await add_note(fleet, "basher", "\n".join("x" * 40))
+    full = "its notes have 80 of 80 lines, so others would be evicted; remove some first"
+    assert await restore_archived(fleet, "basher", "n1") == {"restored": False, "noteId": "n1", "reason": full}
+    await remove_note(fleet, "basher", "n3")
+    assert await restore_archived(fleet, "basher", "n1") == {"restored": True, "noteId": "n1"}
+    notes = (await fleet.programs.read("basher")).notes
+    assert {note.id: note.pinned for note in notes.values()} == {"n1": True, "n2": False}
+    assert (await add_note(fleet, "basher", "Another")).note_id == "n4"
 
 
-def test_an_unknown_lesson_cannot_be_forgotten_and_whose_archive_must_be_said(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    arguments = {"programId": "basher", "patternId": "mine", "reason": "no"}
-    assert main(["call", "forget_memory", json.dumps(arguments)]) == 1
-    assert "pattern_not_found" in capsys.readouterr().err
-    assert main(["restore"]) == 2
-    assert "--program: required" in capsys.readouterr().err
+@pytest.mark.anyio
+async def test_what_is_learnt_while_a_lesson_comes_back_is_kept(fleet: Fleet) -> None:
+    await learn(fleet, "basher", "Check the status")
+    await forget(fleet)
+    meanwhile = interrupted(fleet, writing("programs"), lambda: learn(fleet, "basher", "Rotate early", id_="new"))
+    assert (await restore_archived(meanwhile, "basher", "mine"))["restored"]
+    assert sorted((await fleet.programs.read("basher")).patterns) == ["mine", "new"]
+
+
+@pytest.mark.anyio
+async def test_an_unknown_lesson_cannot_be_forgotten(fleet: Fleet) -> None:
+    with pytest.raises(PatternNotFoundError):
+        await forget(fleet)

@@ -29,6 +29,10 @@ def probe(kind: str) -> list[tuple[str, str]]:
         ("Keep at most five backups", "Keep at most fifty backups", "other number: five / fifty"),
         ("Timeouts are in seconds", "Timeouts are in milliseconds", "other number: in seconds / in milliseconds"),
         ("It costs $10 a month", "It costs $15 a month", "other number: $10 / $15"),
+        ("The outage cost $5m", "The outage cost $6m", "other number: $5m / $6m"),
+        ("Batch a hundred rows", "Batch two hundred rows", "other number: a hundred / two hundred"),
+        ("Poll every half an hour", "Poll every hour", "other number: half an hour / every hour"),
+        ("Ask one reviewer", "Ask three reviewers", "other number: one / three"),
     ],
 )
 def test_another_figure_is_an_objection(one: str, other: str, evidence: str) -> None:
@@ -48,6 +52,11 @@ def test_another_figure_is_an_objection(one: str, other: str, evidence: str) -> 
         ("Batch writes in groups of 500", "Batch 500 writes and retry each batch 3 times"),
         ("Use one of the 3 mirrors", "Use any of the 3 mirrors"),
         ("Never run two jobs at once", "Run jobs one at a time"),
+        ("The outage cost $5m", "The outage cost 5 million dollars"),
+        ("Sleep for half an hour", "Sleep for 30 minutes"),
+        ("Stop at the 3rd failure", "Stop at the 4th failure"),  # ordinals are not compared
+        ("One should rebase first", "Two of us rebase first"),  # a pronoun
+        ("Merge once the 2 checks pass", "Merge when the 2 checks pass"),  # a conjunction
     ],
 )
 def test_the_same_figure_in_other_units_words_or_company_is_none(one: str, other: str) -> None:
@@ -156,6 +165,11 @@ def test_denying_the_opposite_or_something_else_is_none(one: str, other: str) ->
         ("Push before running tests", "Run tests before pushing", "other order: Push first / Run tests first"),
         ("Before deploying, run tests", "Before running tests, deploy", "other order: run tests first / deploy first"),
         ("Build it, then test it", "Test it, then build it", "other order: Build it first / Test it first"),
+        (
+            "Run tests first, deploy the build",
+            "Deploy the build first, run tests",
+            "other order: Run tests first / Deploy the build first",
+        ),
         ("Never push until tests pass", "Push before tests pass", "other order: tests pass first / Push first"),
         ("Prefer tabs over spaces", "Prefer spaces over tabs", "other order: tabs over spaces / spaces over tabs"),
         ("Agents notify users", "Users notify agents", "other order: agents notify users / users notify agents"),

@@ -1,7 +1,9 @@
 """What the numbers of a memory say: every verdict can be reached, the gravest wins, advice names the tool to call."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -25,14 +27,13 @@ NOW = START + days(200)
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll", "lagoon"]
 
 
-def learnt(number: int, age: float = 40, **fields: object) -> Pattern:
+def learnt(number: int, age: float = 40, **fields: Any) -> Pattern:  # noqa: ANN401 of any field of a pattern
     at = NOW - days(age)
     text = f"Lesson {WORDS[number % 12]} {WORDS[number // 12]}"
-    known = {"id": f"p{number}", "discovered_at": at, "last_reinforced": at, "stored_at": at}
-    return pattern(text, **(known | fields))
+    return replace(pattern(text, id=f"p{number}", discovered_at=at, last_reinforced=at, stored_at=at), **fields)
 
 
-def memory(count: int, **fields: object) -> list[Pattern]:
+def memory(count: int, **fields: Any) -> list[Pattern]:  # noqa: ANN401 of any field of a pattern
     return [learnt(number, **fields) for number in range(count)]
 
 
@@ -120,18 +121,18 @@ def test_advice_is_healthy_s_silence_or_names_a_tool_in_every_line(seen: Signs, 
 
 @given(seen=any_signs)
 def test_curing_the_gravest_leaves_the_next_of_the_order(seen: Signs) -> None:
-    cures: dict[HealthVerdict, dict[str, object]] = {
-        "empty": {"total": 1, "stale": 0},
-        "forgetting": {"stale": 0, "forgotten": 0},
-        "hoarding": {"unpromoted": 0},
-        "echoing": {"echoes": 0, "settled": max(1, seen.settled)},
-        "repeating": {"repeats": ()},
-        "unreinforced": {"reinforced": 1},
+    cures: dict[HealthVerdict, Callable[[Signs], Signs]] = {
+        "empty": lambda ill: ill._replace(total=1, stale=0),
+        "forgetting": lambda ill: ill._replace(stale=0, forgotten=0),
+        "hoarding": lambda ill: ill._replace(unpromoted=0),
+        "echoing": lambda ill: ill._replace(echoes=0, settled=max(1, ill.settled)),
+        "repeating": lambda ill: ill._replace(repeats=()),
+        "unreinforced": lambda ill: ill._replace(reinforced=1),
     }
     order, found = list(cures), []
     while (word := verdict(seen)) != "healthy":
         found.append(order.index(word))
-        seen = seen._replace(**cures[word])
+        seen = cures[word](seen)
     assert found == sorted(set(found))
 
 

@@ -32,8 +32,8 @@ class Caller:
     async def __call__(self, tool: str, **arguments: object) -> dict[str, Any]:
         result = await self._client.call_tool(tool, arguments)
         assert not result.is_error, result.content
-        assert result.structured_content is not None
-        return result.structured_content
+        answer: dict[str, Any] = result.structured_content
+        return answer
 
     async def refused(self, tool: str, **arguments: object) -> str:
         result = await self._client.call_tool(tool, arguments)

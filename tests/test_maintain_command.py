@@ -29,14 +29,16 @@ def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
     async def learn(fleet: Fleet) -> None:
-        for program, text, at in (
-            ("basher", "Old", LEARNT),
-            ("basher", "Shared", FADED),
-            ("sark", "Shared", FADED),
-            ("sark", "Own", FADED),
+        before = replace(fleet, now=lambda: LEARNT)
+        now = replace(fleet, now=lambda: FADED)
+        for each, program, text in (
+            (before, "basher", "Old"),
+            (now, "basher", "Shared"),
+            (now, "sark", "Shared"),
+            (now, "sark", "Own"),
         ):
             lesson = NewPattern.model_validate({"id": text.lower(), "pattern": text, **LESSON})
-            await store_memory(replace(fleet, now=lambda at=at: at), program, lesson)
+            await store_memory(each, program, lesson)
 
     anyio.run(with_fleet, settings, learn)
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from tests.lessons import START, days, pattern
 origins = st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("123")), max_size=12)
 
 
-def learnt(program_id: str, confidence: float, **fields: object) -> Waiting:
+def learnt(program_id: str, confidence: float, **fields: Any) -> Waiting:  # noqa: ANN401 of any field of a pattern
     return Waiting(program_id, pattern(id=f"{program_id}-1", confidence=confidence, **fields))
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.retrieval.ranking import STRENGTH_BOOST, by_relevance, by_strength, recomputed
+from fleet_memory.rules.retrieval.ranking import STRENGTH_BOOST, Terms, by_relevance, by_strength, recomputed
 
 units = st.floats(0, 1, allow_nan=False)
 pools = st.lists(st.tuples(st.floats(-1, 1, allow_nan=False), units, units), min_size=1, max_size=20)
@@ -29,3 +29,7 @@ def test_what_matches_neither_in_words_nor_in_meaning_is_left_out() -> None:
 
 def test_without_a_question_the_strongest_comes_first_and_ties_keep_their_order() -> None:
     assert [one.position for one in by_strength([0.2, 0.9, 0.2, 0.5])] == [1, 3, 0, 2]
+
+
+def test_the_score_of_a_lesson_that_no_question_ranked_is_its_strength() -> None:
+    assert recomputed(Terms(strength=0.4)) == 0.4

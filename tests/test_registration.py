@@ -62,7 +62,7 @@ async def store_toy(
 ) -> ToyAnswer:
     """Store a toy."""
     assert fleet.now().tzinfo is not None
-    seen = {
+    seen: dict[str, JsonValue] = {
         "lesson": lesson.model_dump(mode="json"),
         "how_many": how_many,
         "include_stale": include_stale,
@@ -107,7 +107,7 @@ async def toys(request: pytest.FixtureRequest, settings: Settings) -> AsyncItera
             yield client
 
 
-LESSON = {"lessonText": "Look before you leap"}
+LESSON: dict[str, JsonValue] = {"lessonText": "Look before you leap"}
 
 
 def text(result: CallToolResult) -> str:
@@ -160,8 +160,8 @@ async def test_the_text_block_is_the_same_json_and_compact(toys: Client) -> None
 async def test_progress_reaches_a_client_that_asks_and_nobody_else(toys: Client) -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
-    async def note(done: float, total: float | None, message: str | None) -> None:
-        seen.append((done, total, message))
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, total, message))
 
     await toys.call_tool("count_toys", {"steps": 1})
     assert seen == []

@@ -24,11 +24,9 @@ START = datetime(2026, 3, 7, 12, 0, 0, 123_456, tzinfo=UTC)
 
 @pytest.mark.anyio
 async def test_it_says_who_it_is_and_what_to_do_first(client: Client) -> None:
-    assert (client.server_info.name, client.server_info.title, client.server_info.version) == (
-        "fleet-memory",
-        "Fleet Memory",
-        __version__,
-    )
+    about = client.server_info
+    assert about is not None
+    assert (about.name, about.title, about.version) == ("fleet-memory", "Fleet Memory", __version__)
     assert client.instructions == INSTRUCTIONS
 
 

@@ -26,7 +26,7 @@ async def known(client: Client, *programs: str) -> str:
     """Make a lesson of these programs shared knowledge, and return its key."""
     for program in programs:
         await call(client, "store_memory", programId=program, pattern=lesson("Check the status"))
-    (entry,) = (await client.call_tool("pattern_consolidate", {})).structured_content["promoted"]  # type: ignore[index] # an object
+    (entry,) = (await client.call_tool("pattern_consolidate", {})).structured_content["promoted"]
     return str(entry["key"])
 
 

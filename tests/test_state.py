@@ -1,7 +1,6 @@
 """A program's state: merged part by part, versioned, bounded, with a history."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
+from pydantic import JsonValue
 
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.lifecycle.state import (
@@ -20,7 +20,7 @@ from fleet_memory.rules.lifecycle.state import (
     stated,
     too_large,
 )
-from fleet_memory.schemas.programs import Archived, DecayConfig, PastSummary, Program
+from fleet_memory.schemas.programs import Archived, DecayConfig, PastSummary
 from fleet_memory.settings import TOOLSETS, load
 from tests.calls import call, refusal
 from tests.lessons import START, days, pattern, program
@@ -56,7 +56,7 @@ RFC_7396 = [
 
 
 @pytest.mark.parametrize(("target", "patch", "result"), RFC_7396)
-def test_a_patch_is_merged_as_the_rfc_says(target: object, patch: object, result: object) -> None:
+def test_a_patch_is_merged_as_the_rfc_says(target: JsonValue, patch: JsonValue, result: JsonValue) -> None:
     assert apply_patch(target, patch) == result
 
 
@@ -64,7 +64,7 @@ JSON = st.recursive(st.integers() | st.text(max_size=3), lambda inner: st.dictio
 
 
 @given(JSON, JSON)
-def test_a_patch_applied_twice_is_applied_once(target: object, patch: object) -> None:
+def test_a_patch_applied_twice_is_applied_once(target: JsonValue, patch: JsonValue) -> None:
     assert apply_patch(apply_patch(target, patch), patch) == apply_patch(target, patch)
 
 
@@ -101,9 +101,9 @@ def test_a_longer_age_revives_what_was_stale_for_consolidation() -> None:
 @pytest.mark.parametrize("part", ["context_summary", "config", "baselines"])
 def test_each_part_has_a_size(part: str) -> None:
     limit = MAX_SUMMARY_BYTES if part == "context_summary" else MAX_CONFIG_BYTES
-    fits = replace(Program(program_id="basher"), **{part: {"k": "é" * ((limit - 8) // 2)}})
+    fits = program(**{part: {"k": "é" * ((limit - 8) // 2)}})
     assert too_large(fits) is None
-    over = replace(Program(program_id="basher"), **{part: {"k": "é" * ((limit - 6) // 2)}})
+    over = program(**{part: {"k": "é" * ((limit - 6) // 2)}})
     said = too_large(over)
     assert said
     assert said.endswith(f"at most {limit}; shorten it, or remove members with null")

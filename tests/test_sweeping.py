@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,14 +18,14 @@ PRUNABLE_AFTER = timedelta(days=180)
 MOMENT = timedelta(milliseconds=1)
 
 
-def learnt(id_: str, age: timedelta, **fields: object) -> Pattern:
+def learnt(id_: str, age: timedelta, **fields: Any) -> Pattern:  # noqa: ANN401 of any field; pydantic checks them
     at = NOW - age
     return Pattern(
         id=id_, pattern=id_, domain="d", confidence=0.5, discovered_at=at, last_reinforced=at, stored_at=at, **fields
     )
 
 
-def program(*patterns: Pattern, **fields: object) -> Program:
+def program(*patterns: Pattern, **fields: Any) -> Program:  # noqa: ANN401 of any field, as above
     return Program(program_id="basher", patterns={p.id: p for p in patterns}, last_update=NOW, **fields)
 
 

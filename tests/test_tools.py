@@ -36,11 +36,11 @@ ARTICLE_REINFORCE = {
 async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    assert result.structured_content is not None
+    answer: dict[str, Any] = result.structured_content
     assert [block.text for block in result.content if block.type == "text"] == [
-        json.dumps(result.structured_content, separators=(",", ":"), ensure_ascii=False)
+        json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
     ]
-    return result.structured_content
+    return answer
 
 
 def lesson(text: str, **fields: object) -> dict[str, object]:
@@ -172,9 +172,9 @@ async def test_tools_list_is_lean(client: Client) -> None:
 async def test_consolidation_reports_its_progress(client: Client) -> None:
     seen: list[float] = []
 
-    async def progress(done: float, _total: float | None, _message: str | None) -> None:
-        seen.append(done)
+    async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001 mcp passes them by name
+        seen.append(progress)
 
-    await client.call_tool("pattern_consolidate", {}, progress_callback=progress)
+    await client.call_tool("pattern_consolidate", {}, progress_callback=note)
     assert seen == sorted(seen)
     assert seen[-1] == 4

@@ -11,9 +11,11 @@ import json
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
+from anyio import to_thread
 from pydantic import ValidationError
 
 from fleet_memory import __version__
@@ -64,16 +66,11 @@ async def export_fleet(
     store: Store, fleet_id: str, file: Path, now: datetime, *, force: bool, step: CountProgress
 ) -> int:
     """Write the fleet to `file`, whole or not at all, and return how many documents. Raises InvalidArgumentError."""
-    _require_room(file, force=force)
+    await to_thread.run_sync(partial(_require_room, file, force=force))
     texts = [line.text() async for line in _lines(store, fleet_id, step)]
     header = {"format": FORMAT, "fleet": fleet_id, "version": __version__, "exportedAt": now.isoformat()}
     footer = {"documents": len(texts), "sha256": _hash(texts)}
-    draft = file.with_name(f"{file.name}.part")
-    try:
-        draft.write_text("\n".join([json.dumps(header), *texts, json.dumps(footer)]) + "\n", encoding="utf-8")
-        os.replace(draft, file)  # noqa: PTH105 - the same, by a name that says it replaces
-    except OSError as error:
-        raise InvalidArgumentError(f"FILE: cannot be written: {error.strerror}") from error
+    await to_thread.run_sync(_write_whole, file, [json.dumps(header), *texts, json.dumps(footer)])
     return len(texts)
 
 
@@ -83,7 +80,7 @@ async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bo
     Running it again, or after it was killed, writes what is missing and nothing else. A document that the store holds
     in a newer or another version is skipped and named, unless `overwrite`. Raises InvalidArgumentError for a bad line.
     """
-    lines = _checked(file)
+    lines = await to_thread.run_sync(_checked, file)
     paths = FleetPaths(fleet_id)
     written, skipped = 0, list[str]()
     for start in range(0, len(lines), DOCUMENTS_PER_READ):
@@ -102,6 +99,15 @@ async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bo
 def _require_room(file: Path, *, force: bool) -> None:
     if file.exists() and not force:
         raise InvalidArgumentError(f"FILE: {file.name} exists; give another name, or --force to replace it")
+
+
+def _write_whole(file: Path, lines: Sequence[str]) -> None:
+    draft = file.with_name(f"{file.name}.part")
+    try:
+        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.replace(draft, file)  # noqa: PTH105 - the same, by a name that says it replaces
+    except OSError as error:
+        raise InvalidArgumentError(f"FILE: cannot be written: {error.strerror}") from error
 
 
 async def _sorted_out(

@@ -1,0 +1,74 @@
+"""A fleet in this process, for tests of jobs: other moments, what it stored, and what happens at the worst moment."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.leases import take
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.stores import Document, Query, Store, Write
+from fleet_memory.tools.store_memory import store_memory
+
+NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
+FLEET = "default"
+COLLECTIONS = ("programs", "gsp", "snapshots", "ledger", "archive", "history", "waiting", "maintenance")
+
+Meanwhile = Callable[[], Awaitable[object]]
+Matches = Callable[[Sequence[Write]], bool]
+
+
+class Interrupted:
+    """A store on which something happens once, just before the first commit that matches."""
+
+    def __init__(self, store: Store, matches: Matches, meanwhile: Meanwhile) -> None:
+        self._store = store
+        self._matches = matches
+        self._meanwhile = [meanwhile]
+        self.get, self.find, self.total = store.get, store.find, store.total
+        self.check, self.close = store.check, store.close
+
+    async def commit(self, *writes: Write) -> None:
+        if self._meanwhile and self._matches(writes):
+            await self._meanwhile.pop()()
+        await self._store.commit(*writes)
+
+
+def at(fleet: Fleet, moment: datetime) -> Fleet:
+    return replace(fleet, now=lambda: moment)
+
+
+def on(fleet: Fleet, store: Store) -> Fleet:
+    return replace(fleet, programs=Programs(store, FLEET), knowledge=Knowledge(store, FLEET))
+
+
+def interrupted(fleet: Fleet, matches: Matches, meanwhile: Meanwhile) -> Fleet:
+    """Return the fleet on a store that runs `meanwhile` just before the first commit that matches."""
+    return on(fleet, Interrupted(fleet.knowledge.store, matches, meanwhile))
+
+
+def writing(collection: str) -> Matches:
+    """Match commits that write a document of this collection."""
+    return lambda writes: any(write.ref.collection.endswith(f"/{collection}") for write in writes)
+
+
+async def learn(fleet: Fleet, program: str, text: str, *, id_: str = "mine", domain: str = "tasks") -> None:
+    lesson = NewPattern(pattern=text, domain=domain, confidence=0.8, evidence="seen", id=id_)
+    await store_memory(fleet, program, lesson)
+
+
+async def documents(fleet: Fleet) -> list[Document]:
+    """Return everything that the fleet stored, but its leases."""
+    store = fleet.knowledge.store
+    return [document for name in COLLECTIONS for document in await store.find(Query(f"fleets/{FLEET}/{name}"))]
+
+
+async def lease_to_another(fleet: Fleet, name: str, after: timedelta = timedelta(0)) -> None:
+    """Give the lease of this name to another run, which asks for it `after` so long."""
+    lease = await take(
+        fleet.knowledge.store, FleetPaths(FLEET).lease(name), "another", now=fleet.now() + after, ttl_s=60
+    )
+    assert lease is not None
