@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from fleet_memory.rules.lifecycle.decay import is_stale
+from fleet_memory.rules.lifecycle.stamping import without_marks
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.waiting import Learnt, Ruling
@@ -78,14 +79,9 @@ def considered(now: Program, seen: Program, looked_at: Collection[str]) -> Progr
 
 
 def _differ(one: Pattern, other: Pattern | None) -> bool:
-    # Consolidation's own marks, and the vectors it makes anew, are no news to it.
     if one is other or other is None:
         return other is None
-    return _unmarked(one) != _unmarked(other)
-
-
-def _unmarked(pattern: Pattern) -> Pattern:
-    return replace(pattern, knowledge_key=None, echo=False, vector="", embedder="")
+    return without_marks(one) != without_marks(other)
 
 
 def first_stale(lessons: Sequence[Learnt]) -> float | None:

@@ -25,10 +25,15 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     )
 
 
+def without_marks(pattern: Pattern) -> Pattern:
+    """Return a lesson without what is no news to consolidation: its own marks, and vectors of another embedder."""
+    return replace(pattern, knowledge_key=None, echo=False, vector="", embedder="")
+
+
 def _touched(before: Program, after: Program) -> Iterator[str]:
     for id_, old in before.patterns.items():
         new = after.patterns.get(id_)
-        if before.decay != after.decay or new is None or (new is not old and _to_compare(new) != _to_compare(old)):
+        if before.decay != after.decay or new is None or (new is not old and without_marks(new) != without_marks(old)):
             yield old.domain
     for id_, new in after.patterns.items():
         if id_ not in before.patterns and id_ not in after.pending:
@@ -44,10 +49,5 @@ def _agents_part_changed(before: Program, after: Program) -> bool:
     return any(new is not old and _from_agents(new) != _from_agents(old) for old, new in pairs)
 
 
-def _to_compare(pattern: Pattern) -> Pattern:
-    # Consolidation's own marks, and the vectors of another embedder, are no news to it.
-    return replace(pattern, knowledge_key=None, echo=False, vector="", embedder="")
-
-
 def _from_agents(pattern: Pattern) -> Pattern:
-    return replace(_to_compare(pattern), verdicts={})
+    return replace(without_marks(pattern), verdicts={})
