@@ -24,8 +24,8 @@ from fleet_memory.schemas.waiting import Learnt
 from fleet_memory.stores import Write
 
 CONSOLIDATOR: Final = "consolidation"
-PROMOTIONS_PER_COMMIT: Final = 20  # promotions in one commit; each of them is whole or absent all the same
-PROGRAMS_PER_COMMIT: Final = 50  # programs in one commit
+PROMOTIONS_PER_COMMIT: Final = 20  # chosen; each promotion is whole or absent, however many share a commit
+PROGRAMS_PER_COMMIT: Final = 50  # chosen; only the fields that changed are written
 
 
 class Decided(NamedTuple):
