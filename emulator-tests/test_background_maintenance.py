@@ -17,12 +17,13 @@ from mcp import Client, MCPError
 from settling import settled
 
 from fleet_memory.jobs.sweep import MAINTENANCE_LEASE
-from fleet_memory.repositories.leases import lease_ref
-from fleet_memory.schemas.leases import LeaseClaim
+from fleet_memory.repositories.leases import LeaseClaim
+from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import Query, Store
 
 pytestmark = pytest.mark.anyio
 
+LEASE = FleetPaths("default").lease(MAINTENANCE_LEASE)
 PATIENCE_S = 300  # a busy disk takes seconds for a commit
 MINUTES = 0.01
 FADED = NOW + timedelta(days=181)
@@ -50,7 +51,7 @@ async def until_archived(store: Store, count: int) -> None:
 
 
 async def claim(store: Store) -> LeaseClaim:
-    (document,) = await store.get(lease_ref("default", MAINTENANCE_LEASE))
+    (document,) = await store.get(LEASE)
     assert document is not None
     return LeaseClaim.from_fields(document.fields)
 
@@ -109,7 +110,7 @@ async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Pa
 
 
 async def until_taken(store: Store, fence: int) -> None:
-    while await store.get(lease_ref("default", MAINTENANCE_LEASE)) == [None] or (await claim(store)).fence < fence:
+    while await store.get(LEASE) == [None] or (await claim(store)).fence < fence:
         await anyio.lowlevel.checkpoint()
 
 

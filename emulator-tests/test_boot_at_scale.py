@@ -12,8 +12,9 @@ import pytest
 from billing import Bill, Billed
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.consolidation import leased
-from fleet_memory.repositories.knowledge import Knowledge, VersionedEntry
+from fleet_memory.jobs.fenced_writer import leased
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
@@ -109,9 +110,9 @@ async def known(fleet: Fleet, entries: Sequence[Entry]) -> None:
             line = LedgerLine(event="promoted", key=entry.key, at=NOW, by="test")
             writes += fleet.knowledge.writes(VersionedEntry(None, None), entry, line)
         await fleet.knowledge.store.commit(*writes)
-    async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
-        assert hands is not None
-        await hands.publish(consolidated_at=NOW)
+    async with leased(fleet) as writer:
+        assert writer is not None
+        await writer.publish(consolidated_at=NOW)
 
 
 async def test_a_boot_reads_two_documents_and_the_shards_and_puts_the_tasks_entries_first(

@@ -9,7 +9,7 @@ from billing import Bill, Billed
 from fleets import consolidate, fleet_on, learn, lesson
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories import knowledge
+from fleet_memory.repositories import snapshots
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Store
 from fleet_memory.tools.add_note import add_note
@@ -123,7 +123,7 @@ async def test_the_bill_does_not_grow_with_the_fleet(billed: Billed, fleet: Flee
 async def test_knowledge_in_several_shards_is_read_whole_once_per_version(
     billed: Billed, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(knowledge, "MAX_SNAPSHOT_SHARD_BYTES", 1)  # one entry each
+    monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_SHARD_BYTES", 1)  # one entry each
     await known(fleet, "one", "two", "three")
     await learn(fleet, "basher", "own")
     reader = fleet_on(billed)

@@ -89,7 +89,7 @@ async def test_what_leaves_and_what_stays_are_one_commit(open_store: Callable[[]
             for name in map(str, range(10)):
                 tasks.start_soon(forget, name)
     program = await fleet.programs.read("basher")
-    lines = [archive_record(document) for document in await fleet.programs.archive("basher")]
+    lines = [archive_record(document) for document in await fleet.programs.archive.of_program("basher")]
     assert sorted(program.patterns) == sorted(map(str, range(10, 20)))
     assert len(lines) == 10
     assert pattern_of(program, "3") is None

@@ -90,7 +90,7 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await add_note(fleet, "sark", "kept")
     await remove_note(fleet, "sark", "n1")
     await forget_memory(fleet, "basher", "100", "x" * 1000)
-    await fleet.programs.archive("sark")
+    await fleet.programs.archive.of_program("sark")
     await commit_session(fleet, "sark", "s" * 100, tuple(map(long_lesson, "abcdefghij")), (), long_summary())
     await get_context_history(fleet, "sark")
     await gsp_bootstrap(fleet, "sark", task="lesson")

@@ -6,15 +6,14 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import pytest
 
-from fleet_memory.errors import ConflictError
-from fleet_memory.repositories.leases import Lease, lease_ref, refreshed, release, take
-from fleet_memory.rules.lifecycle.leases import claimed
-from fleet_memory.schemas.leases import LeaseClaim
+from fleet_memory.errors import ConflictError, LeaseLostError
+from fleet_memory.repositories.leases import Lease, LeaseClaim, claimed, refreshed, release, take
+from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import ABSENT, Ref, Store, Write
 
 pytestmark = pytest.mark.anyio
 
-LEASE, ENTRY = lease_ref("f1", "maintenance"), Ref("fleets/f1/gsp", "entry")
+LEASE, ENTRY = FleetPaths("f1").lease("maintenance"), Ref("fleets/f1/gsp", "entry")
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 TTL_S = 300
 LATER = NOW + timedelta(seconds=TTL_S)
@@ -73,7 +72,7 @@ async def test_a_holder_that_was_overtaken_applies_nothing(store: Store) -> None
     fast = await taken(store, "second", now=LATER)
     with pytest.raises(ConflictError):
         await store.commit(slow.guard(), Write(ENTRY, {"by": "slow"}, ABSENT))
-    with pytest.raises(ConflictError):
+    with pytest.raises(LeaseLostError, match="taken over"):
         await refreshed(store, slow)
     assert await store.get(ENTRY) == [None]
     assert fast.claim.fence == slow.claim.fence + 1

@@ -8,13 +8,12 @@ import pytest
 from billing import Bill, Billed
 from fleets import NOW, consolidate, fleet_on, learn, lesson
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet, silently
 from fleet_memory.jobs import sweep
-from fleet_memory.jobs.consolidation import leased
-from fleet_memory.jobs.consolidation.promotions import Promotions
+from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, maintain_if_due, rehearse_maintenance
-from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, Last, Maintenance, last_maintenance
+from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, LastMaintenance, Sweep, last_maintenance
 from fleet_memory.repositories.leases import take
 from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -105,7 +104,7 @@ async def test_a_contribution_to_a_retired_entry_that_is_young_is_archived_when_
 
 async def test_only_one_run_at_a_time(store: Store) -> None:
     fleet = fleet_on(store)
-    assert await take(store, fleet.knowledge.lease(MAINTENANCE_LEASE), "another", now=NOW, ttl_s=60)
+    assert await take(store, fleet.knowledge.paths.lease(MAINTENANCE_LEASE), "another", now=NOW, ttl_s=60)
     with pytest.raises(ConflictError, match="Another maintenance"):
         await maintain(fleet)
 
@@ -145,19 +144,18 @@ async def test_a_run_that_was_overtaken_archives_nothing(store: Store) -> None:
 
     async def overtaken() -> None:
         later = FADED + timedelta(hours=1)
-        assert await take(store, fleet.knowledge.lease(MAINTENANCE_LEASE), "another", now=later, ttl_s=60)
+        assert await take(store, fleet.knowledge.paths.lease(MAINTENANCE_LEASE), "another", now=later, ttl_s=60)
 
-    with pytest.raises(ConflictError, match="taken over"):
+    with pytest.raises(LeaseLostError, match="taken over"):
         await maintain(fleet_on(Interrupted(store, overtaken), FADED))
     assert (await archive(store), await names(fleet, "basher")) == ([], ["old"])
 
 
 async def swept_for(billed: Billed, fleet: Fleet) -> Bill:
     billed.bill = Bill()
-    async with leased(fleet.programs, fleet.knowledge, fleet.now, MAINTENANCE_LEASE) as hands:
-        assert hands is not None
-        last = await last_maintenance(fleet.knowledge)
-        await Maintenance(fleet.programs, fleet.knowledge, hands, last).sweep(fleet.now())
+    async with leased(fleet, MAINTENANCE_LEASE) as writer:
+        assert writer is not None
+        await Sweep(fleet, writer, await last_maintenance(fleet.knowledge)).run(fleet.now())
     return billed.bill
 
 
@@ -193,8 +191,7 @@ async def test_a_dry_run_reads_no_more_than_four_times_what_is_due(
         await learn(fleet_on(store), f"old-{program}", "old")
     fleet = fleet_on(billed, FADED)
     billed.bill = Bill()
-    nobody = Promotions(fleet.programs, fleet.knowledge)
-    faded = await Maintenance(fleet.programs, fleet.knowledge, nobody, Last()).sweep(FADED)
+    faded = await Sweep(fleet, FencedWriter(fleet), LastMaintenance()).run(FADED)
     assert len(faded) == 100
     assert billed.bill.reads <= 4 * 100
     assert billed.bill.writes == 0

@@ -8,13 +8,12 @@ import pytest
 from billing import Bill, Billed
 from fleets import fleet_on
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import LeaseLostError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.consolidation import LEASE_S, leased
-from fleet_memory.jobs.consolidation.promotions import Promotions
-from fleet_memory.repositories import knowledge
-from fleet_memory.repositories.knowledge import VersionedEntry
-from fleet_memory.repositories.waiting import batches
+from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
+from fleet_memory.repositories import snapshots
+from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
 from fleet_memory.stores import Document, Query, Ref, Store
 
@@ -47,17 +46,17 @@ async def put(fleet: Fleet, *numbers: int, size: int = 100) -> None:
 
 
 @asynccontextmanager
-async def publishing(fleet: Fleet) -> AsyncIterator[Promotions]:
-    async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
-        assert hands is not None
-        yield hands
+async def publishing(fleet: Fleet) -> AsyncIterator[FencedWriter]:
+    async with leased(fleet) as writer:
+        assert writer is not None
+        yield writer
 
 
 async def publish(store: Store, *numbers: int, now: datetime = NOW) -> None:
     """Make entries of these numbers, and publish them."""
     await put(fleet_on(store), *numbers)
-    async with publishing(fleet_on(store, now)) as hands:
-        await hands.publish(consolidated_at=NOW)
+    async with publishing(fleet_on(store, now)) as writer:
+        await writer.publish(consolidated_at=NOW)
 
 
 async def shown(store: Store) -> tuple[int, list[int]]:
@@ -68,7 +67,7 @@ async def shown(store: Store) -> tuple[int, list[int]]:
 
 @pytest.fixture
 def one_entry_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge, "MAX_SNAPSHOT_SHARD_BYTES", 1)
+    monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_SHARD_BYTES", 1)
 
 
 async def test_knowledge_larger_than_a_commit_may_be_is_published_whole(store: Store) -> None:
@@ -80,7 +79,7 @@ async def test_knowledge_larger_than_a_commit_may_be_is_published_whole(store: S
 async def test_more_entries_than_a_commit_takes_are_published_in_turns(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(knowledge, "MAX_ENTRIES_PER_PUBLICATION", 2)
+    monkeypatch.setattr(snapshots, "MAX_ENTRIES_PER_PUBLICATION", 2)
     await publish(store, *range(5))
     assert await shown(store) == (3, list(range(5)))
     held = await fleet_on(store).knowledge.read_versioned("pattern/care/00000", "pattern/care/00004")
@@ -91,9 +90,9 @@ async def test_more_entries_than_a_commit_takes_are_published_in_turns(
 async def test_a_publication_that_was_killed_before_its_switch_is_seen_by_nobody(store: Store) -> None:
     await publish(store, 1, 2, 3)
     await put(fleet_on(store), 0, 4)
-    async with publishing(fleet_on(store)) as hands:
-        made = await fleet_on(store).knowledge.publication()
-        assert await hands.commit(*made.drafts)
+    async with publishing(fleet_on(store)) as writer:
+        made = await fleet_on(store).knowledge.snapshots.publication()
+        await writer.commit(*made.drafts)
     assert await shown(store) == (1, [1, 2, 3])
     await publish(store, 5)
     assert await shown(store) == (2, [0, 1, 2, 3, 4, 5])
@@ -152,7 +151,7 @@ class Overtaken(Billed):
 async def test_a_publisher_that_was_overtaken_writes_nothing_over_its_successors_shards(store: Store) -> None:
     await publish(store, 1, 2)
     await put(fleet_on(store), 3)
-    with pytest.raises(ConflictError):
+    with pytest.raises(LeaseLostError):
         async with publishing(fleet_on(Overtaken(store))) as slow:
             await slow.publish()
     assert await shown(store) == (2, [0, 1, 2, 3])
@@ -162,9 +161,9 @@ async def test_a_publisher_that_was_overtaken_writes_nothing_over_its_successors
 async def test_with_nothing_new_only_the_date_is_written(store: Store) -> None:
     await publish(store, 1, 2, 3)
     billed, later = Billed(store), NOW + timedelta(hours=1)
-    async with publishing(fleet_on(billed)) as hands:
+    async with publishing(fleet_on(billed)) as writer:
         billed.bill = Bill()
-        await hands.publish(consolidated_at=later)
+        await writer.publish(consolidated_at=later)
         assert billed.bill.writes == 2  # the lease and the head
     snapshot = await fleet_on(store).knowledge.snapshot()
     assert (snapshot.version, len(snapshot.rows), snapshot.consolidated_at) == (1, 3, later)

@@ -81,7 +81,7 @@ async def test_ten_servers_edit_one_programs_notes_and_state_at_once_and_nothing
         fleet = fleet_on(store)
         program = await fleet.programs.read("basher")
         history = (await get_context_history(fleet, "basher")).summaries
-        archive = await fleet.programs.archive("basher")
+        archive = await fleet.programs.archive.of_program("basher")
     names = [str(count) for count in range(2, NOTES_EACH)] + ["edited", "left"]
     assert sorted(note.text for note in program.notes.values()) == sorted(
         f"{number}-{name}" for number in range(PROCESSES) for name in names

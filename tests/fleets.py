@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.leases import lease_ref, take
+from fleet_memory.repositories.leases import take
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.stores import Document, Query, Store, Write
@@ -67,5 +67,7 @@ async def documents(fleet: Fleet) -> list[Document]:
 
 async def lease_to_another(fleet: Fleet, name: str, after: timedelta = timedelta(0)) -> None:
     """Give the lease of this name to another run, which asks for it `after` so long."""
-    lease = await take(fleet.knowledge.store, lease_ref(FLEET, name), "another", now=fleet.now() + after, ttl_s=60)
+    lease = await take(
+        fleet.knowledge.store, fleet.knowledge.paths.lease(name), "another", now=fleet.now() + after, ttl_s=60
+    )
     assert lease is not None

@@ -4,11 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import LeaseLostError
 from fleet_memory.fleet import Fleet, silently
-from fleet_memory.jobs.consolidation import CONSOLIDATION_LEASE, ConsolidationReport
+from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import consolidate, rehearse_consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
+from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.fleets import NOW, at, documents, interrupted, learn, lease_to_another, writing
@@ -19,6 +20,7 @@ CLAIM = "Check that a task is still free before you claim it"
 ROTATE = "Rotate the log files once a day"
 KEY = knowledge_key("tasks", CLAIM)
 AFTER_ITS_END = timedelta(hours=1)
+LATER = NOW + timedelta(seconds=1)
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ async def test_a_run_that_loses_its_lease_before_it_promotes_writes_nothing(flee
     await both_learn(fleet)
     before = await documents(fleet)
     overtaken = interrupted(fleet, writing("gsp"), lambda: lease_to_another(fleet, CONSOLIDATION_LEASE, AFTER_ITS_END))
-    with pytest.raises(ConflictError, match="taken over"):
+    with pytest.raises(LeaseLostError, match="taken over"):
         await run(overtaken)
     assert await documents(fleet) == before
 
@@ -62,7 +64,7 @@ async def test_a_run_that_loses_its_lease_before_it_publishes_leaves_that_to_its
     overtaken = interrupted(
         fleet, writing("snapshots"), lambda: lease_to_another(fleet, CONSOLIDATION_LEASE, AFTER_ITS_END)
     )
-    with pytest.raises(ConflictError, match="taken over"):
+    with pytest.raises(LeaseLostError, match="taken over"):
         await run(overtaken)
     assert await published(fleet) == {}
     assert promoted(await run(at(fleet, NOW + 2 * AFTER_ITS_END))) == []
@@ -125,8 +127,9 @@ async def test_an_entry_that_is_confirmed_while_a_lesson_meets_it_has_both(fleet
 
 async def test_an_entry_that_moves_while_it_is_published_is_published_as_it_is(fleet: Fleet) -> None:
     await both_learn(fleet)
-    await run(interrupted(fleet, writing("snapshots"), lambda: reinforce_memory(fleet, "clu", KEY)))
-    assert not await fleet.knowledge.behind_snapshot()
+    await run(interrupted(fleet, writing("snapshots"), lambda: reinforce_memory(at(fleet, LATER), "clu", KEY)))
+    (row,) = (await fleet.knowledge.snapshot()).rows
+    assert row.last_confirmed == (await fleet.knowledge.found(KEY)).last_confirmed == LATER
 
 
 async def test_a_run_of_one_domain_promotes_there_and_leaves_the_rest_to_the_next(fleet: Fleet) -> None:

@@ -16,11 +16,12 @@ from fleet_memory.errors import (
     ForbiddenError,
     InvalidArgumentError,
     KnowledgeNotFoundError,
+    LeaseLostError,
 )
 from fleet_memory.fleet import Caller, Fleet, silently
-from fleet_memory.jobs.consolidation import CONSOLIDATION_LEASE
 from fleet_memory.jobs.curation import Retired, SeedingPlan, plan_seeding, read_seeds, retire_entry, seed_rules
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
+from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.rules.text.vectors import Vectors
@@ -272,7 +273,7 @@ async def test_a_run_that_loses_its_lease_sets_no_rule(fleet: Fleet, file: Path)
     overtaken = interrupted(
         fleet, writing("gsp"), lambda: lease_to_another(fleet, CONSOLIDATION_LEASE, timedelta(hours=1))
     )
-    with pytest.raises(ConflictError, match="taken over"):
+    with pytest.raises(LeaseLostError, match="taken over"):
         await seed(overtaken, file)
     assert await documents(fleet) == []
 

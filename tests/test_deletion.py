@@ -7,8 +7,8 @@ import pytest
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Fleet, silently
-from fleet_memory.jobs.consolidation import CONSOLIDATION_LEASE
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
+from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.stores import Write

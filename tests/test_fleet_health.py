@@ -15,13 +15,11 @@ from fleet_memory.rules.health.duplicates import Repeat, Scale
 from fleet_memory.rules.health.fleet import (
     HORIZONS,
     JUNK_OF,
-    Left,
     Look,
     by_verdict,
     counts,
     fleet_advice,
     forecast,
-    is_junk,
     knowledge_counts,
     looked_at,
     rates,
@@ -41,7 +39,7 @@ from fleet_memory.schemas.answers.health import (
 )
 from fleet_memory.schemas.answers.memory import Freshness, HealthVerdict
 from fleet_memory.schemas.knowledge import KnowledgeRow, LedgerEvent
-from fleet_memory.schemas.programs import Archived, ArchiveReason
+from fleet_memory.schemas.programs import ArchiveCounts, Archived, ArchiveReason
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.fleet_health import MIN_FLEET_HEALTH_TOKENS, fleet_health
@@ -65,18 +63,19 @@ def test_junk_left_by_decay_or_a_cap_without_ever_having_been_of_use() -> None:
     def line(reason: ArchiveReason, **fields: Any) -> Archived:  # noqa: ANN401 of any field of a pattern
         return Archived(program_id="basher", pattern=pattern(**fields), reason=reason, at=NOW)
 
-    assert is_junk(line("decay"))
-    assert is_junk(line("cap"))
-    assert is_junk(line("cap", knowledge_key="pattern/d/x", echo=True))
-    assert not is_junk(line("forgotten"))
-    assert not is_junk(line("decay", confirmations=1))
-    assert not is_junk(line("decay", knowledge_key="pattern/d/x"))
+    assert line("decay").is_junk
+    assert line("cap").is_junk
+    assert line("cap", knowledge_key="pattern/d/x", echo=True).is_junk
+    assert not line("forgotten").is_junk
+    assert not line("decay", confirmations=1).is_junk
+    assert not line("decay", knowledge_key="pattern/d/x").is_junk
 
 
 def test_rates_are_shares_of_what_they_say() -> None:
     seen = Signs(total=30, stale=10, reinforced=12, settled=16, echoes=4, repeats=[Repeat("b", "a")] * 5)
-    assert rates(seen, Left(junk=15, used=5)) == FleetRates(junk=0.3, echo=0.25, duplicate=0.25, never_reinforced=0.6)
-    assert rates(Signs(), Left(0, 0)) == FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)
+    archived = ArchiveCounts(junk=15, used=5)
+    assert rates(seen, archived) == FleetRates(junk=0.3, echo=0.25, duplicate=0.25, never_reinforced=0.6)
+    assert rates(Signs(), ArchiveCounts(0, 0)) == FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)
 
 
 def test_one_look_holds_what_the_fleet_s_numbers_need() -> None:
@@ -87,7 +86,7 @@ def test_one_look_holds_what_the_fleet_s_numbers_need() -> None:
     assert (found.signs.promoted, found.signs.pending, found.fading) == (1, 1, [10.0])
     both = together([found, found])
     assert (both.total, both.stale, both.reinforced, both.cap) == (6, 2, 2, 200)
-    assert counts(both, Left(3, 4)) == PatternCounts(total=6, active=4, stale=2, promoted=2, archived=7)
+    assert counts(both, ArchiveCounts(3, 4)) == PatternCounts(total=6, active=4, stale=2, promoted=2, archived=7)
 
 
 def test_programs_add_up_and_none_add_up_to_nothing() -> None:

@@ -1,6 +1,5 @@
 """Forgetting on purpose, and bringing back from the archive what was forgotten."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,6 +8,7 @@ from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet, silently
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.rules.lifecycle.forgetting import forgotten, pattern_restore_problem, restored
+from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import DecayConfig
 from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.forget_memory import forget_memory
@@ -33,11 +33,12 @@ def test_what_is_forgotten_comes_back_as_it_was_and_consolidation_sees_it() -> N
     one = pattern(confirmations=3, doublings=2, calls={"p1": "digest"}, knowledge_seen=7)
     before = program(one, pattern("Another", id="p2"))
     gone = forgotten(before, one, "mistake", START + days(1))
-    assert (list(gone.program.patterns), gone.program.touched) == (["p2"], ("task-claiming",))
+    assert list(gone.program.patterns) == ["p2"]
+    assert stamped(before, gone.program, START).touched == ("task-claiming",)
     assert (gone.archived[0].reason, gone.archived[0].why) == ("forgotten", "mistake")
-    back = restored(replace(gone.program, touched=()), gone.archived[0].pattern, START + days(2))
+    back = restored(gone.program, gone.archived[0].pattern, START + days(2))
     assert (back.pattern, back.program.patterns["p1"], back.fades) == (one, one, False)
-    assert (back.program.pending, back.program.touched) == (("p1",), ("task-claiming",))
+    assert back.program.pending == ("p1",)
 
 
 def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
@@ -50,7 +51,8 @@ def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
 def test_a_contributor_comes_back_as_one_and_does_not_wait() -> None:
     one = pattern(knowledge_key="pattern/a/b")
     back = restored(program(), one, START)
-    assert (back.pattern, back.program.pending, back.program.touched) == (one, (), ("task-claiming",))
+    assert (back.pattern, back.program.pending) == (one, ())
+    assert stamped(program(), back.program, START).touched == ("task-claiming",)
 
 
 def test_one_that_is_too_old_comes_back_stale_and_says_that_it_fades() -> None:

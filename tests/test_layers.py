@@ -113,7 +113,7 @@ VIOLATIONS = {
     "similarity.minilm": ["from fleet_memory.stores import Store"],
     "similarity.openai": ["import openai"],
     "stores": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.rules.text import keys"],
-    "stores.sqlite": ["from google.cloud import firestore", "from fleet_memory.jobs.consolidation import leased"],
+    "stores.sqlite": ["from google.cloud import firestore", "from fleet_memory.jobs.fenced_writer import leased"],
     "stores.firestore": ["from mcp import Client", "from fleet_memory.repositories.programs import Programs"],
     "repositories": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.jobs import maintenance"],
     "views": ["from fleet_memory.repositories.programs import Programs", "import anyio"],

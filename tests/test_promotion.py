@@ -1,9 +1,18 @@
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.knowledge.promotion import Waiting, attached, entry_of, independent_origins, is_echo
+from fleet_memory.rules.knowledge.promotion import (
+    Waiting,
+    attached,
+    entry_of,
+    independent_origins,
+    is_echo,
+    is_independent,
+)
+from fleet_memory.schemas.knowledge import Entry
 from tests.lessons import START, days, pattern
 
 origins = st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("123")), max_size=12)
@@ -70,3 +79,30 @@ def test_a_new_contributor_moves_the_median_and_a_known_one_only_confirms() -> N
     assert (grown.value.confidence, grown.value.contributors) == (0.8, ("basher", "iso", "sark"))
     again = attached(grown, learnt("iso", 0.1, last_reinforced=START + days(9)), 0.7, now=START + days(9))
     assert (again.value, again.last_confirmed) == (grown.value, START + days(9))
+
+
+def entry_from(*lessons: Waiting) -> Entry:
+    return entry_of(lessons, 0, [1.0] * len(lessons), now=START)
+
+
+def test_a_program_that_contributed_has_no_second_vote_and_another_one_has() -> None:
+    entry = entry_from(learnt("basher", 0.9), learnt("sark", 0.8))
+    assert not is_independent(entry, learnt("sark", 0.5))
+    assert is_independent(entry, learnt("iso", 0.8))
+
+
+def test_a_lesson_from_a_session_that_contributed_has_no_vote() -> None:
+    entry = entry_from(learnt("basher", 0.9, session_id="s1"), learnt("sark", 0.8, session_id="s2"))
+    assert not is_independent(entry, learnt("iso", 0.8, session_id="s1"))
+    assert is_independent(entry, learnt("iso", 0.8, session_id="s3"))
+
+
+def test_an_echo_has_no_vote() -> None:
+    entry = replace(entry_from(learnt("basher", 0.9), learnt("sark", 0.8)), since=3)
+    assert not is_independent(entry, learnt("iso", 0.8, knowledge_seen=3))
+    assert is_independent(entry, learnt("iso", 0.8, knowledge_seen=2))
+
+
+def test_a_rule_that_people_set_takes_no_votes() -> None:
+    entry = replace(entry_from(learnt("basher", 0.9), learnt("sark", 0.8)), tier="constitutional")
+    assert not is_independent(entry, learnt("iso", 0.8))

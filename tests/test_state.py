@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mcp import Client
 from pydantic import JsonValue
 
+from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.lifecycle.state import (
     MAX_CONFIG_BYTES,
     MAX_SUMMARY_BYTES,
@@ -82,7 +83,8 @@ def test_a_lower_cap_archives_the_weakest_and_has_every_domain_looked_at_again()
     done = stated(before, StatePatch(decay={"maxUnpromotedPatterns": 2}), START)
     assert [gone.pattern.id for gone in done.archived if isinstance(gone, Archived)] == ["p0", "p1"]
     assert {gone.reason for gone in done.archived if isinstance(gone, Archived)} == {"cap"}
-    assert (list(done.program.patterns), done.program.touched) == (["p2", "p3"], ("d0", "d1", "d2", "d3"))
+    assert list(done.program.patterns) == ["p2", "p3"]
+    assert stamped(before, done.program, START).touched == ("d0", "d1", "d2", "d3")
     assert done.program.decay == DecayConfig(max_unpromoted_patterns=2)
 
 
@@ -91,7 +93,7 @@ def test_a_longer_age_revives_what_was_stale_for_consolidation() -> None:
     before = program(pattern(id="old"), known)
     now = START + days(100)
     done = stated(before, StatePatch(decay={"maxAge": 120}), now)
-    assert (done.program.pending, done.program.touched) == (("old",), ("task-claiming",))
+    assert (done.program.pending, stamped(before, done.program, now).touched) == (("old",), ("task-claiming",))
     default = stated(done.program, StatePatch(decay={"maxAge": None}), now)
     assert default.program.decay == DecayConfig()
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet, silently
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
 from fleet_memory.jobs.sweep import MAINTENANCE_LEASE
@@ -70,7 +70,7 @@ async def test_a_run_that_loses_its_lease_archives_nothing(fleet: Fleet) -> None
     overtaken = interrupted(
         later, writing("archive"), lambda: lease_to_another(later, MAINTENANCE_LEASE, timedelta(hours=1))
     )
-    with pytest.raises(ConflictError, match="taken over"):
+    with pytest.raises(LeaseLostError, match="taken over"):
         await maintain(overtaken)
     assert await documents(fleet) == before
 

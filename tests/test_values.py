@@ -13,6 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from fleet_memory import schemas
+from fleet_memory.repositories.leases import LeaseClaim
 from fleet_memory.schemas.answers.memory import BootAnswer, BootNote, Freshness, ProgramAnswer, StoreAnswer
 from fleet_memory.schemas.knowledge import (
     Contradiction,
@@ -23,7 +24,6 @@ from fleet_memory.schemas.knowledge import (
     LedgerLine,
     Snapshot,
 )
-from fleet_memory.schemas.leases import LeaseClaim
 from fleet_memory.schemas.patterns import Evidence, Pattern, Verdict
 from fleet_memory.schemas.programs import Archived, DecayConfig, Note, PastSummary, Program
 from fleet_memory.schemas.similarity import Profile

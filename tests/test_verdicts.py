@@ -6,9 +6,10 @@ import pytest
 
 from fleet_memory.errors import ConflictError, ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, silently
-from fleet_memory.jobs.consolidation import CONSOLIDATION_LEASE, ConsolidationReport
+from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import consolidate, rehearse_consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
+from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.verdicts import NewVerdict

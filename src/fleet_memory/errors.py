@@ -8,6 +8,7 @@
     ├── NoteNotFoundError         note_not_found        exit 1
     ├── ForbiddenError            forbidden             exit 1
     ├── ConflictError             conflict              exit 4   retryable
+    ├── LeaseLostError            conflict              exit 4   retryable
     ├── CapacityExceededError     capacity_exceeded     exit 1
     ├── StoreError                store_unavailable     exit 3
     │   ├── StoreUnavailableError store_unavailable     exit 3   retryable
@@ -101,6 +102,14 @@ class ForbiddenError(FleetMemoryError):
 
 class ConflictError(FleetMemoryError):
     """Someone else wrote first; nothing of the commit was applied. Read again and decide again."""
+
+    code = "conflict"
+    retryable = True
+    exit_code = EXIT_CONFLICT
+
+
+class LeaseLostError(FleetMemoryError):
+    """Another worker has taken over this job. This run writes nothing more, however often it tries; a new one may."""
 
     code = "conflict"
     retryable = True

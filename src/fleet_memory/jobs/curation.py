@@ -1,7 +1,6 @@
 """What people do to shared knowledge: set rules, retire an entry, bring it back. Published at once."""
 
 import json
-import random
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -9,13 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-import anyio
 from pydantic import ValidationError
 
 from fleet_memory.errors import ConflictError, EmbedderError, InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.consolidation import leased
-from fleet_memory.jobs.consolidation.promotions import Promotions
+from fleet_memory.jobs.fenced_writer import FencedWriter, leased
+from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.knowledge.seeding import Seeding, key_of, seed_differences, seeded
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry, EntryStatus, LedgerEvent, LedgerLine
@@ -23,8 +21,6 @@ from fleet_memory.schemas.seeds import Seed, SeedFile
 from fleet_memory.stores import Query
 
 OPERATOR: Final = "operator"  # what the ledger calls a person at the command line
-_MAX_RACES: Final = 20  # an entry that agents report on at this moment is read again
-
 
 SeedingPlan: TypeAlias = Seeding
 """What seeding does: seeds by key that are added or changed, keys that stay or that the file lacks."""
@@ -70,7 +66,7 @@ def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
 
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     """Return what seeding these rules would do. Nothing is written."""
-    found = await fleet.knowledge.store.find(Query(fleet.knowledge.entries, {"tier": "constitutional"}))
+    found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
     return seed_differences(wanted, [Entry.from_fields(document.fields) for document in found])
 
 
@@ -81,16 +77,16 @@ async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> S
     consolidation runs.
     """
     fleet.caller.require_curation()
-    async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
-        if hands is None:
+    async with leased(fleet) as writer:
+        if writer is None:
             raise ConflictError("A consolidation is running; call again in a moment.")
         plan = await plan_seeding(fleet, wanted)
         for key, one in {**plan.added, **plan.changed}.items():
-            await _put(hands, fleet, key, await _setting(fleet, key, one), why=one.why)
+            await _change_entry(fleet, writer, key, await _setting(fleet, key, one), why=one.why)
         for key in plan.missing if prune else ():
-            await _put(hands, fleet, key, partial(_turned, key, "retired"), why="no longer in the seed file")
+            await _change_entry(fleet, writer, key, partial(_turned, key, "retired"), why="no longer in the seed file")
         if plan.added or plan.changed or (prune and plan.missing):
-            await hands.publish()
+            await writer.publish()
         return plan
 
 
@@ -99,12 +95,12 @@ async def retire_entry(fleet: Fleet, key: str, why: str, *, undo: bool = False) 
     fleet.caller.require_curation()
     status: EntryStatus = "active" if undo else "retired"
     await fleet.knowledge.found(key)
-    async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
-        if hands is None:
+    async with leased(fleet) as writer:
+        if writer is None:
             raise ConflictError("A consolidation is running; call again in a moment.")
-        changed = await _put(hands, fleet, key, partial(_turned, key, status), why=why)
+        changed = await _change_entry(fleet, writer, key, partial(_turned, key, status), why=why)
         if changed:
-            await hands.publish()
+            await writer.publish()
         return Retired(key, status, changed)
 
 
@@ -132,16 +128,17 @@ def _turned(key: str, status: EntryStatus, before: Entry | None) -> tuple[Entry,
     return after, "retired" if status == "retired" else "returned"
 
 
-async def _put(hands: Promotions, fleet: Fleet, key: str, change: EntryChange, *, why: str) -> bool:
+async def _change_entry(fleet: Fleet, writer: FencedWriter, key: str, change: EntryChange, *, why: str) -> bool:
     """Apply a change to an entry under the lease, with its line in the ledger; False when nothing changes."""
-    for _ in range(_MAX_RACES):
+
+    async def attempt() -> bool:
         (versioned,) = await fleet.knowledge.read_versioned(key)
-        made = change(versioned.entry)
-        if made is None:
+        changed = change(versioned.entry)
+        if changed is None:
             return False
-        after, event = made
+        after, event = changed
         line = LedgerLine(event=event, key=key, at=fleet.now(), by=fleet.caller.program_id or OPERATOR, why=why)
-        if await hands.commit(*fleet.knowledge.writes(versioned, after, line)):
-            return True
-        await anyio.sleep(random.uniform(0, 0.05))  # noqa: S311 - jitter between racing writers, not a secret
-    raise ConflictError(f"{key} is being written without a pause; call again later.")
+        await writer.commit(*fleet.knowledge.writes(versioned, after, line))
+        return True
+
+    return await retry_conflicts(attempt, f"entry {key}")

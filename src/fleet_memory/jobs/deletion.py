@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.consolidation import leased
-from fleet_memory.repositories.archive import record_write
+from fleet_memory.jobs.fenced_writer import FencedWriter, leased
+from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.waiting import batches
+from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Program
-from fleet_memory.stores import Query, Ref, Write, document_id
-
-_MAX_RACES = 20  # a program that still writes is read again
+from fleet_memory.stores import Query, Write
 
 
 class Deleted(NamedTuple):
@@ -35,21 +34,25 @@ async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
     """Delete a program. Killed at any moment, running it again finishes the rest and loses nothing.
 
     Raises ForbiddenError unless the caller may curate, InvalidArgumentError when there is no such program,
-    ConflictError while a consolidation runs or when the program writes without a pause.
+    ConflictError while a consolidation runs or when the program keeps writing, LeaseLostError.
     """
     fleet.caller.require_curation()
-    async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
-        if hands is None:
+    async with leased(fleet) as writer:
+        if writer is None:
             raise ConflictError("A consolidation is running; call again in a moment.")
-        for _ in range(_MAX_RACES):
-            versioned = await _read_existing(fleet, program_id)
-            for key in _counted(versioned.program).entries:
-                await fleet.knowledge.update_silently(key, lambda entry: _marked(entry, program_id))
-            for batch in batches(_archiving(fleet, versioned.program)):
-                await fleet.programs.store.commit(*batch)
-            if await hands.commit(*await _removing(fleet, versioned)):
-                return _counted(versioned.program)
-    raise ConflictError(f"{program_id} is being written without a pause; stop it, then call again.")
+        return await retry_conflicts(partial(_delete_once, fleet, writer, program_id), f"program {program_id}")
+
+
+async def _delete_once(fleet: Fleet, writer: FencedWriter, program_id: str) -> Deleted:
+    """Mark its contributions, archive its lessons and notes, remove it, in this order: a kill loses nothing."""
+    versioned = await _read_existing(fleet, program_id)
+    deleted = _counted(versioned.program)
+    for key in deleted.entries:
+        await fleet.knowledge.update_silently(key, lambda entry: _marked(entry, program_id))
+    for batch in batches(_archiving(fleet, versioned.program)):
+        await writer.commit(*batch)
+    await writer.commit(*await _removing(fleet, versioned))
+    return deleted
 
 
 async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
@@ -84,28 +87,24 @@ def _marked(entry: Entry, program_id: str) -> Entry:
 def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
     """Return the writes that keep a program's lessons and notes; the same again when nothing changed meanwhile."""
     at = program.last_update or fleet.now()  # not the time of this run: a repeated one writes no second line
-    lines: list[ArchiveRecord] = [
+    records: list[ArchiveRecord] = [
         Archived(program_id=program.program_id, pattern=pattern, reason="deleted", at=at)
         for pattern in program.patterns.values()
     ]
-    lines += [
+    records += [
         ArchivedNote(program_id=program.program_id, note=note, reason="deleted", at=at)
         for note in program.notes.values()
     ]
-    return [record_write(_base(fleet), line) for line in lines]
+    return [fleet.programs.archive.write(record) for record in records]
 
 
 async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
     """Return the writes that remove the program and its history, and make the next consolidation look at everything."""
-    store, base, name = fleet.programs.store, _base(fleet), versioned.program.program_id
-    history = await store.find(Query(f"{base}/history", {"programId": name}))
-    index = Ref(f"{base}/waiting", "index")  # its shards name the program's lessons
-    known = [document for document in await store.get(index) if document]
+    store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
+    history = await store.find(Query(paths.history, {"programId": name}))
+    # the shards below the index name the program's lessons
+    known = [document for document in await store.get(paths.waiting_index) if document]
     return [
-        Write(fleet.programs.ref(name), None, versioned.revision),
+        Write(paths.program(name), None, versioned.revision),
         *(Write(document.ref, None, document.revision) for document in (*history, *known)),
     ]
-
-
-def _base(fleet: Fleet) -> str:
-    return f"fleets/{document_id(fleet.knowledge.fleet_id)}"

@@ -5,13 +5,21 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from fleet_memory.errors import ConflictError, FleetMemoryError
+from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, silently
-from fleet_memory.jobs.consolidation import ConsolidationReport, leased
-from fleet_memory.jobs.consolidation.promotions import Promotions
+from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import DEFAULT_THRESHOLD, consolidate, rehearse_consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
-from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, Faded, Last, Maintenance, last_maintenance
+from fleet_memory.jobs.fenced_writer import FencedWriter, leased
+from fleet_memory.jobs.sweep import (
+    MAINTENANCE_LEASE,
+    Faded,
+    LastMaintenance,
+    Sweep,
+    last_maintenance,
+    record_maintenance,
+    refresh_snapshot,
+)
 from fleet_memory.schemas.value import Value
 
 MAINTENANCE_STEPS: Final = 5.0  # the sweep, and the four of a consolidation
@@ -49,10 +57,10 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
     try:
         wait_s = _due_in_s(await last_maintenance(fleet.knowledge), fleet.now(), every_s)
         if not wait_s:
-            async with leased(fleet.programs, fleet.knowledge, fleet.now, MAINTENANCE_LEASE) as hands:
-                if hands is not None:
-                    await _quietly(fleet, hands, every_s)
-    except ConflictError as busy:
+            async with leased(fleet, MAINTENANCE_LEASE) as writer:
+                if writer is not None:
+                    await _maintain_quietly(fleet, writer, every_s)
+    except (ConflictError, LeaseLostError) as busy:
         _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:
         _logger.warning("maintenance failed and will be tried again: %s %s", error, error.operator_detail)
@@ -63,20 +71,20 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
     return every_s
 
 
-async def _quietly(fleet: Fleet, hands: Promotions, every_s: float) -> None:
+async def _maintain_quietly(fleet: Fleet, writer: FencedWriter, every_s: float) -> None:
     """Maintain what is due; nothing when another server was faster."""
     last = await last_maintenance(fleet.knowledge)
     if _due_in_s(last, fleet.now(), every_s):
         return
-    maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
-    faded = await maintenance.sweep(fleet.now())
-    if await fleet.programs.any_dirty() or await fleet.knowledge.behind_snapshot():
+    sweep = Sweep(fleet, writer, last)
+    faded = await sweep.run(fleet.now())
+    if await fleet.programs.any_dirty() or await fleet.knowledge.snapshots.behind():
         report = await _consolidate(fleet, silently, dry_run=False)
         _logger.info("maintenance: %s", _maintained(faded, report, dry_run=False).compact())
-    await maintenance.note(fleet.now())
+    await record_maintenance(fleet.knowledge, writer, sweep, fleet.now())
 
 
-def _due_in_s(last: Last, now: datetime, every_s: float) -> float:
+def _due_in_s(last: LastMaintenance, now: datetime, every_s: float) -> float:
     """Return the seconds until a run is due, 0 for now. A note from the future is none: some clock was wrong."""
     since_s = (now - last.at).total_seconds() if last.at else every_s
     return every_s - since_s if 0 <= since_s < every_s else 0.0
@@ -85,27 +93,26 @@ def _due_in_s(last: Last, now: datetime, every_s: float) -> float:
 async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
     """Maintain a fleet; `rebuild` compares what boot reads with every entry.
 
-    Raises ConflictError when another run is under way, here or in another process.
+    Raises ConflictError when another run is under way, here or in another process, LeaseLostError when another has
+    taken over.
     """
-    async with leased(fleet.programs, fleet.knowledge, fleet.now, MAINTENANCE_LEASE) as hands:
-        if hands is None:
+    async with leased(fleet, MAINTENANCE_LEASE) as writer:
+        if writer is None:
             raise ConflictError("Another maintenance of this fleet is running; leave it to that one.")
         await progress(0, MAINTENANCE_STEPS, "archiving what faded")
-        last = await last_maintenance(fleet.knowledge)
-        maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, last)
-        faded = await maintenance.sweep(fleet.now())
-        renewed = await maintenance.refresh_snapshot() if rebuild else None
+        sweep = Sweep(fleet, writer, await last_maintenance(fleet.knowledge))
+        faded = await sweep.run(fleet.now())
+        renewed = await refresh_snapshot(fleet, writer) if rebuild else None
         report = await _consolidate(fleet, progress, dry_run=False)
-        await maintenance.note(fleet.now())
+        await record_maintenance(fleet.knowledge, writer, sweep, fleet.now())
         return _maintained(faded, report, renewed, dry_run=False)
 
 
 async def rehearse_maintenance(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
     """Return what `maintain_fleet` would do now; nothing is written."""
-    hands = Promotions(fleet.programs, fleet.knowledge)
-    maintenance = Maintenance(fleet.programs, fleet.knowledge, hands, await last_maintenance(fleet.knowledge))
-    faded = await maintenance.sweep(fleet.now())
-    renewed = await maintenance.refresh_snapshot() if rebuild else None
+    writer = FencedWriter(fleet)
+    faded = await Sweep(fleet, writer, await last_maintenance(fleet.knowledge)).run(fleet.now())
+    renewed = await refresh_snapshot(fleet, writer) if rebuild else None
     report = await _consolidate(fleet, progress, dry_run=True)
     return _maintained(faded, report, renewed, dry_run=True)
 

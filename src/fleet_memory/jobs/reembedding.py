@@ -40,7 +40,7 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
     if fleet.embedder.degraded:
         raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
     programs = await fleet.programs.all()
-    entries = await fleet.knowledge.store.find(Query(fleet.knowledge.entries))
+    entries = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries))
     patterns = 0
     for done, versioned in enumerate(programs, 1):
         patterns += await _program(fleet, versioned)
@@ -63,7 +63,9 @@ async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
     if not old:
         return 0
     made = [packed(row) for row in await fleet.embedder.vectors([pattern.pattern for pattern in old])]
-    await fleet.programs.update(versioned.program.program_id, lambda program: _changed(program, old, made, name))
+    await fleet.programs.update(
+        versioned.program.program_id, lambda program: _changed(program, old, made, name), fleet.now()
+    )
     return len(old)
 
 

@@ -25,7 +25,7 @@ class Restoration(NamedTuple):
 
 async def list_archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
     """Return what the archive holds of the program, the newest first."""
-    rows = [_row(document) for document in await fleet.programs.archive(program_id)]
+    rows = [_row(document) for document in await fleet.programs.archive.of_program(program_id)]
     return sorted(rows, key=lambda row: (str(row["at"]), str(row["id"])), reverse=True)
 
 
@@ -37,13 +37,13 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
     now = fleet.now()
 
     async def change(program: Program) -> tuple[Restoration, Sequence[Write]]:
-        document = _wanted(await fleet.programs.archive(program.program_id), wanted)
+        document = _wanted(await fleet.programs.archive.of_program(program.program_id), wanted)
         outcome = _outcome(program, archive_record(document), now)
         if outcome.program is program:
             return outcome, []
         return outcome, [Write(document.ref, None, document.revision)]
 
-    return (await fleet.programs.update_with(program_id, change)).row
+    return (await fleet.programs.update_with(program_id, change, now)).row
 
 
 def _wanted(found: Sequence[Document], wanted: str) -> Document:

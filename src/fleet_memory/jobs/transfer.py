@@ -21,8 +21,9 @@ from pydantic import ValidationError
 from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress
+from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import versioned_program
-from fleet_memory.repositories.waiting import batches
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
 
@@ -80,13 +81,13 @@ async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bo
     in a newer or another version is skipped and named, unless `overwrite`. Raises InvalidArgumentError for a bad line.
     """
     lines = await to_thread.run_sync(_checked, file)
-    base = f"fleets/{document_id(fleet_id)}"
+    paths = FleetPaths(fleet_id)
     written, skipped = 0, list[str]()
     for start in range(0, len(lines), DOCUMENTS_PER_READ):
         batch = lines[start : start + DOCUMENTS_PER_READ]
-        writes, kept = await _sorted_out(store, base, batch, overwrite=overwrite)
+        writes, kept = await _sorted_out(store, paths, batch, overwrite=overwrite)
         if writes and written == 0:
-            await _forget_shards(store, base)
+            await _forget_shards(store, paths)
         for together in batches(writes):
             await store.commit(*together)
         written += len(writes)
@@ -110,20 +111,20 @@ def _write_whole(file: Path, lines: Sequence[str]) -> None:
 
 
 async def _sorted_out(
-    store: Store, base: str, batch: Sequence[Line], *, overwrite: bool
+    store: Store, paths: FleetPaths, batch: Sequence[Line], *, overwrite: bool
 ) -> tuple[list[Write], list[str]]:
     """Return what to write of a batch, and the names of documents that the store holds newer or otherwise."""
-    known = await store.get(*(Ref(f"{base}/{line.collection}", line.id) for line in batch))
+    known = await store.get(*(Ref(paths.collection(line.collection), line.id) for line in batch))
     changed = [(line, old) for line, old in zip(batch, known, strict=True) if old is None or old.fields != line.fields]
     wanted = [(line, old) for line, old in changed if old is None or overwrite or _is_newer(line, old)]
     kept = [f"{line.collection}/{line.id}" for line, old in changed if (line, old) not in wanted]
-    return [_write(base, line, old) for line, old in wanted], kept
+    return [_write(paths, line, old) for line, old in wanted], kept
 
 
 async def _lines(store: Store, fleet: str, step: CountProgress) -> AsyncIterator[Line]:
-    base = f"fleets/{document_id(fleet)}"
+    paths = FleetPaths(fleet)
     for done, collection in enumerate(COLLECTIONS, 1):
-        found = await store.find(Query(f"{base}/{collection}"))
+        found = await store.find(Query(paths.collection(collection)))
         for document in sorted(found, key=lambda document: document.ref.id):
             yield Line(collection, document.ref.id, document.fields)
         step(done, len(COLLECTIONS))
@@ -193,14 +194,13 @@ def _is_newer(line: Line, old: Document) -> bool:
     return theirs is None or (type(mine) is type(theirs) and cast("str", mine) > cast("str", theirs))
 
 
-def _write(base: str, line: Line, old: Document | None) -> Write:
+def _write(paths: FleetPaths, line: Line, old: Document | None) -> Write:
     """Return the write that leaves exactly the line's fields."""
     gone: Fields = {name: None for name in old.fields if name not in line.fields} if old else {}
-    return Write(Ref(f"{base}/{line.collection}", line.id), line.fields | gone, old.revision if old else ABSENT)
+    return Write(Ref(paths.collection(line.collection), line.id), line.fields | gone, old.revision if old else ABSENT)
 
 
-async def _forget_shards(store: Store, base: str) -> None:
+async def _forget_shards(store: Store, paths: FleetPaths) -> None:
     """Make the next consolidation write its shards anew: they know nothing of what is being imported."""
-    index = Ref(f"{base}/waiting", "index")
-    if (await store.get(index))[0] is not None:
-        await store.commit(Write(index, None))
+    if (await store.get(paths.waiting_index))[0] is not None:
+        await store.commit(Write(paths.waiting_index, None))

@@ -1,6 +1,6 @@
 """Leases on top of the four verbs: one worker at a time, and a worker that was overtaken writes nothing.
 
-lease = await take(store, ref, owner, now=now, ttl_s=300)
+lease = await take(store, paths.lease("maintenance"), owner, now=now, ttl_s=300)
 await store.commit(lease.guard(), *writes)
 lease = await refreshed(store, lease)
 await release(store, lease)
@@ -8,15 +8,24 @@ await release(store, lease)
 
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import ConflictError
-from fleet_memory.rules.lifecycle.leases import claimed
-from fleet_memory.schemas.leases import LeaseClaim
-from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write, document_id
+from fleet_memory.errors import ConflictError, LeaseLostError
+from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.value import Value
+from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class LeaseClaim(Value):
+    """Who may do a job until when. `fence` grows with every taking, `beat` with every commit under the lease."""
+
+    owner: str
+    until: Timestamp
+    fence: int
+    beat: int = 0
 
 
 class Lease(NamedTuple):
@@ -35,9 +44,15 @@ class Lease(NamedTuple):
         return Write(self.ref, _fields(claim), self.revision)
 
 
-def lease_ref(fleet_id: str, name: str) -> Ref:
-    """Return where the lease of this name is kept."""
-    return Ref(f"fleets/{document_id(fleet_id)}/leases", document_id(name))
+def claimed(current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: float) -> LeaseClaim | None:
+    """Return the claim that `owner` may make, or None while another owner's has not expired.
+
+    A claim is over at its `until`. An owner may always claim again; its earlier claim is then void. The clock only
+    schedules: the protection is that a commit names the claim under which it was made.
+    """
+    if current is not None and current.owner != owner and now < current.until:
+        return None
+    return LeaseClaim(owner=owner, until=now + timedelta(seconds=ttl_s), fence=current.fence + 1 if current else 1)
 
 
 async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: float) -> Lease | None:
@@ -49,7 +64,7 @@ async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: floa
     try:
         await store.commit(Write(ref, _fields(claim), document.revision if document else ABSENT))
         return await refreshed(store, Lease(ref, claim, ""))
-    except ConflictError:
+    except (ConflictError, LeaseLostError):
         return None
 
 
@@ -57,12 +72,12 @@ async def refreshed(store: Store, lease: Lease) -> Lease:
     """Read the lease again after a commit. Billed 1R.
 
     After an OutcomeUnknownError the `beat` tells: it has grown if the commit was applied.
-    Raises ConflictError when another has taken the lease since.
+    Raises LeaseLostError when another has taken the lease since.
     """
     (document,) = await store.get(lease.ref)
     claim = _claim(document)
     if document is None or claim is None or (claim.owner, claim.fence) != (lease.claim.owner, lease.claim.fence):
-        raise ConflictError("Another worker has taken over this job; nothing more is written. Leave it to that one.")
+        raise LeaseLostError("Another worker has taken over this job; nothing more is written. Leave it to that one.")
     return Lease(lease.ref, claim, document.revision)
 
 
@@ -71,7 +86,7 @@ async def release(store: Store, lease: Lease) -> None:
 
     The document stays, because its fence must never start again.
     """
-    with suppress(ConflictError):
+    with suppress(ConflictError, LeaseLostError):
         current = await refreshed(store, lease)
         await store.commit(current.guard(until=_LONG_AGO))
 

@@ -1,7 +1,8 @@
 """A program's document: how the fields of a document become a program, and which fields a change of one writes."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, cast
 
 from fleet_memory.rules.lifecycle.pruning import sweep_after
@@ -66,17 +67,13 @@ _PLAIN_FIELDS: Final = frozenset(
 )
 
 
-def iter_versioned_programs(documents: list[Document]) -> Iterator[VersionedProgram]:
-    """Yield the programs of these documents, which are let go one by one: all at once would be held twice."""
-    documents.reverse()
-    while documents:
-        document = documents.pop()
+def iter_versioned_programs(documents: Iterable[Document]) -> Iterator[VersionedProgram]:
+    """Yield the programs of these documents, and let go of each document before the next: both take much memory."""
+    left = deque(documents)
+    del documents
+    while left:
+        document = left.popleft()
         yield versioned_program(str(document.fields["programId"]), document)
-
-
-def versioned_programs(documents: list[Document]) -> list[VersionedProgram]:
-    """Return what `iter_versioned_programs` yields."""
-    return list(iter_versioned_programs(documents))
 
 
 def _pattern_key(pattern_id: str) -> str:

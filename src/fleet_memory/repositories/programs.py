@@ -1,34 +1,34 @@
 """Programs on top of the four verbs: one document each; read, decide, commit with the revision that was read."""
 
-import random
-import time
 import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Final, Generic, Protocol, TypeVar, cast
 
 import anyio
 from anyio import to_thread
 
-from fleet_memory.errors import CapacityExceededError, ConflictError, FleetMemoryError
-from fleet_memory.repositories.archive import latest_summaries, past_summary, receipt_ref, record_write
+from fleet_memory.errors import CapacityExceededError, FleetMemoryError
+from fleet_memory.repositories.archive import Archive
+from fleet_memory.repositories.history import History
+from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES
+from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import (
     VersionedProgram,
     changed_fields,
     document_size,
     iter_versioned_programs,
     versioned_program,
-    versioned_programs,
 )
-from fleet_memory.rules.health.fleet import Left
+from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.lifecycle.idempotency import MAX_REQUESTS
+from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
-from fleet_memory.stores import Document, Query, Ref, Store, Write, document_id
+from fleet_memory.stores import Query, Ref, Store, Write
 
-MAX_PROGRAM_BYTES: Final = 900_000  # bytes; Firestore's documents end at 1 MiB
 MAX_CHANGES_PER_COMMIT: Final = 64  # changes committed at once, the number of request ids a program remembers
-RETRY_FOR_S: Final = 20.0  # seconds of losing every race until the caller is told
 MAX_PROGRAMS_SEARCHED: Final = 100  # programs looked at for close names, one billed read each, only for an unknown name
 
 
@@ -51,8 +51,9 @@ _T = TypeVar("_T")
 class _Call(Generic[_C]):
     """One caller's change, and what became of it."""
 
-    def __init__(self, change: Callable[[Program], _C]) -> None:
+    def __init__(self, change: Callable[[Program], _C], now: datetime) -> None:
         self.change = change
+        self.now = now
         self.outcome: _C | None = None
         self.error: FleetMemoryError | None = None
 
@@ -75,11 +76,13 @@ class _Turn:
 
 
 class Programs:
-    """The programs of one fleet."""
+    """The programs of one fleet, and the `archive` and `history` of what left them."""
 
     def __init__(self, store: Store, fleet_id: str) -> None:
         self.store = store
-        self._fleet = f"fleets/{document_id(fleet_id)}"
+        self.paths = FleetPaths(fleet_id)
+        self.archive = Archive(store, self.paths)
+        self.history = History(store, self.paths)
         self._turns: weakref.WeakValueDictionary[str, _Turn] = weakref.WeakValueDictionary()
 
     async def read(self, program_id: str) -> Program:
@@ -92,17 +95,17 @@ class Programs:
 
     async def reread_versioned(self, known: Mapping[str, Program], *program_ids: str) -> list[VersionedProgram]:
         """Do what `read_versioned` does; a program that no agent changed since it was `known` is not decoded again."""
-        documents = await self.store.get(*(self.ref(program_id) for program_id in program_ids))
+        documents = await self.store.get(*(self.paths.program(program_id) for program_id in program_ids))
         return [versioned_program(name, one, known.get(name)) for name, one in zip(program_ids, documents, strict=True)]
 
-    async def update(self, program_id: str, change: Callable[[Program], _C]) -> _C:
-        """Apply `change` to a program and return what it returned, durably stored.
+    async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
+        """Apply `change` to a program, stamp it with `now`, and return what it returned, durably stored.
 
         `change` is pure and may run several times. Changes queued for one program in this process share one read and
         one commit; between processes the revision decides. Raises what `change` raises, ConflictError when every race
         was lost, CapacityExceededError when the program would outgrow its document, and the store's errors.
         """
-        call = _Call(change)
+        call = _Call(change, now)
         turn = self._turns.setdefault(program_id, _Turn())
         turn.waiting.append(cast("_Call[ChangeResult]", call))
         try:
@@ -117,106 +120,89 @@ class Programs:
         return call.result()
 
     async def update_with(
-        self, program_id: str, change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]]
+        self, program_id: str, change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]], now: datetime
     ) -> _C:
         """Do what `update` does, in one commit with writes to other documents.
 
         `change` reads those documents itself and names their revisions; it runs again when any of them moved.
         """
-        end = time.monotonic() + RETRY_FOR_S
         turn = self._turns.setdefault(program_id, _Turn())
+
+        async def attempt() -> _C:
+            (before,) = await self.read_versioned(program_id)
+            outcome, beside = await change(before.program)
+            after = stamped(before.program, outcome.program, now)
+            require_room(before.program, after)
+            if writes := [*self.writes(before, after, outcome.archived), *beside]:
+                await self.store.commit(*writes)
+            return outcome
+
         async with turn.lock:
-            while True:
-                began = time.monotonic()
-                before = (await self.read_versioned(program_id))[0]
-                outcome, beside = await change(before.program)
-                require_room(before.program, outcome.program)
-                try:
-                    if writes := [*self.writes(before, _counted(before, outcome.program), outcome.archived), *beside]:
-                        await self.store.commit(*writes)
-                except ConflictError:
-                    if time.monotonic() > end:
-                        raise
-                    await _pause(began)
-                    continue
-                return outcome
+            return await retry_conflicts(attempt, f"program {program_id}")
 
     async def dirty(self) -> list[VersionedProgram]:
         """Return the programs that changed since consolidation last looked. Billed 1 read each."""
-        return versioned_programs(await self.store.find(Query(self._collection, {"dirty": True})))
+        return await self._find(Query(self.paths.programs, {"dirty": True}))
 
     async def any_dirty(self) -> bool:
         """Whether `dirty` would return any. Billed 1 read."""
-        return bool(await self.store.find(Query(self._collection, {"dirty": True}, limit=1)))
+        return bool(await self.store.find(Query(self.paths.programs, {"dirty": True}, limit=1)))
 
     async def due_for_sweep(self, most: int) -> list[VersionedProgram]:
         """Return the programs that the decay sweep must look at first, `most` of them. Billed 1 read each."""
-        return versioned_programs(await self.store.find(Query(self._collection, order="sweepAfter", limit=most)))
+        return await self._find(Query(self.paths.programs, order="sweepAfter", limit=most))
 
     async def newest_seen(self) -> int:
         """Return the newest version of knowledge that any program has read. Billed 1 read."""
-        found = await self.store.find(Query(self._collection, order="-knowledgeSeen", limit=1))
+        found = await self.store.find(Query(self.paths.programs, order="-knowledgeSeen", limit=1))
         return cast("int", found[0].fields["knowledgeSeen"]) if found else 0
 
     async def all(self) -> list[VersionedProgram]:
         """Return every program. Billed 1 read each."""
-        return versioned_programs(await self.store.find(Query(self._collection)))
+        return await self._find(Query(self.paths.programs))
 
     async def map_programs(self, look: Callable[[Program], _T]) -> list[_T]:
         """Return what `look` makes of every program that stored something. Billed 1 read each.
 
         It runs in a thread, on one program at a time: a large fleet takes seconds, and other calls go on meanwhile.
         """
-        documents = await self.store.find(Query(self._collection, {"stored": True}))
-        return await to_thread.run_sync(lambda: [look(one.program) for one in iter_versioned_programs(documents)])
-
-    async def archived(self) -> Left:
-        """Return how many patterns the archive holds. Billed as two sums."""
-        archive = f"{self._fleet}/archive"
-        return Left(
-            await self.store.total(Query(archive, {"junk": True})),
-            await self.store.total(Query(archive, {"junk": False})),
-        )
+        every = iter_versioned_programs(await self.store.find(Query(self.paths.programs, {"stored": True})))
+        return await to_thread.run_sync(lambda: [look(versioned.program) for versioned in every])
 
     async def count_pending(self) -> int:
         """Return how many patterns consolidation has not considered, fleet-wide. Billed as one sum."""
-        return await self.store.total(Query(self._collection), "pending")
+        return await self.store.total(Query(self.paths.programs), "pending")
 
     async def suggestions(self, program_id: str) -> tuple[str, ...]:
         """Return up to three names close to one that does not exist, so that a typo is seen."""
-        known = await self.store.find(Query(self._collection, {"stored": True}, limit=MAX_PROGRAMS_SEARCHED))
+        known = await self.store.find(Query(self.paths.programs, {"stored": True}, limit=MAX_PROGRAMS_SEARCHED))
         return tuple(get_close_matches(program_id, [str(document.fields["programId"]) for document in known], 3, 0.6))
-
-    async def history(self, program_id: str, limit: int) -> list[PastSummary]:
-        """Return a program's latest context summaries, newest first, at most 50. Billed 1 read, and 1 per summary."""
-        refs = latest_summaries(self._fleet, await self.read(program_id), limit)
-        found = [past_summary(document) for document in (await self.store.get(*refs) if refs else []) if document]
-        return sorted(found, key=lambda past: -past.number)
-
-    async def archive(self, program_id: str) -> list[Document]:
-        """Return what the archive holds of a program; `keeping.archived_in` reads them. Billed 1 read each."""
-        return await self.store.find(Query(f"{self._fleet}/archive", {"programId": program_id}))
 
     def receipt_ref(self, program_id: str, number: int) -> Ref:
         """Return where the receipt of a program's session of this number is."""
-        return receipt_ref(self._fleet, program_id, number)
+        return self.paths.receipt(program_id, number % MAX_REQUESTS)  # it stays while its request is remembered
 
-    def ref(self, program_id: str) -> Ref:
-        """Return where a program's document is."""
-        return Ref(self._collection, document_id(program_id))
+    def change_writes(self, before: VersionedProgram, result: ChangeResult, now: datetime) -> list[Write]:
+        """Return the writes of one change by an agent or the sweep, stamped with `now`; see `writes`."""
+        return self.writes(before, stamped(before.program, result.program, now), result.archived)
 
     def writes(self, before: VersionedProgram, after: Program, archived: Sequence[ProgramRecord] = ()) -> list[Write]:
-        """Return the writes that turn one program into the other, valid only while nobody else writes it."""
+        """Return the writes that turn one program into the other, valid only while nobody else writes it.
+
+        `after` is stamped already, or has only consolidation's own marks, which are no change of the program.
+        """
         if after is before.program and not archived:
             return []
         fields = changed_fields(before, after)
-        change = Write(self.ref(after.program_id), fields, before.revision)
-        beside = {write.ref: write for write in (record_write(self._fleet, line) for line in archived)}
-        return [*([change] if fields else ()), *beside.values()]
+        change = Write(self.paths.program(after.program_id), fields, before.revision)
+        records = {write.ref: write for write in map(self._record_write, archived)}
+        return [*([change] if fields else ()), *records.values()]
 
-    @property
-    def _collection(self) -> str:
-        return f"{self._fleet}/programs"
+    async def _find(self, query: Query) -> list[VersionedProgram]:
+        return list(iter_versioned_programs(await self.store.find(query)))
+
+    def _record_write(self, record: ProgramRecord) -> Write:
+        return self.history.write(record) if isinstance(record, PastSummary) else self.archive.write(record)
 
     async def _settle(self, program_id: str, turn: _Turn) -> None:
         batch = [turn.waiting.popleft() for _ in range(min(MAX_CHANGES_PER_COMMIT, len(turn.waiting)))]
@@ -229,31 +215,15 @@ class Programs:
             turn.waiting.extendleft(call for call in reversed(batch) if not call.settled)
 
     async def _commit_together(self, program_id: str, batch: Sequence[_Call[ChangeResult]]) -> None:
-        end = time.monotonic() + RETRY_FOR_S
-        while True:
-            began = time.monotonic()
-            before = (await self.read_versioned(program_id))[0]
+        async def attempt() -> None:
+            (before,) = await self.read_versioned(program_id)
             after, archived, outcomes = _applied(before.program, batch)
-            try:
-                if writes := self.writes(before, _counted(before, after), archived):
-                    await self.store.commit(*writes)
-            except ConflictError:
-                if time.monotonic() > end:
-                    raise
-                await _pause(began)
-                continue
+            if writes := self.writes(before, after, archived):
+                await self.store.commit(*writes)
             for call, outcome in outcomes:
                 call.outcome = outcome
-            return
 
-
-async def _pause(began: float) -> None:
-    # In units of this attempt: whoever is slow waits longer. Not a secret, so `random` will do.
-    await anyio.sleep(random.uniform(0, min(2.0, 4 * (time.monotonic() - began))))  # noqa: S311
-
-
-def _counted(before: VersionedProgram, after: Program) -> Program:
-    return after if after is before.program else replace(after, changes=after.changes + 1)
+        await retry_conflicts(attempt, f"program {program_id}")
 
 
 def _applied(
@@ -266,11 +236,12 @@ def _applied(
         call.error = None
         try:
             outcome = call.change(program)
-            require_room(program, outcome.program)
+            after = stamped(program, outcome.program, call.now)
+            require_room(program, after)
         except FleetMemoryError as error:
             call.error = error
             continue
-        program = outcome.program
+        program = after
         archived.extend(outcome.archived)
         outcomes.append((call, outcome))
     return program, archived, outcomes

@@ -6,25 +6,25 @@ What they hold can be rebuilt from the programs at any time. A run reads the sha
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, cast
 
+from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.rules.consensus.lessons import Lessons, Shard, decoded
 from fleet_memory.schemas.value import decoded_json
 from fleet_memory.schemas.waiting import PAIRS, OpenPair, WaitingIndex
-from fleet_memory.stores import Document, Ref, Store, Write, document_id
+from fleet_memory.stores import Document, Store, Write
 
-MAX_COMMIT_BYTES: Final = 2_500_000  # bytes; Firestore's emulator refuses 4 MiB
 MAX_PAIRS: Final = 500  # pairs kept for judgement, the likeliest first
 
 
 class Shards:
     """The shards of one fleet."""
 
-    def __init__(self, store: Store, fleet_id: str) -> None:
+    def __init__(self, store: Store, paths: FleetPaths) -> None:
         self.store = store
-        self._collection = f"fleets/{document_id(fleet_id)}/waiting"
+        self._paths = paths
 
     async def index(self) -> tuple[WaitingIndex, list[OpenPair]]:
         """Return what the last run left, and the pairs it offered. Billed 2 reads."""
-        index, pairs = await self.store.get(self._ref("index"), self._ref("pairs"))
+        index, pairs = await self.store.get(self._paths.waiting_index, self._paths.waiting_pairs)
         return (
             WaitingIndex.from_json(str(index.fields["text"])) if index else WaitingIndex(),
             decoded_json(PAIRS, str(pairs.fields["text"])) if pairs else [],
@@ -50,7 +50,10 @@ class Shards:
     def writes(self, domain: str, shards: Sequence[Shard]) -> list[Write]:
         """Return the writes that replace a domain's shards."""
         return [
-            Write(self._ref(domain, part), {"parts": len(shards), "rows": shard.rows, "vectors": shard.vectors})
+            Write(
+                self._paths.waiting_shard(domain, part),
+                {"parts": len(shards), "rows": shard.rows, "vectors": shard.vectors},
+            )
             for part, shard in enumerate(shards)
         ]
 
@@ -58,31 +61,17 @@ class Shards:
         """Return the writes that replace the index and the pairs that wait for judgement."""
         likeliest = sorted(pairs, key=lambda pair: (-pair.contrast, pair.pair_id))[:MAX_PAIRS]
         return [
-            Write(self._ref("index"), {"text": index.compact()}),
-            Write(self._ref("pairs"), {"text": PAIRS.dump_json(likeliest, by_alias=True).decode()}),
+            Write(self._paths.waiting_index, {"text": index.compact()}),
+            Write(self._paths.waiting_pairs, {"text": PAIRS.dump_json(likeliest, by_alias=True).decode()}),
         ]
 
     async def _parts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Document]:
-        documents = await self.store.get(*(self._ref(domain, part) for domain, part in wanted)) if wanted else []
+        documents = (
+            await self.store.get(*(self._paths.waiting_shard(domain, part) for domain, part in wanted))
+            if wanted
+            else []
+        )
         return {name: document for name, document in zip(wanted, documents, strict=True) if document is not None}
-
-    def _ref(self, name: str, part: int | None = None) -> Ref:
-        # A shard's id begins with its number and an escaped slash: no domain can be called "index" by its id.
-        return Ref(self._collection, name if part is None else document_id(f"{part}/{name}"))
-
-
-def batches(writes: Iterable[Write]) -> list[list[Write]]:
-    """Return writes in as few commits as their size allows, in order."""
-    found: list[list[Write]] = [[]]
-    size = 0
-    for write in writes:
-        bytes_ = sum(len(str(value)) for value in (write.fields or {}).values())
-        if found[-1] and size + bytes_ > MAX_COMMIT_BYTES:
-            found.append([])
-            size = 0
-        found[-1].append(write)
-        size += bytes_
-    return [batch for batch in found if batch]
 
 
 def _shard(document: Document) -> Shard:

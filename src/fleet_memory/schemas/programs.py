@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, JsonValue
 
@@ -46,8 +46,8 @@ class Program(Value):
 
     `pending` lists the ids that consolidation has not considered, `touched` the domains in which a considered lesson
     changed or left since. `retired` names the retired entries that its patterns contributed to, as the decay sweep last
-    saw. `knowledge_seen` is the knowledge version at the last boot. `changes` counts the commits of agents and of the
-    sweep, not those of consolidation. `state_version` counts the changes of summary, config, baselines and decay,
+    saw. `knowledge_seen` is the knowledge version at the last boot. `changes` counts the changes by agents and by the
+    sweep, not the marks of consolidation. `state_version` counts those of summary, config, baselines and decay,
     `summaries` those of the summary alone, `notes_made` all notes there ever were, `sessions` all that were committed.
     `request_ids` are the latest idempotency keys. `last_update` is None until something was stored: such a program does
     not exist for a reader.
@@ -86,6 +86,18 @@ class Archived(Value):
     reason: ArchiveReason
     at: Timestamp
     why: str = ""
+
+    @property
+    def is_junk(self) -> bool:
+        """Whether decay or a cap archived a pattern that nobody had reinforced or promoted."""
+        return self.reason in ("decay", "cap") and not self.pattern.confirmations and not self.pattern.promoted
+
+
+class ArchiveCounts(NamedTuple):
+    """Archived patterns: `junk` was never of use, `used` was."""
+
+    junk: int
+    used: int
 
 
 class ArchivedNote(Value):

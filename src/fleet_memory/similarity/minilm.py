@@ -89,7 +89,7 @@ def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
     Raises EmbedderError when a file is missing or damaged, or a library does not load on this machine.
     """
     try:
-        _check(folder)
+        check_files(folder)
         from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415 40 MB that many servers never need
         from tokenizers import Tokenizer  # noqa: PLC0415 the same
     except (ImportError, OSError, ValueError) as failure:
@@ -106,7 +106,7 @@ def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
     return tokens, session
 
 
-def _check(folder: Path) -> None:
+def check_files(folder: Path) -> None:
     """Raise ValueError when a file is not the one that was built: the libraries' own errors have no usable type."""
     for line in (folder / "SHA256SUMS").read_text().splitlines():
         expected, name = line.split()

@@ -38,7 +38,7 @@ async def add_note(
     """
     fleet.caller.require_write(program_id)
     sent = NewNote(text, pinned, request_id, fleet.now())
-    done = await fleet.programs.update(program_id, lambda program: added(program, sent))
+    done = await fleet.programs.update(program_id, lambda program: added(program, sent), sent.now)
     return noted_answer("added", done)
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, KnowledgeNotFoundError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.knowledge import VersionedEntry
+from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.programs import require_room
 from fleet_memory.rules.lifecycle.admission import SentLesson, admitted, pattern_of, timestamp_problem
 from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
@@ -153,9 +153,9 @@ async def _committed(fleet: Fleet, program_id: str, session: SentSession) -> Don
         return await _changed(fleet, program, session)
 
     try:
-        return await fleet.programs.update_with(program_id, change)
+        return await fleet.programs.update_with(program_id, change, session.now)
     except OutcomeUnknownError:
-        return await fleet.programs.update_with(program_id, change)  # what was applied has left its receipt
+        return await fleet.programs.update_with(program_id, change, session.now)  # its receipt tells what was applied
 
 
 async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tuple[Done, Sequence[Write]]:
@@ -168,7 +168,7 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
     answer = _applied(fleet, work, session)
     number = program.sessions
     requests = with_request(work.program.request_ids, request_key("session", session.request_id, str(number)))
-    after = replace(work.program, request_ids=requests, sessions=number + 1, last_update=session.now)
+    after = replace(work.program, request_ids=requests, sessions=number + 1)
     receipt: dict[str, Json] = {"number": number, "call": session.call, "text": answer.compact()}
     writes = [*work.writes, Write(fleet.programs.receipt_ref(program.program_id, number), receipt)]
     return Done(after, work.kept, answer, told=bool(work.writes)), writes

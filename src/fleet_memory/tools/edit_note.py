@@ -38,7 +38,7 @@ async def edit_note(
         raise InvalidArgumentError("text: required, unless pinned says what to change")
     now = fleet.now()
     done = await fleet.programs.update(
-        program_id, lambda program: _edited(program, note_id, NoteEdit(text, pinned, now))
+        program_id, lambda program: _edited(program, note_id, NoteEdit(text, pinned, now)), now
     )
     return noted_answer("edited", done)
 

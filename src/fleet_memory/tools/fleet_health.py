@@ -52,12 +52,12 @@ async def fleet_health(
     now = fleet.now()
     scale = Scale(fleet.embedder.name, fleet.embedder.profile)
     looks = await fleet.programs.map_programs(partial(looked_at, scale=scale, now=now))
-    left = await fleet.programs.archived()
+    left = await fleet.programs.archive.counts()
     snapshot = await fleet.knowledge.snapshot()
     seen, ill = together(looks), unwell(looks)
     shares, patterns, known = rates(seen, left), counts(seen, left), knowledge_counts(snapshot.rows, now)
     fresh = freshness(seen.pending, snapshot.consolidated_at)
-    events = {event: await fleet.knowledge.count_changes(event) for event in get_args(LedgerEvent)}
+    events = {event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)}
     frame = FleetHealthAnswer(
         similarity_engine=fleet.degraded_engine,
         verdict=verdict(seen),

@@ -28,7 +28,7 @@ async def forget_memory(
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
-    done = await fleet.programs.update(program_id, lambda program: _forgotten(program, pattern_id, reason, now))
+    done = await fleet.programs.update(program_id, lambda program: _forgotten(program, pattern_id, reason, now), now)
     return ForgetAnswer(
         program_id=program_id,
         pattern_id=done.pattern.id,

@@ -20,7 +20,7 @@ async def get_context_history(
     Call it when the present handoff does not explain itself. The newest 50 are kept.
     """
     fleet.caller.require_read(program_id)
-    found = await fleet.programs.history(program_id, limit)
+    found = await fleet.programs.history.newest(await fleet.programs.read(program_id), limit)
     return HistoryAnswer(
         program_id=program_id,
         summaries=tuple(

@@ -55,7 +55,7 @@ async def gsp_bootstrap(
     fleet.caller.require_read(agent_id)
     now = fleet.now()
     snapshot = await fleet.knowledge.snapshot()
-    booted = await fleet.programs.update(agent_id, lambda program: _booted(program, snapshot.version))
+    booted = await fleet.programs.update(agent_id, lambda program: _booted(program, snapshot.version), now)
     program = booted.program
     # A version that is still to come was another memory's: what the agent holds cannot be known.
     held = known_version if known_version is not None and known_version <= snapshot.version else 0

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.knowledge import row_of
+from fleet_memory.repositories.snapshots import row_of
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.knowledge.status import standing
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting, tokens
@@ -32,7 +32,7 @@ async def gsp_read(
     """
     entry = await fleet.knowledge.found(key)
     snapshot = await fleet.knowledge.snapshot()
-    history = await fleet.knowledge.history(entry, MAX_HISTORY_LINES)
+    history = await fleet.knowledge.ledger.newest(entry, MAX_HISTORY_LINES)
     fresh = freshness(await fleet.programs.count_pending(), snapshot.consolidated_at)
     return _within(_bare(entry, fleet.now(), fresh), entry, history, max_tokens)
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.errors import ConflictError, PatternNotFoundError, StoreError
+from fleet_memory.errors import ConflictError, LeaseLostError, PatternNotFoundError, StoreError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.consolidation import leased
+from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.rules.knowledge import status
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.lifecycle.reports import Applied, OutcomeReport, applied, recorded
@@ -39,7 +39,9 @@ async def reinforce_memory(
     fleet.caller.require_write(program_id)
     report = OutcomeReport(outcome, confidence, evidence, fleet.now(), request_id)
     try:
-        done = await fleet.programs.update(program_id, lambda program: reported(program, pattern_id, report))
+        done = await fleet.programs.update(
+            program_id, lambda program: reported(program, pattern_id, report), report.now
+        )
     except PatternNotFoundError:
         if not is_key(pattern_id):
             raise
@@ -94,7 +96,7 @@ async def told_the_fleet(fleet: Fleet) -> None:
 
     The outcome is stored already: whatever goes wrong here must not tell the agent otherwise.
     """
-    with suppress(ConflictError, StoreError):
-        async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
-            if hands is not None:
-                await hands.publish()
+    with suppress(ConflictError, LeaseLostError, StoreError):
+        async with leased(fleet) as writer:
+            if writer is not None:
+                await writer.publish()

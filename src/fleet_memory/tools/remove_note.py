@@ -21,7 +21,7 @@ async def remove_note(
     """Remove a note that is done with. It goes to the archive; one that is gone already is no error."""
     fleet.caller.require_write(program_id)
     now = fleet.now()
-    done = await fleet.programs.update(program_id, lambda program: _removed(program, note_id, now))
+    done = await fleet.programs.update(program_id, lambda program: _removed(program, note_id, now), now)
     return NotedAnswer(
         status="removed" if done.changed else "unchanged",
         program_id=program_id,

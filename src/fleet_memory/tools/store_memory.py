@@ -33,7 +33,7 @@ async def store_memory(
     (lesson,) = await embedded(fleet, [pattern])
     profile = fleet.embedder.profile
     done = await fleet.programs.update(
-        program_id, lambda program: admitted(program, lesson, profile=profile, on_duplicate=on_duplicate, now=now)
+        program_id, lambda program: admitted(program, lesson, profile=profile, on_duplicate=on_duplicate, now=now), now
     )
     return _answer(program_id, done, fleet.degraded_engine)
 

@@ -49,7 +49,7 @@ async def update_program_state(
         config=config or {}, baselines=baselines or {}, decay=_sent(decay_config)
     )
     update = Update(patch, expected_version, request_id, fleet.now())
-    done = await fleet.programs.update(program_id, lambda program: updated(program, update))
+    done = await fleet.programs.update(program_id, lambda program: updated(program, update), update.now)
     return UpdateStateAnswer(
         status="updated" if done.updated else "unchanged",
         program_id=program_id,

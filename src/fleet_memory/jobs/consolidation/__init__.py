@@ -4,23 +4,25 @@ Its reads and its work grow with what is new: the programs that changed, the sha
 snapshot. Everything it leaves between runs can be rebuilt from the programs.
 """
 
-import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
-from anyio import move_on_after, to_thread
+from anyio import to_thread
 
 from fleet_memory.fleet import Progress
-from fleet_memory.jobs.consolidation.promotions import Decided, Promotions
+from fleet_memory.jobs.consolidation.promotions import Decided, Promoter
 from fleet_memory.jobs.consolidation.scene import Engine, RunScope, Scene, Scenes
-from fleet_memory.repositories.knowledge import Knowledge, row_of
-from fleet_memory.repositories.leases import release, take
+from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.limits import MAX_LESSON_SHARD_BYTES
 from fleet_memory.repositories.programs import Programs
-from fleet_memory.repositories.waiting import Shards, batches
+from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.snapshots import row_of
+from fleet_memory.repositories.waiting import Shards
 from fleet_memory.rules.consensus.attachment import Attachment, Side, attachments
 from fleet_memory.rules.consensus.lessons import encoded, numbers_of, settled, stacked, state
 from fleet_memory.rules.consensus.pairs import Candidate, entry_lessons
@@ -33,28 +35,8 @@ from fleet_memory.stores import Write
 Place: TypeAlias = tuple[str, str]
 """A program id and a pattern id."""
 
-CONSOLIDATION_LEASE: Final = "consolidation"
-LEASE_S: Final = 120.0  # seconds; every commit of a run renews it
-RELEASE_WITHIN_S: Final = 1.0  # seconds; a server that is told to leave does not wait longer, the lease expires anyway
 SHARED: Final = "knowledge"  # what an entry is called where a pair names programs
 MAX_REMEMBERED_VERDICTS: Final = 500  # verdicts remembered, so that a repeated call is known
-
-
-@asynccontextmanager
-async def leased(
-    programs: Programs, knowledge: Knowledge, now: Callable[[], datetime], name: str = CONSOLIDATION_LEASE
-) -> AsyncIterator[Promotions | None]:
-    """Hold the fleet's lease of this name while inside; None while another run holds it."""
-    lease = await take(programs.store, knowledge.lease(name), uuid.uuid4().hex, now=now(), ttl_s=LEASE_S)
-    if lease is None:
-        yield None
-        return
-    hands = Promotions(programs, knowledge, lease, lambda: now() + timedelta(seconds=LEASE_S))
-    try:
-        yield hands
-    finally:
-        with move_on_after(RELEASE_WITHIN_S, shield=True):
-            await release(programs.store, hands.lease or lease)
 
 
 @dataclass
@@ -89,20 +71,21 @@ class _Look(NamedTuple):
 
 
 class Consolidation:
-    """Consolidations of one fleet, carried out by `hands`: with a lease for good, without one as a dry run."""
+    """Consolidations of one fleet: for good, or as a dry run if the writer's is one."""
 
-    def __init__(self, programs: Programs, knowledge: Knowledge, hands: Promotions, engine: Engine) -> None:
-        self.shards = Shards(programs.store, knowledge.fleet_id)
+    def __init__(self, programs: Programs, knowledge: Knowledge, writer: FencedWriter, engine: Engine) -> None:
+        self.shards = Shards(programs.store, knowledge.paths)
         self._knowledge = knowledge
-        self._hands = hands
+        self._writer = writer
+        self._promoter = Promoter(writer, programs, knowledge)
         self._engine = engine
         self._scenes = Scenes(programs, knowledge, self.shards, engine)
 
     async def run(self, wanted: RunScope, judged: Mapping[str, bool], progress: Progress) -> ConsolidationReport:
-        """Consolidate once; `judged` are verdicts to remember. Raises ConflictError when the lease was lost."""
+        """Consolidate once; `judged` are verdicts to remember. Raises LeaseLostError, ConflictError."""
         await progress(0, 4, "reading what changed")
         scene = await self._scenes.read(wanted)
-        self._hands.look_at(scene.programs)
+        self._promoter.look_at(scene.programs)
         count = sum(len(found.learnt) for found in scene.lessons.values())
         await progress(1, 4, f"comparing {count} lessons")
         # Other calls go on meanwhile, and a server that is told to leave does not wait: nothing is written in there.
@@ -115,7 +98,7 @@ class Consolidation:
         report.pairs = self._open_pairs(scene, done)
         report.waiting = _waiting(scene, done.marks)
         await progress(3, 4, "publishing")
-        if self._hands.lease is not None:
+        if not self._writer.is_dry_run:
             await self._left(scene, done, wanted, judged)
         await progress(4, 4, "done")
         return report
@@ -144,7 +127,7 @@ class Consolidation:
             await self._attach(look.topic, look.plan.attachments, wanted, done)
         decided = [_decided(look.topic, group) for look in looks for group in look.plan.promotions]
         admitted = [one for one in decided if all(wanted.admits(lesson) for lesson in one.members)]
-        for made in await self._hands.promote(admitted, now=wanted.now):
+        for made in await self._promoter.promote(admitted, now=wanted.now):
             done.report.promoted.append((made.entry, made.decided.why))
             done.marks.update({lesson.place: made.entry.key for lesson in made.decided.members})
         await self._meet_new_entries(scene, wanted, done)
@@ -154,7 +137,7 @@ class Consolidation:
             lesson, row = topic.lessons[attachment.lesson], topic.entries[attachment.entry]
             if not wanted.admits(lesson):
                 continue
-            attached = await self._hands.attach(lesson, row.key, attachment.similarity, now=wanted.now)
+            attached = await self._promoter.attach(lesson, row.key, attachment.similarity, now=wanted.now)
             if attached is None:
                 continue
             done.marks[lesson.place] = row.key
@@ -179,7 +162,7 @@ class Consolidation:
         report = done.report
         moved = report.promoted or report.updated or report.echoes
         if moved or scene.programs or scene.behind:
-            await self._hands.publish(consolidated_at=wanted.now)
+            await self._writer.publish(consolidated_at=wanted.now)
         unchanged = not (moved or scene.programs or scene.behind or scene.look_at or scene.changed or judged)
         if wanted.partial or scene.blind or unchanged:  # the next run that sees everything looks again
             return
@@ -188,7 +171,7 @@ class Consolidation:
         for name, lessons in scene.lessons.items():
             if name in scene.changed or any(one.place in done.marks for one in lessons.learnt):
                 after = settled(lessons, done.marks)
-                shards = encoded(after)
+                shards = encoded(after, MAX_LESSON_SHARD_BYTES)
                 writes += self.shards.writes(name, shards)
                 domains[name] = state(after, len(shards))
         index = WaitingIndex(
@@ -200,8 +183,8 @@ class Consolidation:
             judged=dict([*scene.index.judged.items(), *judged.items()][-MAX_REMEMBERED_VERDICTS:]),
         )
         for batch in batches([*writes, *self.shards.index_writes(index, report.pairs)]):
-            await self._hands.commit(*batch)
-        await self._hands.clear({*scene.lessons})
+            await retry_conflicts(partial(self._writer.commit, *batch), "the consolidation index")
+        await self._promoter.clear({*scene.lessons})
 
     def _open_pairs(self, scene: Scene, done: _Done) -> list[OpenPair]:
         """Return every pair that waits for judgement: those found now, and those of topics nobody touched."""

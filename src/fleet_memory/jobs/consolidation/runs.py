@@ -5,10 +5,10 @@ from typing import Final
 
 from fleet_memory.errors import ConflictError, EmbedderError
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.jobs.consolidation import Consolidation, ConsolidationReport, leased
-from fleet_memory.jobs.consolidation.promotions import Promotions
+from fleet_memory.jobs.consolidation import Consolidation, ConsolidationReport
 from fleet_memory.jobs.consolidation.scene import Engine, RunScope
 from fleet_memory.jobs.consolidation.verdicts import record_verdicts
+from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.verdicts import NewVerdict
 
@@ -23,13 +23,13 @@ async def consolidate(
     Raises ConflictError when another run holds it, InvalidArgumentError for a verdict about a pair that is not waiting;
     nothing was written then.
     """
-    async with leased(fleet.programs, fleet.knowledge, fleet.now) as hands:
-        if hands is None:
+    async with leased(fleet) as writer:
+        if writer is None:
             raise ConflictError(
                 "Another consolidation is running; its result will be yours too. Call again in a moment."
             )
-        judged = await record_verdicts(fleet, hands, await _rehearsal(fleet), wanted, verdicts) if verdicts else {}
-        return await (await _consolidation(fleet, hands)).run(wanted, judged, progress)
+        judged = await record_verdicts(fleet, await _rehearsal(fleet), wanted, verdicts) if verdicts else {}
+        return await (await _consolidation(fleet, writer)).run(wanted, judged, progress)
 
 
 async def rehearse_consolidation(fleet: Fleet, wanted: RunScope, progress: Progress) -> ConsolidationReport:
@@ -38,10 +38,10 @@ async def rehearse_consolidation(fleet: Fleet, wanted: RunScope, progress: Progr
 
 
 async def _rehearsal(fleet: Fleet) -> Consolidation:
-    return await _consolidation(fleet, Promotions(fleet.programs, fleet.knowledge))
+    return await _consolidation(fleet, FencedWriter(fleet))
 
 
-async def _consolidation(fleet: Fleet, hands: Promotions) -> Consolidation:
+async def _consolidation(fleet: Fleet, writer: FencedWriter) -> Consolidation:
     async def embed(texts: Sequence[str]) -> Vectors | None:
         try:
             return await fleet.embedder.vectors(texts)
@@ -50,4 +50,4 @@ async def _consolidation(fleet: Fleet, hands: Promotions) -> Consolidation:
 
     await fleet.embedder.ready()
     engine = Engine(fleet.embedder.name, fleet.embedder.profile, embed)
-    return Consolidation(fleet.programs, fleet.knowledge, hands, engine)
+    return Consolidation(fleet.programs, fleet.knowledge, writer, engine)

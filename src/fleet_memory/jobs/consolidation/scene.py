@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from fleet_memory.jobs.consolidation.promotions import Seen
-from fleet_memory.repositories.knowledge import Knowledge, VersionedEntry, row_of
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
+from fleet_memory.repositories.snapshots import row_of
 from fleet_memory.repositories.waiting import Shards
 from fleet_memory.rules.consensus.blocking import Topics, topics
 from fleet_memory.rules.consensus.lessons import NO_LESSONS, Lessons, merged_lessons, numbers_of
@@ -89,7 +91,7 @@ class Scenes:
         else:
             held = await self._programs.dirty()
         programs = await self._embedded(held)
-        behind = await self._knowledge.behind_snapshot()
+        behind = await self._knowledge.snapshots.behind()
         rows = await self._rows(behind)
         made_by = {row.embedder for row in rows} | {
             pattern.embedder for seen in programs for pattern in seen.program.patterns.values()
@@ -169,12 +171,15 @@ class Scenes:
         ]
         made = await self._engine.embed([pattern.pattern for _, pattern in missing]) if missing else None
         if made is None:
-            return [Seen(held, held.program) for held in programs]
+            return [Seen(versioned, versioned.program) for versioned in programs]
         anew: dict[str, dict[str, Pattern]] = {}
         for (program_id, pattern), vector in zip(missing, made, strict=True):
             renewed = replace(pattern, vector=packed(vector), embedder=self._engine.name)
             anew.setdefault(program_id, {})[pattern.id] = renewed
-        return [Seen(held, _with(held.program, anew.get(held.program.program_id, {}))) for held in programs]
+        return [
+            Seen(versioned, _with(versioned.program, anew.get(versioned.program.program_id, {})))
+            for versioned in programs
+        ]
 
 
 def _with(program: Program, renewed: Mapping[str, Pattern]) -> Program:

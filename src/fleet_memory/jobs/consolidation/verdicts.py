@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, silently
 from fleet_memory.jobs.consolidation import SHARED, Consolidation
-from fleet_memory.jobs.consolidation.promotions import Promotions
 from fleet_memory.jobs.consolidation.scene import RunScope
+from fleet_memory.rules.consensus.marks import with_verdict
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.verdicts import NewVerdict
@@ -14,7 +14,7 @@ from fleet_memory.schemas.waiting import OpenPair, WaitingIndex
 
 
 async def record_verdicts(
-    fleet: Fleet, hands: Promotions, rehearsal: Consolidation, wanted: RunScope, verdicts: Sequence[NewVerdict]
+    fleet: Fleet, rehearsal: Consolidation, wanted: RunScope, verdicts: Sequence[NewVerdict]
 ) -> Mapping[str, bool]:
     """Record verdicts on the patterns they are about; return them by pair. A repeated verdict changes nothing.
 
@@ -33,7 +33,7 @@ async def record_verdicts(
             )
     for verdict in verdicts:
         if verdict.pair_id in offered:
-            await _record(fleet, hands, offered[verdict.pair_id], verdict)
+            await _record(fleet, offered[verdict.pair_id], verdict)
     return {verdict.pair_id: verdict.same for verdict in verdicts}
 
 
@@ -42,7 +42,7 @@ def _is_unknown(verdict: NewVerdict, offered: Mapping[str, OpenPair], index: Wai
     return verdict.pair_id not in offered and index.judged.get(verdict.pair_id) != verdict.same
 
 
-async def _record(fleet: Fleet, hands: Promotions, pair: OpenPair, new: NewVerdict) -> None:
+async def _record(fleet: Fleet, pair: OpenPair, new: NewVerdict) -> None:
     judge = fleet.caller.program_id or "unbound"
     verdict = Verdict(
         same=new.same,
@@ -52,6 +52,13 @@ async def _record(fleet: Fleet, hands: Promotions, pair: OpenPair, new: NewVerdi
         contributed=judge in (pair.a_program, pair.b_program),
     )
     if pair.a_program != SHARED:
-        await hands.judge(pair.a_program, pair.a_id, text_hash(pair.b_text), verdict)
+        await _judge(fleet, pair.a_program, pair.a_id, text_hash(pair.b_text), verdict)
     if pair.b_program != SHARED:
-        await hands.judge(pair.b_program, pair.b_id, text_hash(pair.a_text), verdict)
+        await _judge(fleet, pair.b_program, pair.b_id, text_hash(pair.a_text), verdict)
+
+
+async def _judge(fleet: Fleet, program_id: str, pattern_id: str, other: str, verdict: Verdict) -> None:
+    """Record a verdict about a program's lesson and the text whose hash is `other`."""
+    await fleet.programs.update(
+        program_id, lambda program: with_verdict(program, pattern_id, other, verdict), verdict.at
+    )

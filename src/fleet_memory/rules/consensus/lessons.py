@@ -14,8 +14,6 @@ from fleet_memory.schemas.waiting import DomainState, Learnt, Ruling
 
 Numbers: TypeAlias = NDArray[np.int8]
 
-MAX_LESSON_SHARD_BYTES: Final = 600_000  # bytes of rows and vectors; Firestore's documents end at 1 MiB
-
 
 class Lessons(NamedTuple):
     """Lessons and their vectors: n of both, int8 rows, zeros where there is no vector."""
@@ -83,15 +81,19 @@ def state(lessons: Lessons, parts: int) -> DomainState:
     )
 
 
-def encoded(lessons: Lessons) -> list[Shard]:
-    """Return the shards of a domain, each under 600 KB; one even when there is no lesson."""
+def encoded(lessons: Lessons, max_bytes: int) -> list[Shard]:
+    """Return the shards of a domain, each of at most `max_bytes` if it holds two lessons; one even for no lesson."""
     rows = json.dumps([one[:_KEPT] for one in lessons.learnt], separators=(",", ":"), ensure_ascii=False)
     vectors = b64encode(lessons.numbers.tobytes()).decode()
-    if len(rows.encode()) + len(vectors) <= MAX_LESSON_SHARD_BYTES or len(lessons.learnt) < 2:
+    if len(rows.encode()) + len(vectors) <= max_bytes or len(lessons.learnt) < 2:
         return [Shard(rows, vectors)]
     half = len(lessons.learnt) // 2
     parts = slice(half), slice(half, None)
-    return [shard for part in parts for shard in encoded(Lessons(lessons.learnt[part], lessons.numbers[part]))]
+    return [shard for part in parts for shard in encoded(_part(lessons, part), max_bytes)]
+
+
+def _part(lessons: Lessons, rows: slice) -> Lessons:
+    return Lessons(lessons.learnt[rows], lessons.numbers[rows])
 
 
 def decoded(shards: Iterable[Shard]) -> Lessons:

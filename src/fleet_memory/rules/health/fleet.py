@@ -12,7 +12,7 @@ from fleet_memory.rules.lifecycle.decay import stale_in_days
 from fleet_memory.schemas.answers.health import FleetRates, Forecast, KnowledgeCounts, PatternCounts, ProgramHealth
 from fleet_memory.schemas.answers.memory import Freshness, HealthVerdict
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import ArchiveCounts, Program
 
 HORIZONS: Final = (7, 14, 21, 30)  # days of the forecast
 JUNK_FROM: Final = 0.5  # share of all lessons ever stored; half of the work of storing was for nothing
@@ -26,18 +26,6 @@ class Look(NamedTuple):
     signs: Signs
     verdict: HealthVerdict
     fading: Sequence[float]
-
-
-class Left(NamedTuple):
-    """Archived patterns: `junk` was never of use, `used` was."""
-
-    junk: int
-    used: int
-
-
-def is_junk(line: Archived) -> bool:
-    """Whether decay or a cap archived a pattern that nobody had reinforced or promoted."""
-    return line.reason in ("decay", "cap") and not line.pattern.confirmations and not line.pattern.promoted
 
 
 def looked_at(program: Program, scale: Scale, now: datetime) -> Look:
@@ -71,7 +59,7 @@ def together(looks: Iterable[Look]) -> Signs:
     )
 
 
-def counts(seen: Signs, left: Left) -> PatternCounts:
+def counts(seen: Signs, left: ArchiveCounts) -> PatternCounts:
     """Return the lessons of a fleet by state."""
     return PatternCounts(
         total=seen.total,
@@ -82,7 +70,7 @@ def counts(seen: Signs, left: Left) -> PatternCounts:
     )
 
 
-def rates(seen: Signs, left: Left) -> FleetRates:
+def rates(seen: Signs, left: ArchiveCounts) -> FleetRates:
     """Return the shares that `FleetRates` defines."""
     return FleetRates(
         junk=_share(left.junk, seen.total + left.junk + left.used),

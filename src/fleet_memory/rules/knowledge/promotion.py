@@ -39,6 +39,19 @@ def is_echo(pattern: Pattern, since: int) -> bool:
     return 0 < since <= pattern.knowledge_seen
 
 
+def is_independent(entry: Entry, lesson: Waiting) -> bool:
+    """Whether a lesson is one more vote for an entry: from an origin that has none yet, and no echo.
+
+    Rules set by people (tier `constitutional`) need no votes.
+    """
+    if lesson.program_id in entry.value.contributors or is_echo(lesson.pattern, entry.since):
+        return False
+    if entry.tier == "constitutional":
+        return False
+    before = [(line.program_id, line.session_id) for line in entry.provenance]
+    return independent_origins([*before, (lesson.program_id, lesson.pattern.session_id)]) > independent_origins(before)
+
+
 def entry_of(lessons: Sequence[Waiting], text: int, similarities: Sequence[float], *, now: datetime) -> Entry:
     """Return the entry that a group of lessons becomes; `lessons[text]` gives the words and the domain.
 

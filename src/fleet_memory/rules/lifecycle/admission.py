@@ -7,7 +7,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
-from fleet_memory.rules.consensus.waiting import touched
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.lifecycle.reinforcement import reinforced
@@ -173,7 +172,7 @@ def _created(
         knowledge_seen=program.knowledge_seen,
         calls={lesson.id: lesson.call},
     )
-    kept, archived = capped(with_pattern(program, pattern, now), now, newest=pattern.id)
+    kept, archived = capped(with_pattern(program, pattern), now, newest=pattern.id)
     gone = {line.pattern.id for line in archived}
     others = tuple(close for close in _without(related, pattern) if close.pattern.id not in gone)
     return Admission(kept, "created", pattern, twin, others, archived)
@@ -189,21 +188,20 @@ def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequen
         last_reinforced=max(discovered, old.last_reinforced, lesson.sent.last_reinforced or old.last_reinforced),
         calls=_called(old, lesson),
     )
-    program = replace(program, touched=touched(program, old.domain))
     if (old.pattern, old.domain) != (new.pattern, new.domain):
         new = replace(
             new, stored_at=now, knowledge_seen=program.knowledge_seen, knowledge_key=None, echo=False, verdicts={}
         )
-        kept, archived = capped(with_pattern(program, new, now), now, newest=new.id)
+        kept, archived = capped(with_pattern(program, new), now, newest=new.id)
         return Admission(kept, "updated", new, None, _without(related, new), archived)
-    return Admission(with_pattern(program, new, now, pending=False), "updated", new, None, _without(related, new))
+    return Admission(with_pattern(program, new, pending=False), "updated", new, None, _without(related, new))
 
 
 def _repeated(program: Program, lesson: SentLesson, twin: Near, related: Sequence[Near], now: datetime) -> Admission:
     seen = min(now, lesson.sent.last_reinforced or lesson.sent.discovered_at or now)
     stronger = reinforced(twin.pattern, now=seen, confidence=lesson.sent.confidence, evidence=lesson.sent.evidence)
     stronger = replace(stronger, calls=_called(twin.pattern, lesson))
-    changed = with_pattern(replace(program, touched=touched(program, stronger.domain)), stronger, now, pending=False)
+    changed = with_pattern(program, stronger, pending=False)
     return Admission(changed, "reinforced", stronger, twin, _without(related, stronger))
 
 
@@ -223,7 +221,7 @@ def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
     return tuple(close for close in related if close.pattern.id != pattern.id)[:MAX_RELATED]
 
 
-def with_pattern(program: Program, pattern: Pattern, now: datetime, *, pending: bool = True) -> Program:
+def with_pattern(program: Program, pattern: Pattern, *, pending: bool = True) -> Program:
     """Return the program with a pattern new or replaced, `pending` when consolidation must consider it."""
     waiting = tuple(id_ for id_ in program.pending if id_ != pattern.id)
     was_pending = pattern.id in program.pending
@@ -231,7 +229,6 @@ def with_pattern(program: Program, pattern: Pattern, now: datetime, *, pending: 
         program,
         patterns={**program.patterns, pattern.id: pattern},
         pending=(*waiting, pattern.id) if pending or was_pending else waiting,
-        last_update=now,
     )
 
 
@@ -255,8 +252,6 @@ def archived(
         program,
         patterns={id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone},
         pending=tuple(id_ for id_ in program.pending if id_ not in gone),
-        touched=touched(program, *(pattern.domain for pattern in patterns)),
-        last_update=now,
     )
     name = program.program_id
     return left, tuple(Archived(program_id=name, pattern=p, reason=reason, at=now, why=why) for p in patterns)

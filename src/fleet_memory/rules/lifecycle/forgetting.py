@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from fleet_memory.rules.consensus.waiting import touched
 from fleet_memory.rules.lifecycle.admission import archived, free_id, with_pattern
 from fleet_memory.rules.lifecycle.decay import is_prunable, is_stale
 from fleet_memory.schemas.patterns import Pattern
@@ -47,7 +46,7 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
         calls={id_: call for id_, call in pattern.calls.items() if id_ not in theirs},
     )
     waits = back.knowledge_key is None and not is_stale(back, now, program.decay)
-    after = replace(with_pattern(program, back, now, pending=waits), touched=touched(program, back.domain))
+    after = with_pattern(program, back, pending=waits)
     return Restored(after, back, fades=is_prunable(back, now, program.decay) and not back.promoted)
 
 

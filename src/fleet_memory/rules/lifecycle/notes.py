@@ -38,16 +38,15 @@ def with_note(program: Program, note: Note, now: datetime) -> Noted:
             gone.append(one)
             over -= _lines(one)
     kept = sorted([*(one for one in others if one not in gone), note], key=lambda one: (one.at, _number(one)))
-    after = replace(
-        program, notes={one.id: one for one in kept}, notes_made=max(program.notes_made, _number(note)), last_update=now
-    )
+    notes = {one.id: one for one in kept}
+    after = replace(program, notes=notes, notes_made=max(program.notes_made, _number(note)))
     return Noted(after, note.id, tuple(_archived(program, one, "cap", now) for one in gone), changed=True)
 
 
 def without_note(program: Program, note: Note, now: datetime) -> Noted:
     """Move a note to the archive."""
     left = {id_: one for id_, one in program.notes.items() if id_ != note.id}
-    after = replace(program, notes=left, last_update=now)
+    after = replace(program, notes=left)
     return Noted(after, note.id, (_archived(program, note, "forgotten", now),), changed=True)
 
 

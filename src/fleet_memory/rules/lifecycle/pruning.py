@@ -33,7 +33,7 @@ def swept(program: Program, now: datetime, retired: Collection[str]) -> Swept:
     mine = tuple(sorted(key for key in keys if key in retired))
     if not gone and mine == program.retired:
         return Swept(program)
-    noted = replace(program, retired=mine, changes=program.changes + 1)
+    noted = replace(program, retired=mine)
     return Swept(*archived(noted, gone, "decay", now)) if gone else Swept(noted)
 
 

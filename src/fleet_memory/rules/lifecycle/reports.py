@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from fleet_memory.rules.consensus.waiting import touched
 from fleet_memory.rules.knowledge import status
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.decay import is_stale
@@ -51,8 +50,6 @@ def applied(program: Program, pattern_id: str, report: OutcomeReport) -> Applied
         program,
         patterns={**program.patterns, new.id: new},
         pending=(*program.pending, new.id) if again else program.pending,
-        touched=touched(program, new.domain),
-        last_update=report.now,
         request_ids=with_request(program.request_ids, request),
     )
     return Applied(after, new, revived)

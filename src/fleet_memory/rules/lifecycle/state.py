@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.consensus.waiting import touched
 from fleet_memory.rules.lifecycle.admission import capped
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.retrieval.budget import size
@@ -62,7 +61,7 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
         after, archived = _forgetting_by(after, decay, now)
     if after == program:
         return Stated(program)
-    after = replace(after, state_version=program.state_version + 1, last_update=now)
+    after = replace(after, state_version=program.state_version + 1)
     if after.context_summary == program.context_summary:
         return Stated(after, archived, updated=True)
     past = PastSummary(
@@ -100,6 +99,5 @@ def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> tuple
         program,
         decay=decay,
         pending=(*program.pending, *revived),
-        touched=touched(program, *(pattern.domain for pattern in patterns)),
     )
     return capped(after, now)

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from fleet_memory.errors import ConflictError, StoreRejectedError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Scalar, StoreHealth, Write
+from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES
 from fleet_memory.stores.messages import CONFLICT, UNFIT
 from fleet_memory.stores.sqlite.failures import CORRUPT, DOCUMENT_TOO_LARGE, FOREIGN, NEWER_FILE
 
@@ -34,8 +35,6 @@ MIGRATIONS: Final[Migrations] = (
     ),
 )
 
-# bytes, see `_size`; Source: Firestore's 1 MiB with the path, so that a memory fits either engine
-_MAX_DOCUMENT_BYTES = 1_048_000
 _MAX_INDEXED_CHARS = 200  # characters; Source: `Query.where`
 
 
@@ -132,7 +131,7 @@ def apply(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
 
 def _put(db: sqlite3.Connection, ref: Ref, fields: Mapping[str, Json], revision: int) -> None:
     try:
-        if _size(fields) > _MAX_DOCUMENT_BYTES:
+        if _size(fields) > MAX_DOCUMENT_BYTES:
             raise StoreRejectedError(DOCUMENT_TOO_LARGE, operator_detail="/".join(ref))
         body = json.dumps(fields, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         db.execute("insert into docs values(?, ?, ?, ?)", (*ref, body, revision))

@@ -1,0 +1,109 @@
+"""The writes of a job that changes a whole fleet: under a lease, or as a dry run that writes nothing.
+
+async with leased(fleet) as writer:
+    if writer is None:
+        raise ConflictError("A consolidation is running; call again in a moment.")
+    await writer.commit(*writes)
+    await writer.publish()
+"""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Final
+
+from anyio import move_on_after
+
+from fleet_memory.errors import ConflictError
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.leases import Lease, refreshed, release, take
+from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.stores import Write
+
+CONSOLIDATION_LEASE: Final = "consolidation"
+LEASE_S: Final = 120.0  # seconds; every commit of a run renews it. Chosen; docs/architecture.md, "Concurrency"
+RELEASE_WITHIN_S: Final = (
+    1.0  # seconds; chosen: a server that is asked to stop waits no longer, the lease expires anyway
+)
+
+
+class FencedWriter:
+    """Writes for one run, each commit guarded by the lease's fencing token. Without a lease: dry run."""
+
+    def __init__(self, fleet: Fleet, lease: Lease | None = None) -> None:
+        self._knowledge = fleet.knowledge
+        self._now = fleet.now
+        self._lease = lease
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing is written."""
+        return self._lease is None
+
+    async def commit(self, *writes: Write) -> None:
+        """Apply all writes or none, and renew the lease. Billed 1R 1W above the writes.
+
+        Raises ConflictError when somebody else wrote one of the documents first, LeaseLostError when another run has
+        taken the lease; nothing was applied.
+        """
+        if self._lease is None:
+            return
+        store, until = self._knowledge.store, self._now() + timedelta(seconds=LEASE_S)
+        try:
+            await store.commit(self._lease.guard(until), *writes)
+        except ConflictError:
+            self._lease = await refreshed(store, self._lease)
+            raise
+        self._lease = await refreshed(store, self._lease)
+
+    async def try_commit(self, *writes: Write) -> bool:
+        """Do what `commit` does, but return False when somebody else wrote first. Raises LeaseLostError."""
+        try:
+            await self.commit(*writes)
+        except ConflictError:
+            return False
+        return True
+
+    async def publish(self, *, consolidated_at: datetime | None = None) -> None:
+        """Bring the snapshot that boot reads up to date; an entry that somebody changes at that moment starts it over.
+
+        `consolidated_at` is when a consolidation ended, None when none did. Raises ConflictError when every race was
+        lost, LeaseLostError when another run has taken the lease.
+        """
+        if self.is_dry_run:
+            return
+        complete = False
+        while not complete:
+            complete = await retry_conflicts(lambda: self._publish_once(consolidated_at), "the knowledge snapshot")
+
+    async def release(self) -> None:
+        """Let others take the lease at once."""
+        if self._lease is not None:
+            await release(self._knowledge.store, self._lease)
+
+    async def _publish_once(self, consolidated_at: datetime | None) -> bool:
+        """Publish as many entries as one commit takes; return whether these were all."""
+        publication = await self._knowledge.snapshots.publication(consolidated_at=consolidated_at)
+        # A draft may not be missing, and an overtaken worker may not write one over its successor's.
+        for drafts in batches(publication.drafts):
+            await self.commit(*drafts)
+        await self.commit(*publication.switch)
+        return publication.complete
+
+
+@asynccontextmanager
+async def leased(fleet: Fleet, name: str = CONSOLIDATION_LEASE) -> AsyncIterator[FencedWriter | None]:
+    """Yield a writer under the fleet's lease of this name, which ends with the block; None while another run has it."""
+    store = fleet.knowledge.store
+    lease = await take(store, fleet.knowledge.paths.lease(name), uuid.uuid4().hex, now=fleet.now(), ttl_s=LEASE_S)
+    if lease is None:
+        yield None
+        return
+    writer = FencedWriter(fleet, lease)
+    try:
+        yield writer
+    finally:
+        with move_on_after(RELEASE_WITHIN_S, shield=True):
+            await writer.release()

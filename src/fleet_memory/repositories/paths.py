@@ -1,0 +1,98 @@
+"""Where each document of a fleet is: the only module that spells a document path."""
+
+from dataclasses import dataclass
+
+from fleet_memory.stores import Ref, document_id
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPaths:
+    """The documents and collections of one fleet, e.g. FleetPaths("f1").programs == "fleets/f1/programs".
+
+    The examples below are those of the fleet "f1".
+    """
+
+    fleet_id: str
+
+    def collection(self, group: str) -> str:
+        """Return a collection by its group, e.g. "gsp" -> "fleets/f1/gsp"."""
+        return f"fleets/{document_id(self.fleet_id)}/{group}"
+
+    @property
+    def programs(self) -> str:
+        """The collection of the programs, "fleets/f1/programs"."""
+        return self.collection("programs")
+
+    @property
+    def entries(self) -> str:
+        """The collection of the knowledge entries, "fleets/f1/gsp"."""
+        return self.collection("gsp")
+
+    @property
+    def ledger(self) -> str:
+        """The collection of the ledger's lines, "fleets/f1/ledger"."""
+        return self.collection("ledger")
+
+    @property
+    def archive(self) -> str:
+        """The collection of what left the programs, "fleets/f1/archive"."""
+        return self.collection("archive")
+
+    @property
+    def history(self) -> str:
+        """The collection of earlier context summaries, "fleets/f1/history"."""
+        return self.collection("history")
+
+    def program(self, program_id: str) -> Ref:
+        """Return where a program is, e.g. "basher" -> fleets/f1/programs/basher."""
+        return Ref(self.programs, document_id(program_id))
+
+    def entry(self, key: str) -> Ref:
+        """Return where an entry is, e.g. "pattern/ci/pin" -> fleets/f1/gsp/pattern_2f_ci_2f_pin."""
+        return Ref(self.entries, document_id(key))
+
+    def ledger_line(self, key: str, version: int) -> Ref:
+        """Return where the line of an entry's version is, e.g. "pin", 2 -> fleets/f1/ledger/pin_23_2."""
+        return Ref(self.ledger, document_id(f"{key}#{version}"))
+
+    def snapshot_shard(self, part: int, half: int = 0) -> Ref:
+        """Return where a shard of the snapshot is, e.g. 2, half=1 -> fleets/f1/snapshots/t2."""
+        return Ref(self.collection("snapshots"), f"{'st'[half]}{part}")
+
+    def archive_record(self, record_id: str) -> Ref:
+        """Return where a record of the archive is, e.g. "9f86d0" -> fleets/f1/archive/9f86d0."""
+        return Ref(self.archive, record_id)
+
+    def summary(self, program_id: str, slot: int) -> Ref:
+        """Return where an earlier summary is, e.g. "basher", 3 -> fleets/f1/history/basher_23_3."""
+        return Ref(self.history, document_id(f"{program_id}#{slot}"))
+
+    def receipt(self, program_id: str, slot: int) -> Ref:
+        """Return where a session's answer is, e.g. "basher", 3 -> fleets/f1/receipts/basher_23_3."""
+        return Ref(self.collection("receipts"), document_id(f"{program_id}#{slot}"))
+
+    def lease(self, name: str) -> Ref:
+        """Return where a lease is, e.g. "consolidation" -> fleets/f1/leases/consolidation."""
+        return Ref(self.collection("leases"), document_id(name))
+
+    @property
+    def waiting_index(self) -> Ref:
+        """Where consolidation keeps what its last run left, fleets/f1/waiting/index."""
+        return Ref(self.collection("waiting"), "index")
+
+    @property
+    def waiting_pairs(self) -> Ref:
+        """Where consolidation keeps the pairs that wait for judgement, fleets/f1/waiting/pairs."""
+        return Ref(self.collection("waiting"), "pairs")
+
+    def waiting_shard(self, domain: str, part: int) -> Ref:
+        """Return where a shard of a domain's lessons is, e.g. "ci", 0 -> fleets/f1/waiting/0_2f_ci.
+
+        The id begins with a number and an escaped slash: no domain can be taken for "index" or "pairs".
+        """
+        return Ref(self.collection("waiting"), document_id(f"{part}/{domain}"))
+
+    @property
+    def last_maintenance(self) -> Ref:
+        """Where the last maintenance is noted, fleets/f1/maintenance/last."""
+        return Ref(self.collection("maintenance"), "last")

@@ -1,0 +1,70 @@
+"""Writers that lose a race try again, for a bounded time and with pauses of their own size."""
+
+import pytest
+
+from fleet_memory.errors import ConflictError, PatternNotFoundError
+from fleet_memory.repositories.retrying import MAX_PAUSE_S, Timing, pause_s, retry_conflicts
+
+ATTEMPT_S = 0.5
+
+
+class Racer:
+    """Loses its first `losses` attempts, each of half a second, on a clock that only attempts and pauses move."""
+
+    def __init__(self, losses: int, draw: float = 1.0) -> None:
+        self.losses = losses
+        self.attempts = 0
+        self.pauses: list[float] = []
+        self.now = 0.0
+        self.timing = Timing(lambda: self.now, self.sleep, lambda: draw)
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+    async def attempt(self) -> str:
+        self.attempts += 1
+        self.now += ATTEMPT_S
+        if self.attempts <= self.losses:
+            raise ConflictError("Someone else was faster.", operator_detail="programs/basher")
+        return f"attempt {self.attempts}"
+
+
+@pytest.mark.anyio
+async def test_the_first_attempt_that_wins_is_the_answer_and_does_not_wait() -> None:
+    racer = Racer(losses=0)
+    assert await retry_conflicts(racer.attempt, "program basher", timing=racer.timing) == "attempt 1"
+    assert racer.pauses == []
+
+
+@pytest.mark.anyio
+async def test_a_lost_race_is_run_again_after_a_pause() -> None:
+    racer = Racer(losses=3, draw=0.25)
+    assert await retry_conflicts(racer.attempt, "program basher", timing=racer.timing) == "attempt 4"
+    assert racer.pauses == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.anyio
+async def test_losing_every_race_ends_and_names_the_document_and_the_next_step() -> None:
+    racer = Racer(losses=10_000)
+    with pytest.raises(ConflictError, match=r"program basher.*Call again") as caught:
+        await retry_conflicts(racer.attempt, "program basher", within_s=10, timing=racer.timing)
+    assert 10 <= racer.now <= 10 + MAX_PAUSE_S + ATTEMPT_S
+    assert caught.value.operator_detail == "programs/basher"
+
+
+@pytest.mark.anyio
+async def test_other_errors_are_raised_at_once() -> None:
+    async def attempt() -> None:
+        raise PatternNotFoundError("basher", "p1")
+
+    racer = Racer(losses=0)
+    with pytest.raises(PatternNotFoundError):
+        await retry_conflicts(attempt, "program basher", timing=racer.timing)
+    assert racer.pauses == []
+
+
+def test_a_pause_is_measured_in_the_attempts_own_duration() -> None:
+    assert pause_s(0.1, draw=0.5) == 0.2
+    assert pause_s(0.1, draw=0.0) == 0.0
+    assert pause_s(60.0, draw=1.0) == MAX_PAUSE_S
