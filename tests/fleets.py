@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.leases import take
-from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.stores import Document, Query, Store, Write
@@ -69,6 +68,6 @@ async def documents(fleet: Fleet) -> list[Document]:
 async def lease_to_another(fleet: Fleet, name: str, after: timedelta = timedelta(0)) -> None:
     """Give the lease of this name to another run, which asks for it `after` so long."""
     lease = await take(
-        fleet.knowledge.store, FleetPaths(FLEET).lease(name), "another", now=fleet.now() + after, ttl_s=60
+        fleet.knowledge.store, fleet.knowledge.paths.lease(name), "another", now=fleet.now() + after, ttl_s=60
     )
     assert lease is not None

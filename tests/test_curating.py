@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from anyio import to_thread
 
-from fleet_memory.errors import (, LeaseLostError
+from fleet_memory.errors import (
     ConflictError,
     EmbedderUnavailableError,
     ForbiddenError,
     InvalidArgumentError,
     KnowledgeNotFoundError,
+    LeaseLostError,
 )
 from fleet_memory.fleet import Caller, Fleet, silently
 from fleet_memory.jobs.curation import Retired, SeedingPlan, plan_seeding, read_seeds, retire_entry, seed_rules

@@ -16,7 +16,7 @@ BEFORE = program(KNOWN, pattern(id="other", domain="git"), touched=("earlier",),
 NOTE = Note(id="n1", text="Port 1", at=START)
 
 
-def changed(**fields: Any) -> Program:  # noqa: ANN401 of any field, as `pattern` of tests/lessons.py
+def changed(**fields: Any) -> Program:  # noqa: ANN401 of any field of a pattern
     return replace(BEFORE, patterns={**BEFORE.patterns, "known": replace(KNOWN, **fields)})
 
 
