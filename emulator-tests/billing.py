@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from fleet_memory.stores import Document, Query, Ref, Store, Write
+from tests.wrapped import Wrapped
 
 
 class Bill(NamedTuple):
@@ -13,32 +14,29 @@ class Bill(NamedTuple):
     sums: int = 0
 
 
-class Billed:
+class Billed(Wrapped):
     """A store that counts what Firestore bills. Source: cloud.google.com/firestore/pricing"""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self.bill = Bill()
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         self._add(reads=len(refs))
-        return await self._store.get(*refs)
+        return await super().get(*refs)
 
     async def find(self, query: Query) -> list[Document]:
-        found = await self._store.find(query)
+        found = await super().find(query)
         self._add(reads=max(1, len(found)))
         return found
 
     async def total(self, query: Query, field: str | None = None) -> int:
         self._add(sums=1)
-        return await self._store.total(query, field)
+        return await super().total(query, field)
 
     async def commit(self, *writes: Write) -> None:
         self._add(writes=len(writes))
-        await self._store.commit(*writes)
-
-    async def close(self) -> None:
-        await self._store.close()
+        await super().commit(*writes)
 
     def _add(self, reads: int = 0, writes: int = 0, sums: int = 0) -> None:
         self.bill = Bill(self.bill.reads + reads, self.bill.writes + writes, self.bill.sums + sums)

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from fleet_memory.stores import Document, Query, Ref, Store, Write
+from fleet_memory.stores import Document, Query, Write
+from tests.wrapped import Wrapped
 
 FILE = Path(__file__).parent.parent / "firestore.indexes.json"
 OWN = "examples"  # the collection group of tests that ask what the product never does
@@ -62,32 +63,23 @@ def problems(query: Query, summed: str | None, known: Declared) -> list[str]:
     return found
 
 
-class Watched:
+class Watched(Wrapped):
     """A store that fails a test that asks what Firestore would refuse, or writes a document twice in a commit."""
 
     asked: ClassVar[set[tuple[str, tuple[str, ...], str | None, str | None]]] = set()
     known: ClassVar[Declared] = declared()
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def get(self, *refs: Ref) -> list[Document | None]:
-        return await self._store.get(*refs)
-
     async def find(self, query: Query) -> list[Document]:
         self._note(query, None)
-        return await self._store.find(query)
+        return await super().find(query)
 
     async def total(self, query: Query, field: str | None = None) -> int:
         self._note(query._replace(order=None, limit=None), field)
-        return await self._store.total(query, field)
+        return await super().total(query, field)
 
     async def commit(self, *writes: Write) -> None:
         assert len({write.ref for write in writes}) == len(writes), "two writes to one document in one commit"
-        await self._store.commit(*writes)
-
-    async def close(self) -> None:
-        await self._store.close()
+        await super().commit(*writes)
 
     def _note(self, query: Query, summed: str | None) -> None:
         self.asked.add((_group(query), tuple(sorted(query.where)), query.order, summed))

@@ -15,6 +15,7 @@ from fleet_memory.stores.firestore import FirestoreStore, failures
 from fleet_memory.tools.commit_session import SessionNote, commit_session
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -61,21 +62,13 @@ class Wire:
                     await near.send(chunk)
 
 
-class Lossy:
+class Lossy(Wrapped):
     """A store whose wire is cut once its next commit has been applied, before the answer is through."""
 
     def __init__(self, store: Store, direct: Store, wire: Wire, tasks: TaskGroup) -> None:
-        self._store, self._direct, self._wire, self._tasks = store, direct, wire, tasks
+        super().__init__(store)
+        self._direct, self._wire, self._tasks = direct, wire, tasks
         self.loses = False
-
-    async def get(self, *refs: Ref) -> list[Document | None]:
-        return await self._store.get(*refs)
-
-    async def find(self, query: Query) -> list[Document]:
-        return await self._store.find(query)
-
-    async def total(self, query: Query, field: str | None = None) -> int:
-        return await self._store.total(query, field)
 
     async def commit(self, *writes: Write) -> None:
         if self.loses:
@@ -83,10 +76,7 @@ class Lossy:
             self._wire.swallows = True
             before = await self._direct.get(writes[0].ref)
             self._tasks.start_soon(self._cut_when_it_changes, writes[0].ref, before)
-        await self._store.commit(*writes)
-
-    async def close(self) -> None:
-        await self._store.close()
+        await super().commit(*writes)
 
     async def _cut_when_it_changes(self, ref: Ref, before: list[Document | None]) -> None:
         while await self._direct.get(ref) == before:

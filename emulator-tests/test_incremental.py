@@ -17,10 +17,11 @@ from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.stores import Document, Query, Ref, Store, Write
+from fleet_memory.stores import Document, Query, Ref, Store
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -45,33 +46,25 @@ class Directions:
             topic, nudge = (words.index(word) for words, word in zip((TOPICS, NUDGES), text.split(), strict=False))
             rows[row, topic] = 1.0
             rows[row, 8 + nudge % 8] = 0.2 + 0.1 * (nudge % 7)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        directions: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return directions
 
 
-class Counting:
+class Counting(Wrapped):
     """A store that counts the documents it reads."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self.read: list[str] = []
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         self.read += [ref.collection.rpartition("/")[2] for ref in refs]
-        return await self._store.get(*refs)
+        return await super().get(*refs)
 
     async def find(self, query: Query) -> list[Document]:
-        found = await self._store.find(query)
+        found = await super().find(query)
         self.read += [query.collection.rpartition("/")[2]] * max(1, len(found))
         return found
-
-    async def total(self, query: Query, field: str | None = None) -> int:
-        return await self._store.total(query, field)
-
-    async def commit(self, *writes: Write) -> None:
-        await self._store.commit(*writes)
-
-    async def close(self) -> None:
-        await self._store.close()
 
 
 class Clock:
@@ -104,7 +97,7 @@ async def consolidate(fleet: Fleet, threshold: int = 2, *, rebuild: bool = False
     }
 
 
-async def known(store: Store) -> list[object]:
+async def known(store: Store) -> list[str]:
     entries = await store.find(Query("fleets/default/gsp"))
     return sorted(str((entry.fields["key"], entry.fields["value"])) for entry in entries)
 

@@ -1,6 +1,5 @@
 """Maintenance on both engines: the sweep archives, protects, is fenced, and costs what is due."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -19,6 +18,7 @@ from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.fleets import Interrupted, writing
 
 pytestmark = pytest.mark.anyio
 
@@ -109,20 +109,6 @@ async def test_only_one_run_at_a_time(store: Store) -> None:
         await maintain(fleet)
 
 
-class Interrupted:
-    """A store on which somebody else acts just before a commit that archives."""
-
-    def __init__(self, store: Store, meanwhile: Callable[[], Awaitable[object]]) -> None:
-        self._store = store
-        self._meanwhile: list[Callable[[], Awaitable[object]]] = [meanwhile]
-        self.get, self.find, self.total, self.close = store.get, store.find, store.total, store.close
-
-    async def commit(self, *writes: Write) -> None:
-        if self._meanwhile and any(write.ref.collection.endswith("/archive") for write in writes):
-            await self._meanwhile.pop()()
-        await self._store.commit(*writes)
-
-
 async def test_a_program_that_is_written_at_that_moment_is_swept_next_time(store: Store) -> None:
     later = fleet_on(store, FADED)
     for program in ("basher", "sark"):
@@ -131,7 +117,7 @@ async def test_a_program_that_is_written_at_that_moment_is_swept_next_time(store
     async def agent_writes() -> None:
         await store_memory(later, "basher", lesson("new"))
 
-    done = await maintain(fleet_on(Interrupted(store, agent_writes), FADED))
+    done = await maintain(fleet_on(Interrupted(store, writing("archive"), agent_writes), FADED))
     assert [one.program_id for one in done.archived] == ["sark"]
     assert await names(later, "basher") == ["new", "old"]
     assert [one.program_id for one in (await maintain(later)).archived] == ["basher"]
@@ -147,7 +133,7 @@ async def test_a_run_that_was_overtaken_archives_nothing(store: Store) -> None:
         assert await take(store, fleet.knowledge.paths.lease(MAINTENANCE_LEASE), "another", now=later, ttl_s=60)
 
     with pytest.raises(LeaseLostError, match="taken over"):
-        await maintain(fleet_on(Interrupted(store, overtaken), FADED))
+        await maintain(fleet_on(Interrupted(store, writing("archive"), overtaken), FADED))
     assert (await archive(store), await names(fleet, "basher")) == ([], ["old"])
 
 

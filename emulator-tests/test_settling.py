@@ -4,6 +4,7 @@ import pytest
 from settling import settled
 
 from fleet_memory.stores import Document, Query, Ref, Store, Write
+from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -11,23 +12,23 @@ PROGRAM, LINE = Ref("fleets/f1/programs", "basher"), Ref("fleets/f1/ledger", "l1
 LEFT = (Write(PROGRAM, {"n": 1}), Write(LINE, {"n": 1}))  # the last commit of a server that is dead
 
 
-class Late:
+class Late(Wrapped):
     """A store that carries out a commit after a number of reads: as Firestore may, when its client was killed."""
 
     def __init__(self, store: Store, after_reads: int, *writes: Write) -> None:
-        self._store = store
+        super().__init__(store)
         self._left = after_reads
         self._writes = writes
 
     async def find(self, query: Query) -> list[Document]:
-        documents = await self._store.find(query)
+        documents = await super().find(query)
         self._left -= 1
         if self._left == 0:
-            await self._store.commit(*self._writes)
+            await self.commit(*self._writes)
         return documents
 
 
-async def effects(store: Store | Late) -> tuple[int, int]:
+async def effects(store: Store) -> tuple[int, int]:
     """Count the two documents of a commit, one read after the other."""
     return len(await store.find(Query(PROGRAM.collection))), len(await store.find(Query(LINE.collection)))
 

@@ -11,6 +11,7 @@ from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.stores import Document, Query, Store, Write
 from fleet_memory.tools.store_memory import store_memory
+from tests.wrapped import Wrapped
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 FLEET = "default"
@@ -20,20 +21,18 @@ Meanwhile = Callable[[], Awaitable[object]]
 Matches = Callable[[Sequence[Write]], bool]
 
 
-class Interrupted:
+class Interrupted(Wrapped):
     """A store on which something happens once, just before the first commit that matches."""
 
     def __init__(self, store: Store, matches: Matches, meanwhile: Meanwhile) -> None:
-        self._store = store
+        super().__init__(store)
         self._matches = matches
         self._meanwhile = [meanwhile]
-        self.get, self.find, self.total = store.get, store.find, store.total
-        self.check, self.close = store.check, store.close
 
     async def commit(self, *writes: Write) -> None:
         if self._meanwhile and self._matches(writes):
             await self._meanwhile.pop()()
-        await self._store.commit(*writes)
+        await super().commit(*writes)
 
 
 def at(fleet: Fleet, moment: datetime) -> Fleet:

@@ -18,6 +18,7 @@ from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.tools.store_memory import store_memory
+from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -26,18 +27,16 @@ OFTEN_S = 0.01
 LAST = Ref("fleets/default/maintenance", "last")
 
 
-class Looked:
+class Looked(Wrapped):
     """A store that counts how often it was asked for the note of the last maintenance."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self.looks = 0
-        self.find, self.total, self.commit = store.find, store.total, store.commit
-        self.check, self.close = store.check, store.close
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         self.looks += refs == (LAST,)
-        return await self._store.get(*refs)
+        return await super().get(*refs)
 
 
 class Clock:
