@@ -27,7 +27,8 @@ class Agent:
         result = await self.client.call_tool(tool, arguments)
         assert not result.is_error, result.content
         assert result.structured_content is not None
-        return result.structured_content
+        answer: dict[str, Any] = result.structured_content
+        return answer
 
     async def refused(self, tool: str, **arguments: object) -> str:
         result = await self.client.call_tool(tool, arguments)

@@ -171,8 +171,8 @@ async def test_a_consolidation_is_billed_for_what_is_new_however_many_programs_t
 
     bills = []
     for size in (5, 20):
-        for program in range(size):
-            await learn_in_one_domain(f"program-{program}", f"own-{program}-{size}")
+        for number in range(size):
+            await learn_in_one_domain(f"program-{number}", f"own-{number}-{size}")
         await consolidate(fleet)
         for program in ("sark", "iso"):
             await learn_in_one_domain(program, f"shared-{size}")

@@ -215,7 +215,7 @@ async def test_an_empty_emulator_variable_counts_as_unset(around: Around) -> Non
 async def test_closing_really_closes(project: str) -> None:
     store = FirestoreStore(project)
     await store.get(ENTRY)
-    channel = (await store._open())._channel
+    channel: grpc.aio.Channel = (await store._open())._channel
     assert channel.get_state() is grpc.ChannelConnectivity.READY
     await store.close()
     assert channel.get_state() is grpc.ChannelConnectivity.SHUTDOWN

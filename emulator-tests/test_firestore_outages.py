@@ -2,7 +2,7 @@
 
 import itertools
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -133,7 +133,7 @@ async def programs() -> Mapping[str, Program]:
 @pytest.mark.parametrize("first", ["get", "commit"])
 async def test_a_store_that_goes_away_is_unavailable_until_it_comes_back(mortal: Mortal, first: str) -> None:
     store = FirestoreStore(PROJECT)
-    verbs = {
+    verbs: dict[str, Callable[[], Awaitable[object]]] = {
         "get": lambda: store.get(ENTRY),
         "find": lambda: store.find(Query(ENTRY.collection)),
         "total": lambda: store.total(Query(ENTRY.collection)),

@@ -20,7 +20,7 @@ COMMON = {
     "permission_mode": "default",
 }
 # As documented for each event
-EVENTS = {
+EVENTS: dict[str, dict[str, object]] = {
     "SessionStart": {"source": "startup", "model": "some-model"},
     "PreCompact": {"trigger": "manual", "custom_instructions": "keep the plan"},
     "Stop": {"stop_hook_active": False, "last_assistant_message": "Done."},

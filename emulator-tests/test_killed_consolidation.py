@@ -46,7 +46,8 @@ async def consolidated_by_a_server(address: str, fleet_id: str, pid: Path, kille
             group.start_soon(kill_after, pid, killed_after_s)
         began = time.perf_counter()
         await client.call_tool("pattern_consolidate", {})
-        return time.perf_counter() - began
+        ended = time.perf_counter()
+    return ended - began
 
 
 async def parts_of_promotions(store: Store, fleet_id: str) -> Counter[str]:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from fleets import consolidate, fleet_on, learn
+from pydantic import JsonValue
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.stores import Json, Query, Store, Write
@@ -52,7 +53,7 @@ async def set_back(store: Store) -> int:
     return count
 
 
-async def answers(fleet: Fleet) -> list[dict[str, object]]:
+async def answers(fleet: Fleet) -> list[dict[str, JsonValue]]:
     return [
         (await recall_memory(fleet, "basher", scope="all")).wire(),
         (await gsp_bootstrap(fleet, "sark", depth="full")).wire(),

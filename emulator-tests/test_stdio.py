@@ -45,7 +45,8 @@ class Server:
             await self.stdin.send(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
 
     async def receive(self) -> dict[str, Any]:
-        return json.loads(await self.out.receive_until(b"\n", 10_000_000))
+        frame: dict[str, Any] = json.loads(await self.out.receive_until(b"\n", 10_000_000))
+        return frame
 
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         await self.send(message)

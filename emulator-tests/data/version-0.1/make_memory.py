@@ -114,7 +114,8 @@ class Life:
         result = await self.client.call_tool(tool, arguments)
         assert not result.is_error, (tool, arguments, result.content)
         assert result.structured_content is not None
-        return result.structured_content
+        answer: dict[str, Any] = result.structured_content
+        return answer
 
     async def store(self, program: str, *lessons: Lesson) -> None:
         for one in lessons:

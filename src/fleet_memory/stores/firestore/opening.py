@@ -14,7 +14,7 @@ from google.auth.transport.requests import Request
 from google.cloud.firestore import AsyncClient
 from google.cloud.firestore_v1.services.firestore import FirestoreAsyncClient
 from google.cloud.firestore_v1.services.firestore.transports import FirestoreGrpcAsyncIOTransport
-from grpc.aio import insecure_channel  # type: ignore[import-untyped]  # the package ships no types
+from grpc.aio import insecure_channel
 
 from fleet_memory.errors import StoreError, StoreRejectedError
 from fleet_memory.stores.firestore.documents import Channel, Documents
