@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src"
+import fleet_memory
+
+PACKAGE = Path(fleet_memory.__file__).parent
 ODD_LIMIT = re.compile(r"_?(MOST|LEAST|LARGEST|LONGEST)(_.*)?")
 
 PROTOCOLS = {
@@ -37,7 +39,7 @@ def names_by_module(sources: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def package() -> dict[str, str]:
-    return {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
+    return {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def ambiguous(sources: Mapping[str, str]) -> dict[str, list[str]]:

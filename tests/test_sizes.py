@@ -4,7 +4,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src"
+import fleet_memory
+
+PACKAGE = Path(fleet_memory.__file__).parent
 MAX_FUNCTION_LINES = 40  # lines from `def` to the end, docstring included; CONTRIBUTING.md, "Style"
 MAX_TOOL_LINES = 60  # lines of a tool's own function: its signature and docstring are the schema that agents read
 MAX_FILE_LINES = 300
@@ -28,7 +30,7 @@ def function(name: str, lines: int) -> str:
 
 
 def test_functions_and_files_are_short() -> None:
-    assert [found for path in SOURCE.rglob("*.py") for found in too_long(path, path.read_text(encoding="utf-8"))] == []
+    assert [found for path in PACKAGE.rglob("*.py") for found in too_long(path, path.read_text(encoding="utf-8"))] == []
 
 
 def test_what_is_longer_than_its_limit_is_refused() -> None:
