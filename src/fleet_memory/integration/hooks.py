@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from anyio import to_thread
+
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -50,7 +52,7 @@ async def answer_hook(settings: Settings, event: str, given: Mapping[str, object
         await _maintain(settings)
     if event == "PreCompact":
         return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
-    if event == "Stop" and given.get("stop_hook_active") is not True and _wants_a_reminder(given):
+    if event == "Stop" and await to_thread.run_sync(_wants_a_reminder, given):
         return json.dumps({"decision": "block", "reason": REMINDER})
     return ""
 
@@ -89,7 +91,7 @@ def _written(kept: Sequence[str]) -> str:
 def _wants_a_reminder(given: Mapping[str, object]) -> bool:
     """Whether a session worked, and neither wrote to the memory nor was reminded; its transcript is only counted."""
     path = given.get("transcript_path")
-    if not isinstance(path, str) or not path:
+    if given.get("stop_hook_active") is True or not isinstance(path, str) or not path:
         return False
     file = Path(path).expanduser()
     if not file.is_file() or file.stat().st_size > MAX_TRANSCRIPT_BYTES:
