@@ -11,26 +11,14 @@ KILLS_LIMIT_S = 900  # of a test marked `kills`; the others have the `timeout` o
 EXEMPT = (
     ("<frozen importlib._bootstrap>", "_find_and_load"),
     # An import: what a command or an engine needs is imported when it is chosen.
-    ("logging/__init__.py", "emit"),
-    # A log line goes to stderr.
-    ("jsonschema_specifications/_core.py", "_schemas"),
-    # The MCP client reads its schemas once.
     ("fleet_memory/similarity/openai.py", "_client"),
     # httpx2 looks its version up, once.
     ("fleet_memory/similarity/bm25.py", "word_scores"),
     # SQLite's word index, in memory only: arithmetic, no file.
     ("fleet_memory/stores/firestore/opening.py", "_client"),
-    # Google's client looks for credentials on the disk, once.
+    # Google's client looks on the disk whether it has a certificate, once.
     ("threading.py", "join"),
     # gRPC waits for its own thread when its last channel goes, at whatever line the garbage collector runs.
-    ("fleet_memory/cli/check.py", "_check"),
-    # `fleet-memory check` has nothing else to do than to see whether the file is there.
-    ("fleet_memory/jobs/transfer.py", "export_fleet"),
-    ("fleet_memory/jobs/transfer.py", "import_fleet"),
-    ("fleet_memory/jobs/curation.py", "read_seeds"),
-    # Commands too: their process serves nobody while it reads or writes the file.
-    ("fleet_memory/integration/hooks.py", "_wants_a_reminder"),
-    # A hook is a process that reads one transcript for one session.
 )
 IN_MEMORY = ("os.getcwd", "os.path.abspath")  # the kernel knows the working directory; no disk is asked
 
