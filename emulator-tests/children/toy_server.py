@@ -5,9 +5,10 @@ import subprocess
 import sys
 
 import anyio
-from pydantic import BaseModel
 
 from fleet_memory import cli
+from fleet_memory.cli import serve
+from fleet_memory.schemas.value import Value
 from fleet_memory.server import app
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.registration import ToolSpec
@@ -15,7 +16,7 @@ from fleet_memory.server.std_streams import Wire, claim_streams
 from fleet_memory.server.toolsets import WRITES
 
 
-class Done(BaseModel):
+class Done(Value):
     done: bool = True
 
 
@@ -56,7 +57,7 @@ def claimed_before_an_import_that_prints() -> Wire:
 
 
 if __name__ == "__main__":
-    cli.serve.claim_streams = claimed_before_an_import_that_prints
+    serve.claim_streams = claimed_before_an_import_that_prints
     app.create_server.__defaults__ = (
         {"core": [ToolSpec(each, "Toy", WRITES) for each in (chatter, write_slowly, hang)]},
     )
