@@ -28,10 +28,18 @@ def imports() -> Iterator[Arrow]:
     for path in PACKAGE.rglob("*.py"):
         importer = box(path.relative_to(PACKAGE).parts[0].removesuffix(".py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("fleet_memory."):
-                imported = box(str(node.module).split(".")[1])
+            for name in modules_of(node):
+                imported = box(name.split(".")[1])
                 if imported not in {importer, *GROUND}:
                     yield importer, imported
+
+
+def modules_of(node: ast.AST) -> list[str]:
+    """Return the modules of the package that an import names, e.g. "fleet_memory.jobs.check"."""
+    named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    if isinstance(node, ast.ImportFrom) and node.module:
+        named = [node.module]
+    return [name for name in named if name.startswith("fleet_memory.")]
 
 
 def box(name: str) -> str:
