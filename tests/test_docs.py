@@ -17,7 +17,7 @@ PAGES = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 
 PRIVATE = re.compile(r"\b(?:DESIGN|STYLE)\b|\bnotes on \w+, section\b")  # papers that only their writers have
 CITED_PAGE = re.compile(r"(?<![\w./])docs/((?:[\w-]+/)*[\w-]+\.md|(?:[\w-]+/)+)(?:, \"([^\"]+)\"|#([\w-]+))?")
-MODULE = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.py)`")
+MODULE = re.compile(r"`((?:[a-z_-]+/)+[a-z_]+(?:\.py|/))`")
 LINK = re.compile(r"\]\(([^)\s]*\.md)?(?:#([\w-]+))?\)")
 
 
