@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
@@ -14,6 +14,8 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
+
+READ_WITHIN_S: Final = 1.0  # seconds; chosen: a reader meets a snapshot that is being replaced once, or a broken one
 
 
 class Publication(NamedTuple):
@@ -39,9 +41,9 @@ class Snapshots:
     async def read(self) -> Snapshot:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the version is new.
 
-        Raises ConflictError when it is replaced again and again while it is being read.
+        Raises ConflictError when it is replaced again and again while it is being read, or lacks a shard.
         """
-        return await retry_conflicts(self._read, "the snapshot of shared knowledge")
+        return await retry_conflicts(self._read, None, READ_WITHIN_S)
 
     async def _read(self) -> Snapshot:
         head = await self._head()
