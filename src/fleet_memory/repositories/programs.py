@@ -9,6 +9,7 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 
 import anyio
 from anyio import to_thread
+from pydantic import ValidationError
 
 from fleet_memory.errors import CapacityExceededError, FleetMemoryError
 from fleet_memory.repositories.archive import Archive
@@ -55,7 +56,7 @@ class _Call(Generic[_C]):
         self.change = change
         self.now = now
         self.outcome: _C | None = None
-        self.error: FleetMemoryError | None = None
+        self.error: FleetMemoryError | ValidationError | None = None
 
     @property
     def settled(self) -> bool:
@@ -238,7 +239,7 @@ def _applied(
             outcome = call.change(program)
             after = stamped(program, outcome.program, call.now)
             require_room(program, after)
-        except FleetMemoryError as error:
+        except (FleetMemoryError, ValidationError) as error:
             call.error = error
             continue
         program = after
