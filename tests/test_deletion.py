@@ -81,7 +81,7 @@ async def test_a_preview_counts_and_writes_nothing(fleet: Fleet) -> None:
 async def test_while_a_consolidation_runs_nothing_is_deleted(fleet: Fleet) -> None:
     await lease_to_another(fleet, CONSOLIDATION_LEASE)
     before = await documents(fleet)
-    with pytest.raises(ConflictError, match="A consolidation is running"):
+    with pytest.raises(ConflictError, match="Another change of this fleet's shared knowledge is running"):
         await delete_program(fleet, "iso")
     assert await documents(fleet) == before
 

@@ -2,7 +2,7 @@
 
 async with leased(fleet) as writer:
     if writer is None:
-        raise ConflictError("A consolidation is running; call again in a moment.")
+        raise ConflictError(ANOTHER_CHANGE_RUNS)
     await writer.commit(*writes)
     await writer.publish()
 """
@@ -23,6 +23,8 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.stores import Write
 
 CONSOLIDATION_LEASE: Final = "consolidation"
+MAINTENANCE_LEASE: Final = "maintenance"
+ANOTHER_CHANGE_RUNS: Final = "Another change of this fleet's shared knowledge is running; call again in a moment."
 LEASE_S: Final = 120.0  # seconds; every commit of a run renews it. Chosen; docs/architecture.md, "Concurrency"
 RELEASE_WITHIN_S: Final = (
     1.0  # seconds; chosen: a server that is asked to stop waits no longer, the lease expires anyway
@@ -45,8 +47,9 @@ class FencedWriter:
     async def commit(self, *writes: Write) -> None:
         """Apply all writes or none, and renew the lease. Billed 1R 1W above the writes.
 
-        Raises ConflictError when somebody else wrote one of the documents first, LeaseLostError when another run has
-        taken the lease; nothing was applied.
+        Raises ConflictError when somebody else wrote one of the documents first, then nothing was applied. Raises
+        LeaseLostError when another run has taken the lease: before this commit, so that nothing was applied, or right
+        after it, so that all of it was.
         """
         if self._lease is None:
             return

@@ -35,7 +35,7 @@ class ReembeddedProgram(NamedTuple):
 
 
 async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
-    """Give everything a vector of the configured embedder. Raises EmbedderError when it cannot load."""
+    """Give everything a vector of the configured embedder. Raises EmbedderError when it cannot load or answer."""
     await fleet.embedder.ready()
     if fleet.embedder.degraded:
         raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
