@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import anyio
 import pytest
-from pydantic import ValidationError
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.notes import Noted, new_note, with_note
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.value import InvalidValueError
 from tests.lessons import START
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ async def test_a_change_of_a_wrong_type_fails_alone(fleet: Fleet) -> None:
     async def call(text: str) -> None:
         try:
             await fleet.programs.update("basher", lambda program: change(program, text), START)
-        except ValidationError:
+        except InvalidValueError:
             failed.append(text)
 
     async with anyio.create_task_group() as tasks:
