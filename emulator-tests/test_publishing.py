@@ -15,7 +15,7 @@ from fleet_memory.repositories import snapshots
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
-from fleet_memory.stores import Document, Query, Ref, Store
+from fleet_memory.stores import ABSENT, Document, Query, Ref, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +40,7 @@ async def put(fleet: Fleet, *numbers: int, size: int = 100) -> None:
     writes = []
     for one in (entry(number, size) for number in numbers):
         line = LedgerLine(event="promoted", key=one.key, at=NOW, by="test")
-        writes += fleet.knowledge.writes(VersionedEntry(None, None), one, line)
+        writes += fleet.knowledge.writes(VersionedEntry(None, ABSENT), one, line)
     for together in batches(writes):
         await fleet.knowledge.store.commit(*together)
 

@@ -49,7 +49,7 @@ async def _delete_once(fleet: Fleet, writer: FencedWriter, program_id: str) -> D
     versioned = await _read_existing(fleet, program_id)
     deleted = _counted(versioned.program)
     for key in deleted.entries:
-        await fleet.knowledge.update_silently(key, lambda entry: _marked(entry, program_id))
+        await fleet.knowledge.update_without_ledger(key, lambda entry: _marked(entry, program_id))
     for batch in batches(_archiving(fleet, versioned.program)):
         await writer.commit(*batch)
     await writer.commit(*await _removing(fleet, versioned))

@@ -9,13 +9,13 @@ async with leased(fleet) as writer:
 
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Final
 
 from anyio import move_on_after
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import ConflictError, LeaseLostError, StoreError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.leases import Lease, refreshed, release, take
@@ -110,3 +110,14 @@ async def leased(fleet: Fleet, name: str = CONSOLIDATION_LEASE) -> AsyncIterator
     finally:
         with move_on_after(RELEASE_WITHIN_S, shield=True):
             await writer.release()
+
+
+async def publish_unless_busy(fleet: Fleet) -> None:
+    """Publish at once what is now known of an entry; while a consolidation runs, the next one does.
+
+    The outcome is stored already: whatever goes wrong here must not tell the agent otherwise.
+    """
+    with suppress(ConflictError, LeaseLostError, StoreError):
+        async with leased(fleet) as writer:
+            if writer is not None:
+                await writer.publish()

@@ -96,7 +96,7 @@ class Snapshots:
             moved = Write(head.ref, {"consolidatedAt": at.isoformat() if at else None}, head.revision)
             return Publication([], [moved], complete=True)
         taken = behind[:MAX_ENTRIES_PER_PUBLICATION]
-        new, writes = _published(old, taken, consolidated_at)
+        new, writes = _published(self._paths, old, taken, consolidated_at)
         half = 1 - _half(head) if head else 0
         first, *rest = _shards(new)
         drafts = [Write(self._paths.snapshot_shard(part, half), fields) for part, fields in enumerate(rest, 1)]
@@ -138,17 +138,17 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
 
 
 def _published(
-    old: Snapshot, behind: Sequence[VersionedEntry], consolidated_at: datetime | None
+    paths: FleetPaths, old: Snapshot, behind: Sequence[VersionedEntry], consolidated_at: datetime | None
 ) -> tuple[Snapshot, list[Write]]:
     """Return the snapshot after `old` with these entries as they are, and the writes that say so of them."""
     version = old.version + 1 if behind else max(old.version, 1)
     rows = {row.key: row for row in old.rows}
     writes: list[Write] = []
-    for entry, document in behind:
-        if entry is not None and document is not None:
+    for entry, revision in behind:
+        if entry is not None:
             since = entry.since or version
             rows[entry.key] = row_of(entry, since, version)
-            writes.append(Write(document.ref, {"unpublished": False, "since": since}, document.revision))
+            writes.append(Write(paths.entry(entry.key), {"unpublished": False, "since": since}, revision))
     new = Snapshot(
         version=version,
         consolidated_at=consolidated_at or old.consolidated_at,
