@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, last_maintenance
+from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
+from fleet_memory.jobs.sweep import last_maintenance
 from fleet_memory.repositories.leases import take
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.background import background_maintenance

@@ -19,7 +19,7 @@ from fleet_memory.errors import (
     LeaseLostError,
     StoreUnavailableError,
 )
-from fleet_memory.fleet import Caller, Fleet, silently
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.curation import Retired, SeedingPlan, plan_seeding, read_seeds, retire_entry, seed_rules
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
@@ -87,7 +87,7 @@ async def learn(fleet: Fleet, *programs: str, text: str = CLAIM, domain: str = "
 
 
 async def consolidate(fleet: Fleet) -> ConsolidateAnswer:
-    return await pattern_consolidate(fleet, silently)
+    return await pattern_consolidate(fleet, no_progress)
 
 
 async def constitution(fleet: Fleet) -> tuple[KnowledgeAnswer, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError, StoreUnavailableError
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
 from fleet_memory.jobs.restoration import list_archive
@@ -32,7 +32,7 @@ async def fleet(fleet: Fleet) -> Fleet:
         await learn(fleet, program, CLAIM)
     await learn(fleet, "iso", ROTATE, id_="own", domain="logs")
     await add_note(fleet, "iso", "Port 8081 is taken")
-    await pattern_consolidate(fleet, silently)
+    await pattern_consolidate(fleet, no_progress)
     return fleet
 
 

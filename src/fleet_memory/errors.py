@@ -110,7 +110,7 @@ class ConflictError(FleetMemoryError):
 
 
 class RacesLostError(ConflictError):
-    """Every attempt of a bounded time lost its race; the message names the document. Earlier commits may be stored."""
+    """Others wrote first at every attempt; the message names the document. What the call wrote before that stays."""
 
 
 class LeaseLostError(FleetMemoryError):
