@@ -223,11 +223,11 @@ class Life:
         night = await maintain_fleet(self.fleet, no_progress)
         self.chronicle.faded += len(night.archived)
         self.chronicle.entries.append(len(await self._active()))
-        for row in (await self.fleet.knowledge.snapshot()).rows:
+        for row in (await self.fleet.knowledge.snapshots.read()).rows:
             self.chronicle.contributors.setdefault(row.key, set()).update(row.contributors)
 
     async def _active(self) -> set[str]:
-        return {row.key for row in (await self.fleet.knowledge.snapshot()).rows if row.status == "active"}
+        return {row.key for row in (await self.fleet.knowledge.snapshots.read()).rows if row.status == "active"}
 
 
 def main() -> None:

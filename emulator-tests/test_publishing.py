@@ -61,7 +61,7 @@ async def publish(store: Store, *numbers: int, now: datetime = NOW) -> None:
 
 async def shown(store: Store) -> tuple[int, list[int]]:
     """Return the version that a server which has read nothing yet reads, and its entries."""
-    snapshot = await fleet_on(store).knowledge.snapshot()
+    snapshot = await fleet_on(store).knowledge.snapshots.read()
     return snapshot.version, [int(row.key[-5:]) for row in snapshot.rows]
 
 
@@ -165,5 +165,5 @@ async def test_with_nothing_new_only_the_date_is_written(store: Store) -> None:
         billed.bill = Bill()
         await writer.publish(consolidated_at=later)
         assert billed.bill.writes == 2  # the lease and the head
-    snapshot = await fleet_on(store).knowledge.snapshot()
+    snapshot = await fleet_on(store).knowledge.snapshots.read()
     assert (snapshot.version, len(snapshot.rows), snapshot.consolidated_at) == (1, 3, later)

@@ -38,7 +38,7 @@ def promoted(report: ConsolidationReport) -> list[str]:
 
 
 async def published(fleet: Fleet) -> dict[str, tuple[str, ...]]:
-    return {row.key: row.contributors for row in (await fleet.knowledge.snapshot()).rows}
+    return {row.key: row.contributors for row in (await fleet.knowledge.snapshots.read()).rows}
 
 
 async def both_learn(fleet: Fleet, text: str = CLAIM, **where: str) -> None:
@@ -129,7 +129,7 @@ async def test_an_entry_that_is_confirmed_while_a_lesson_meets_it_has_both(fleet
 async def test_an_entry_that_moves_while_it_is_published_is_published_as_it_is(fleet: Fleet) -> None:
     await both_learn(fleet)
     await run(interrupted(fleet, writing("snapshots"), lambda: reinforce_memory(at(fleet, LATER), "clu", KEY)))
-    (row,) = (await fleet.knowledge.snapshot()).rows
+    (row,) = (await fleet.knowledge.snapshots.read()).rows
     assert row.last_confirmed == (await fleet.knowledge.found(KEY)).last_confirmed == LATER
 
 

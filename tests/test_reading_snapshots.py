@@ -17,4 +17,4 @@ async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_and_says_why
     await fleet.knowledge.store.commit(Write(head, {"version": 3, "parts": 2, "text": "", "half": 0}))
     message = "^Shared knowledge is being republished; call again in a moment.$"
     with anyio.fail_after(LIMIT_S), pytest.raises(ConflictError, match=message):
-        await fleet.knowledge.snapshot()
+        await fleet.knowledge.snapshots.read()

@@ -77,7 +77,7 @@ async def test_the_next_consolidation_compares_by_the_new_vectors(fleet: Fleet) 
     await learn(fleet, "clu", ROTATE)
     promoted = (await pattern_consolidate(fleet, no_progress)).promoted
     assert [entry.contributors for entry in promoted] == [("clu", "iso")]
-    assert {row.embedder for row in (await fleet.knowledge.snapshot()).rows} == {"mirrored/1"}
+    assert {row.embedder for row in (await fleet.knowledge.snapshots.read()).rows} == {"mirrored/1"}
 
 
 async def test_a_lesson_that_is_reworded_meanwhile_keeps_the_vector_of_its_new_words(fleet: Fleet) -> None:

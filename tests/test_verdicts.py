@@ -95,10 +95,10 @@ async def test_a_verdict_that_is_sent_twice_changes_nothing_the_second_time(flee
     pair = await waiting_pair(fleet)
     verdict = judged(pair.pair_id, same=True)
     await consolidated(fleet, verdict)
-    before = (await fleet.programs.read("basher"), await fleet.knowledge.snapshot())
+    before = (await fleet.programs.read("basher"), await fleet.knowledge.snapshots.read())
     report = await consolidated(fleet, verdict)
     assert (report.promoted, report.updated) == ([], {})
-    assert (await fleet.programs.read("basher"), await fleet.knowledge.snapshot()) == before
+    assert (await fleet.programs.read("basher"), await fleet.knowledge.snapshots.read()) == before
 
 
 async def test_the_contrary_of_a_verdict_about_a_pair_that_waits_no_more_is_refused(fleet: Fleet) -> None:

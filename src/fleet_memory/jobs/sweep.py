@@ -60,7 +60,7 @@ class Sweep:
 
         A program that somebody writes at that moment is left to the next sweep.
         """
-        snapshot = await self._knowledge.snapshot()
+        snapshot = await self._knowledge.snapshots.read()
         self._retired = frozenset(row.key for row in snapshot.rows if row.status == "retired")
         fresh = (row for row in snapshot.rows if row.key in self._retired and row.changed_in > self._version)
         await self._sweep_contributors({name for row in fresh for name in row.contributors}, now)
@@ -120,7 +120,7 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
     """
     knowledge = fleet.knowledge
     unshown = await knowledge.snapshots.missing()
-    if unshown and not (await knowledge.snapshot()).version:
+    if unshown and not (await knowledge.snapshots.read()).version:
         await writer.try_commit(knowledge.snapshots.first(await fleet.programs.newest_seen()))
     for versioned in unshown:
         if versioned.entry is not None:  # an entry that somebody changes at that moment is marked by that change

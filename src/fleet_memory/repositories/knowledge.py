@@ -9,7 +9,7 @@ from fleet_memory.repositories.ledger import Ledger
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import Snapshots
-from fleet_memory.schemas.knowledge import Entry, LedgerLine, Snapshot
+from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.stores import Store, Write
 
 
@@ -22,10 +22,6 @@ class Knowledge:
         self.ledger = Ledger(store, self.paths)
         self.snapshots = Snapshots(store, self.paths)
 
-    async def snapshot(self) -> Snapshot:
-        """Return the knowledge as boot reads it, see `Snapshots.read`."""
-        return await self.snapshots.read()
-
     async def read_versioned(self, *keys: str) -> list[VersionedEntry]:
         """Return entries with what a commit needs to replace them. Billed 1 read each."""
         return [versioned_entry(one) for one in await self.store.get(*(self.paths.entry(key) for key in keys))]
@@ -34,7 +30,7 @@ class Knowledge:
         """Return an entry. Raises KnowledgeNotFoundError, which names close keys. Billed 1 read."""
         entry = (await self.read_versioned(key))[0].entry
         if entry is None:
-            keys = [row.key for row in (await self.snapshot()).rows]
+            keys = [row.key for row in (await self.snapshots.read()).rows]
             raise KnowledgeNotFoundError(key, get_close_matches(key, keys, 3, 0.5))
         return entry
 
