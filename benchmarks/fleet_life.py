@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
@@ -220,14 +220,14 @@ class Life:
         return Work([truth.name for truth in met], learnt, reports)
 
     async def _night(self) -> None:
-        night = await maintain_fleet(self.fleet, silently)
+        night = await maintain_fleet(self.fleet, no_progress)
         self.chronicle.faded += len(night.archived)
         self.chronicle.entries.append(len(await self._active()))
-        for row in (await self.fleet.knowledge.snapshot()).rows:
+        for row in (await self.fleet.knowledge.snapshots.read()).rows:
             self.chronicle.contributors.setdefault(row.key, set()).update(row.contributors)
 
     async def _active(self) -> set[str]:
-        return {row.key for row in (await self.fleet.knowledge.snapshot()).rows if row.status == "active"}
+        return {row.key for row in (await self.fleet.knowledge.snapshots.read()).rows if row.status == "active"}
 
 
 def main() -> None:

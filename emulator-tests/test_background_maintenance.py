@@ -16,7 +16,7 @@ from kills import SERVE
 from mcp import Client, MCPError
 from settling import settled
 
-from fleet_memory.jobs.sweep import MAINTENANCE_LEASE
+from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
 from fleet_memory.repositories.leases import LeaseClaim
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import Query, Store

@@ -21,7 +21,7 @@ from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
 from fleet_memory.similarity.minilm import MiniLM
-from fleet_memory.stores import Query, Store
+from fleet_memory.stores import ABSENT, Query, Store
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
 pytestmark = pytest.mark.anyio
@@ -108,7 +108,7 @@ async def known(fleet: Fleet, entries: Sequence[Entry]) -> None:
         writes = []
         for entry in entries[start : start + 100]:
             line = LedgerLine(event="promoted", key=entry.key, at=NOW, by="test")
-            writes += fleet.knowledge.writes(VersionedEntry(None, None), entry, line)
+            writes += fleet.knowledge.writes(VersionedEntry(None, ABSENT), entry, line)
         await fleet.knowledge.store.commit(*writes)
     async with leased(fleet) as writer:
         assert writer is not None

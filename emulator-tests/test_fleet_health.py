@@ -6,7 +6,7 @@ import pytest
 from billing import Bill, Billed
 from fleets import NOW, fleet_on, learn, lesson
 
-from fleet_memory.fleet import silently
+from fleet_memory.fleet import no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.health import FleetRates, KnowledgeCounts, PatternCounts
 from fleet_memory.stores import Store
@@ -26,12 +26,12 @@ async def test_a_fleet_s_life_in_numbers(store: Store) -> None:
     await learn(fleet, "basher", "shared", "unused", "used")
     await learn(fleet, "sark", "shared")
     await reinforce_memory(fleet, "basher", "used")
-    await maintain_fleet(fleet, silently)
-    await maintain_fleet(later, silently)  # archives one of use and one that never was
+    await maintain_fleet(fleet, no_progress)
+    await maintain_fleet(later, no_progress)  # archives one of use and one that never was
     await gsp_bootstrap(later, "iso")
     await store_memory(later, "iso", lesson("shared"))
     await reinforce_memory(later, "iso", KEY, outcome="contradicted")
-    await maintain_fleet(later, silently)
+    await maintain_fleet(later, no_progress)
     await learn(later, "clu", "waits")
     told = await fleet_health(later)
     assert (told.programs, told.verdict) == (4, "forgetting")
@@ -49,7 +49,7 @@ async def test_it_reads_each_program_and_the_snapshot_once_and_counts_the_rest(s
     for size in (3, 30):
         for number in range(size):
             await learn(fleet_on(store), f"program-{number}", "shared" if number < 2 else f"own-{number}")
-        await maintain_fleet(fleet_on(store), silently)
+        await maintain_fleet(fleet_on(store), no_progress)
         billed.bill = Bill()
         await fleet_health(fleet_on(billed))
         assert billed.bill == Bill(reads=size + 1, sums=9)

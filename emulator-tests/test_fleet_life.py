@@ -43,7 +43,7 @@ async def lived(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Lived
 
 
 async def rows(lived: Lived) -> dict[str, KnowledgeRow]:
-    return {row.key: row for row in (await lived.fleet.knowledge.snapshot()).rows}
+    return {row.key: row for row in (await lived.fleet.knowledge.snapshots.read()).rows}
 
 
 def test_the_fleet_worked_and_its_knowledge_was_used(lived: Lived) -> None:

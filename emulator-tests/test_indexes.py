@@ -6,7 +6,7 @@ import pytest
 from fleets import consolidate, fleet_on, learn, lesson
 from indexes import Declared, Index, Watched, declared, index_needed, problems
 
-from fleet_memory.fleet import silently
+from fleet_memory.fleet import no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
@@ -95,7 +95,7 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await get_context_history(fleet, "sark")
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
-    await maintain_fleet(fleet, silently)
+    await maintain_fleet(fleet, no_progress)
     await fleet_health(fleet)
     return store
 

@@ -70,7 +70,7 @@ async def require_the_rest_from_a_rerun(store: Store, fleet_id: str) -> int:
     assert await parts_of_promotions(store, fleet_id) == dict.fromkeys(LESSONS, 4)
     again = await consolidate(fleet_on(store, LATER, fleet_id))
     assert (again.promoted, again.updated) == ((), ())
-    assert len((await fleet_on(store, fleet_id=fleet_id).knowledge.snapshot()).rows) == len(LESSONS)
+    assert len((await fleet_on(store, fleet_id=fleet_id).knowledge.snapshots.read()).rows) == len(LESSONS)
     return len(before)
 
 

@@ -8,11 +8,11 @@ from billing import Bill, Billed
 from fleets import NOW, consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import ConflictError, LeaseLostError
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs import sweep
-from fleet_memory.jobs.fenced_writer import FencedWriter, leased
+from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE, FencedWriter, leased
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, maintain_if_due, rehearse_maintenance
-from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, LastMaintenance, Sweep, last_maintenance
+from fleet_memory.jobs.sweep import LastMaintenance, Sweep, last_maintenance
 from fleet_memory.repositories.leases import take
 from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -27,7 +27,7 @@ KEY = "pattern/domain-shared/lesson-shared"
 
 
 async def maintain(fleet: Fleet) -> Maintained:
-    return await maintain_fleet(fleet, silently)
+    return await maintain_fleet(fleet, no_progress)
 
 
 async def archive(store: Store) -> list[tuple[str, str, str]]:
@@ -67,7 +67,7 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(store: Store) -> None:
     await learn(later, "sark", "shared")
     await learn(later, "iso", "shared")
     before = [await store.find(Query(f"fleets/default/{group}")) for group in ("programs", "gsp", "archive", "leases")]
-    rehearsal = await rehearse_maintenance(later, silently)
+    rehearsal = await rehearse_maintenance(later, no_progress)
     after = [await store.find(Query(f"fleets/default/{group}")) for group in ("programs", "gsp", "archive", "leases")]
     assert before == after
     assert rehearsal.dry_run
@@ -230,12 +230,12 @@ async def test_a_rebuild_shows_every_entry_to_boot_again(store: Store, damage: s
     await store.commit(Write(head, older.fields if damage == "older" else None))
     assert (await booted(store, "clu"))[1] == whole[:1] * (damage == "older")
     renewed = 1 if damage == "older" else 2
-    assert (await rehearse_maintenance(fleet_on(store), silently, rebuild=True)).renewed == renewed
-    assert (await maintain_fleet(fleet_on(store), silently, rebuild=True)).renewed == renewed
+    assert (await rehearse_maintenance(fleet_on(store), no_progress, rebuild=True)).renewed == renewed
+    assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == renewed
     again, keys = await booted(store, "iso")
     assert keys == whole
     assert again >= version  # nobody has read a later version than there is
-    assert (await maintain_fleet(fleet_on(store), silently, rebuild=True)).renewed == 0
+    assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == 0
     assert (await booted(store, "iso"))[0] == again
 
 

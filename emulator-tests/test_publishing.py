@@ -15,7 +15,7 @@ from fleet_memory.repositories import snapshots
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
-from fleet_memory.stores import Document, Query, Ref, Store
+from fleet_memory.stores import ABSENT, Document, Query, Ref, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +40,7 @@ async def put(fleet: Fleet, *numbers: int, size: int = 100) -> None:
     writes = []
     for one in (entry(number, size) for number in numbers):
         line = LedgerLine(event="promoted", key=one.key, at=NOW, by="test")
-        writes += fleet.knowledge.writes(VersionedEntry(None, None), one, line)
+        writes += fleet.knowledge.writes(VersionedEntry(None, ABSENT), one, line)
     for together in batches(writes):
         await fleet.knowledge.store.commit(*together)
 
@@ -61,7 +61,7 @@ async def publish(store: Store, *numbers: int, now: datetime = NOW) -> None:
 
 async def shown(store: Store) -> tuple[int, list[int]]:
     """Return the version that a server which has read nothing yet reads, and its entries."""
-    snapshot = await fleet_on(store).knowledge.snapshot()
+    snapshot = await fleet_on(store).knowledge.snapshots.read()
     return snapshot.version, [int(row.key[-5:]) for row in snapshot.rows]
 
 
@@ -165,5 +165,5 @@ async def test_with_nothing_new_only_the_date_is_written(store: Store) -> None:
         billed.bill = Bill()
         await writer.publish(consolidated_at=later)
         assert billed.bill.writes == 2  # the lease and the head
-    snapshot = await fleet_on(store).knowledge.snapshot()
+    snapshot = await fleet_on(store).knowledge.snapshots.read()
     assert (snapshot.version, len(snapshot.rows), snapshot.consolidated_at) == (1, 3, later)

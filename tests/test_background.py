@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.sweep import MAINTENANCE_LEASE, last_maintenance
+from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
+from fleet_memory.jobs.sweep import last_maintenance
 from fleet_memory.repositories.leases import take
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.background import background_maintenance
@@ -96,7 +97,7 @@ async def test_what_faded_is_archived_and_what_agrees_is_promoted_without_a_call
     async with in_use(lazy):
         await until(lambda: noted(fleet))
     assert list((await fleet.programs.read("basher")).patterns) == ["shared"]
-    assert [row.contributors for row in (await fleet.knowledge.snapshot()).rows] == [("basher", "sark")]
+    assert [row.contributors for row in (await fleet.knowledge.snapshots.read()).rows] == [("basher", "sark")]
 
 
 async def looked_thrice(fleet: Fleet) -> None:
@@ -111,10 +112,10 @@ async def test_nobody_does_what_another_did_lately(lazy: LazyFleet, clock: Clock
         await learn(fleet, "basher", "shared")
         await learn(fleet, "sark", "shared")
         await looked_thrice(fleet)  # the clock stands, so it was done just now
-        assert (await fleet.knowledge.snapshot()).rows == ()
+        assert (await fleet.knowledge.snapshots.read()).rows == ()
         clock.now += timedelta(hours=1)
         await until(lambda: noted(fleet))
-        assert len((await fleet.knowledge.snapshot()).rows) == 1
+        assert len((await fleet.knowledge.snapshots.read()).rows) == 1
 
 
 async def test_off_means_never(lazy: LazyFleet) -> None:

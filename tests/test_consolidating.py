@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.errors import LeaseLostError
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.consolidation import ConsolidationReport
+from fleet_memory.jobs.consolidation.promotions import named_programs
 from fleet_memory.jobs.consolidation.runs import consolidate, rehearse_consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
 from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
@@ -29,7 +30,7 @@ def fleet(fleet: Fleet) -> Fleet:
 
 
 async def run(fleet: Fleet, *, domain: str | None = None, rebuild: bool = False) -> ConsolidationReport:
-    return await consolidate(fleet, RunScope(2, fleet.now(), domain, rebuild=rebuild), silently)
+    return await consolidate(fleet, RunScope(2, fleet.now(), domain, rebuild=rebuild), no_progress)
 
 
 def promoted(report: ConsolidationReport) -> list[str]:
@@ -37,7 +38,7 @@ def promoted(report: ConsolidationReport) -> list[str]:
 
 
 async def published(fleet: Fleet) -> dict[str, tuple[str, ...]]:
-    return {row.key: row.contributors for row in (await fleet.knowledge.snapshot()).rows}
+    return {row.key: row.contributors for row in (await fleet.knowledge.snapshots.read()).rows}
 
 
 async def both_learn(fleet: Fleet, text: str = CLAIM, **where: str) -> None:
@@ -128,7 +129,7 @@ async def test_an_entry_that_is_confirmed_while_a_lesson_meets_it_has_both(fleet
 async def test_an_entry_that_moves_while_it_is_published_is_published_as_it_is(fleet: Fleet) -> None:
     await both_learn(fleet)
     await run(interrupted(fleet, writing("snapshots"), lambda: reinforce_memory(at(fleet, LATER), "clu", KEY)))
-    (row,) = (await fleet.knowledge.snapshot()).rows
+    (row,) = (await fleet.knowledge.snapshots.read()).rows
     assert row.last_confirmed == (await fleet.knowledge.found(KEY)).last_confirmed == LATER
 
 
@@ -151,7 +152,7 @@ async def test_a_rehearsal_says_what_a_run_would_do_and_writes_nothing(fleet: Fl
     await learn(fleet, "iso", CLAIM)
     await both_learn(fleet, ROTATE, id_="second", domain="logs")
     before = await documents(fleet)
-    rehearsed = await rehearse_consolidation(fleet, RunScope(2, NOW), silently)
+    rehearsed = await rehearse_consolidation(fleet, RunScope(2, NOW), no_progress)
     assert await documents(fleet) == before
     report = await run(fleet)
     assert (promoted(rehearsed), list(rehearsed.updated)) == (promoted(report), list(report.updated))
@@ -167,3 +168,9 @@ async def test_two_entries_whose_texts_make_one_key_have_keys_of_their_own(fleet
     assert first == knowledge_key("tasks", one)
     assert second.startswith(f"{first}-")
     assert sorted(await published(fleet)) == [first, second]
+
+
+def test_a_message_names_three_programs_and_counts_the_others() -> None:
+    assert named_programs(["iso"]) == "program iso"
+    assert named_programs(["clu", "iso", "sark"]) == "programs clu, iso, sark"
+    assert named_programs([f"p{number}" for number in range(20)]) == "programs p0, p1, p2 and 17 more"

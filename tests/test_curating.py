@@ -17,8 +17,9 @@ from fleet_memory.errors import (
     InvalidArgumentError,
     KnowledgeNotFoundError,
     LeaseLostError,
+    StoreUnavailableError,
 )
-from fleet_memory.fleet import Caller, Fleet, silently
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.curation import Retired, SeedingPlan, plan_seeding, read_seeds, retire_entry, seed_rules
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
@@ -86,7 +87,7 @@ async def learn(fleet: Fleet, *programs: str, text: str = CLAIM, domain: str = "
 
 
 async def consolidate(fleet: Fleet) -> ConsolidateAnswer:
-    return await pattern_consolidate(fleet, silently)
+    return await pattern_consolidate(fleet, no_progress)
 
 
 async def constitution(fleet: Fleet) -> tuple[KnowledgeAnswer, ...]:
@@ -255,9 +256,9 @@ async def test_while_a_consolidation_runs_nothing_is_set_or_retired(fleet: Fleet
     await seed(fleet, file)
     await lease_to_another(fleet, CONSOLIDATION_LEASE)
     before = await documents(fleet)
-    with pytest.raises(ConflictError, match="A consolidation is running"):
+    with pytest.raises(ConflictError, match="Another change of this fleet's shared knowledge is running"):
         await seed(fleet, file, SEEDS.replace("Never", "Never ever"))
-    with pytest.raises(ConflictError, match="A consolidation is running"):
+    with pytest.raises(ConflictError, match="Another change of this fleet's shared knowledge is running"):
         await retire_entry(fleet, RULE, "no")
     assert await documents(fleet) == before
 
@@ -268,6 +269,29 @@ async def test_a_rule_that_is_contested_while_it_retires_is_retired_all_the_same
     assert (await retire_entry(meanwhile, RULE, "We have a vault")).changed
     entry = await fleet.knowledge.found(RULE)
     assert (entry.status, [line.program_id for line in entry.contradictions]) == ("retired", ["iso"])
+
+
+async def cut_off() -> None:
+    raise StoreUnavailableError("The connection was cut.")
+
+
+async def test_a_retirement_whose_publication_failed_is_published_by_the_same_call_again(
+    fleet: Fleet, file: Path
+) -> None:
+    await seed(fleet, file)
+    with pytest.raises(StoreUnavailableError):
+        await retire_entry(interrupted(fleet, writing("snapshots"), cut_off), RULE, "We have a vault")
+    assert len(await constitution(fleet)) == 2
+    assert await retire_entry(fleet, RULE, "We have a vault") == Retired(RULE, "retired", changed=False)
+    assert [rule.key for rule in await constitution(fleet)] == [ASK_FIRST]
+
+
+async def test_rules_whose_publication_failed_are_published_by_the_same_call_again(fleet: Fleet, file: Path) -> None:
+    with pytest.raises(StoreUnavailableError):
+        await seed(interrupted(fleet, writing("snapshots"), cut_off), file)
+    assert await constitution(fleet) == ()
+    assert (await seed(fleet, file)).added == {}
+    assert len(await constitution(fleet)) == 2
 
 
 async def test_a_run_that_loses_its_lease_sets_no_rule(fleet: Fleet, file: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError, StoreUnavailableError
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
 from fleet_memory.jobs.restoration import list_archive
@@ -32,7 +32,7 @@ async def fleet(fleet: Fleet) -> Fleet:
         await learn(fleet, program, CLAIM)
     await learn(fleet, "iso", ROTATE, id_="own", domain="logs")
     await add_note(fleet, "iso", "Port 8081 is taken")
-    await pattern_consolidate(fleet, silently)
+    await pattern_consolidate(fleet, no_progress)
     return fleet
 
 
@@ -81,7 +81,7 @@ async def test_a_preview_counts_and_writes_nothing(fleet: Fleet) -> None:
 async def test_while_a_consolidation_runs_nothing_is_deleted(fleet: Fleet) -> None:
     await lease_to_another(fleet, CONSOLIDATION_LEASE)
     before = await documents(fleet)
-    with pytest.raises(ConflictError, match="A consolidation is running"):
+    with pytest.raises(ConflictError, match="Another change of this fleet's shared knowledge is running"):
         await delete_program(fleet, "iso")
     assert await documents(fleet) == before
 

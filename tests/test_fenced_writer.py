@@ -67,7 +67,7 @@ async def test_a_dry_run_needs_no_lease_and_writes_nothing(still: Fleet) -> None
         assert await writer.try_commit(Write(DOCUMENT, {"n": 1}))
         await writer.publish()
     assert await stored(still) is None
-    assert (await still.knowledge.snapshot()).rows == ()
+    assert (await still.knowledge.snapshots.read()).rows == ()
 
 
 async def test_one_run_at_a_time_gets_a_writer_and_the_next_one_when_it_ends(still: Fleet) -> None:
@@ -117,7 +117,7 @@ async def test_a_worker_that_was_overtaken_writes_nothing_and_learns_it_at_once(
         with pytest.raises(LeaseLostError):
             await writer.publish()
     assert await stored(still) is None
-    assert (await still.knowledge.snapshot()).rows == ()
+    assert (await still.knowledge.snapshots.read()).rows == ()
     assert await lease_document(still) == taken  # releasing leaves the other's lease alone
 
 
@@ -126,5 +126,5 @@ async def test_publishing_shows_every_entry_and_the_time_of_the_consolidation(st
     async with leased(still) as writer:
         assert writer is not None
         await writer.publish(consolidated_at=START)
-    snapshot = await still.knowledge.snapshot()
+    snapshot = await still.knowledge.snapshots.read()
     assert ([row.key for row in snapshot.rows], snapshot.consolidated_at) == (["pattern/claims/claim-first"], START)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.rules.lifecycle.forgetting import forgotten, pattern_restore_problem, restored
 from fleet_memory.rules.lifecycle.stamping import stamped
@@ -130,7 +130,7 @@ async def test_a_contributor_comes_back_into_its_entry_and_one_that_is_too_old_i
     for each in ("basher", "sark"):
         await learn(fleet, each, "Check the status")
     await learn(fleet, "basher", "Rotate early", id_="own")
-    (entry,) = (await pattern_consolidate(fleet, silently)).promoted
+    (entry,) = (await pattern_consolidate(fleet, no_progress)).promoted
     await forget(fleet)
     await forget(fleet, "own")
     later = at(fleet, NOW + timedelta(days=181))

@@ -9,7 +9,7 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.sweep import MAINTENANCE_LEASE
+from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
 from fleet_memory.repositories.leases import take
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.schemas.patterns import NewPattern

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fleet_memory.errors import EmbedderError
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.reembedding import Moved, reembed_fleet
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.similarity.lexical import Lexical
@@ -36,7 +36,7 @@ async def fleet(fleet: Fleet) -> Fleet:
     for program in ("basher", "sark"):
         await learn(fleet, program, CLAIM)
     await learn(fleet, "iso", ROTATE)
-    await pattern_consolidate(fleet, silently)
+    await pattern_consolidate(fleet, no_progress)
     return replace(fleet, embedder=Mirrored())
 
 
@@ -75,9 +75,9 @@ async def test_only_the_vectors_change(fleet: Fleet) -> None:
 async def test_the_next_consolidation_compares_by_the_new_vectors(fleet: Fleet) -> None:
     await reembed_fleet(fleet, uncounted)
     await learn(fleet, "clu", ROTATE)
-    promoted = (await pattern_consolidate(fleet, silently)).promoted
+    promoted = (await pattern_consolidate(fleet, no_progress)).promoted
     assert [entry.contributors for entry in promoted] == [("clu", "iso")]
-    assert {row.embedder for row in (await fleet.knowledge.snapshot()).rows} == {"mirrored/1"}
+    assert {row.embedder for row in (await fleet.knowledge.snapshots.read()).rows} == {"mirrored/1"}
 
 
 async def test_a_lesson_that_is_reworded_meanwhile_keeps_the_vector_of_its_new_words(fleet: Fleet) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet_memory.errors import ConflictError, PatternNotFoundError
+from fleet_memory.errors import ConflictError, PatternNotFoundError, RacesLostError
 from fleet_memory.repositories.retrying import MAX_PAUSE_S, Timing, pause_s, retry_conflicts
 
 ATTEMPT_S = 0.5
@@ -47,10 +47,36 @@ async def test_a_lost_race_is_run_again_after_a_pause() -> None:
 @pytest.mark.anyio
 async def test_losing_every_race_ends_and_names_the_document_and_the_next_step() -> None:
     racer = Racer(losses=10_000)
-    with pytest.raises(ConflictError, match=r"program basher.*Call again") as caught:
+    with pytest.raises(ConflictError, match=r"^Others keep writing program basher at the same moment\. Call") as caught:
         await retry_conflicts(racer.attempt, "program basher", within_s=10, timing=racer.timing)
     assert 10 <= racer.now <= 10 + MAX_PAUSE_S + ATTEMPT_S
     assert caught.value.operator_detail == "programs/basher"
+
+
+@pytest.mark.anyio
+async def test_an_attempt_that_takes_longer_than_the_bound_is_tried_twice() -> None:
+    racer = Racer(losses=1)
+    answer = await retry_conflicts(racer.attempt, "program basher", within_s=ATTEMPT_S / 2, timing=racer.timing)
+    assert answer == "attempt 2"
+
+
+@pytest.mark.anyio
+async def test_a_read_that_never_succeeds_ends_with_its_own_words() -> None:
+    racer = Racer(losses=10_000)
+    with pytest.raises(ConflictError, match=r"^Someone else was faster\.$"):
+        await retry_conflicts(racer.attempt, None, within_s=10, timing=racer.timing)
+
+
+@pytest.mark.anyio
+async def test_of_nested_loops_the_inner_one_names_its_document_and_the_outer_one_does_not_begin_again() -> None:
+    racer = Racer(losses=10_000)
+
+    async def outer_attempt() -> str:
+        return await retry_conflicts(racer.attempt, "entry pin", within_s=10, timing=racer.timing)
+
+    with pytest.raises(RacesLostError, match="entry pin"):
+        await retry_conflicts(outer_attempt, "program basher", within_s=100, timing=racer.timing)
+    assert racer.now <= 10 + MAX_PAUSE_S + ATTEMPT_S
 
 
 @pytest.mark.anyio

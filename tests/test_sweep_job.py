@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.errors import ConflictError, LeaseLostError
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
-from fleet_memory.jobs.sweep import MAINTENANCE_LEASE
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.stores import Ref, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -29,7 +29,7 @@ def fleet(fleet: Fleet) -> Fleet:
 
 
 async def maintain(fleet: Fleet, *, rebuild: bool = False) -> Maintained:
-    return await maintain_fleet(fleet, silently, rebuild=rebuild)
+    return await maintain_fleet(fleet, no_progress, rebuild=rebuild)
 
 
 def archived(done: Maintained) -> list[str]:
@@ -92,7 +92,7 @@ async def test_a_rehearsal_says_what_a_run_would_do_and_writes_nothing(fleet: Fl
     for program in ("basher", "sark"):
         await learn(later, program, CLAIM)
     before = await documents(fleet)
-    rehearsed = await rehearse_maintenance(later, silently)
+    rehearsed = await rehearse_maintenance(later, no_progress)
     assert await documents(fleet) == before
     assert rehearsed.dry_run
     assert replace(rehearsed, dry_run=False) == await maintain(later)
@@ -133,7 +133,7 @@ async def test_a_rebuild_shows_every_entry_to_boot_again(fleet: Fleet, damage: s
     assert older is not None
     await fleet.knowledge.store.commit(Write(SNAPSHOT, older.fields if damage == "older" else None))
     assert await booted(fleet) == []
-    assert (await rehearse_maintenance(fleet, silently, rebuild=True)).renewed == 1
+    assert (await rehearse_maintenance(fleet, no_progress, rebuild=True)).renewed == 1
     assert await booted(fleet) == []
     assert (await maintain(fleet, rebuild=True)).renewed == 1
     assert await booted(fleet) == [KEY]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.transfer import DOCUMENTS_PER_READ, Imported, export_fleet, import_fleet
 from fleet_memory.stores import Ref
 from fleet_memory.stores.sqlite import SqliteStore
@@ -34,7 +34,7 @@ async def fleet(fleet: Fleet) -> Fleet:
     await learn(fleet, "iso", "A line\u2028and another", id_="gone")
     await add_note(fleet, "iso", "Port 8081 is taken")
     await forget_memory(fleet, "iso", "gone", "no")
-    await pattern_consolidate(fleet, silently)
+    await pattern_consolidate(fleet, no_progress)
     return fleet
 
 
@@ -110,12 +110,12 @@ async def test_what_the_file_has_newer_replaces_what_the_store_has(fleet: Fleet,
 async def test_the_next_consolidation_compares_what_was_imported(fleet: Fleet, laptop: Fleet, tmp_path: Path) -> None:
     rebase = "Rebase your branch before you push it"
     await learn(laptop, "quorra", rebase)
-    await pattern_consolidate(laptop, silently)
+    await pattern_consolidate(laptop, no_progress)
     await learn(fleet, "clu", rebase)
-    await pattern_consolidate(fleet, silently)
+    await pattern_consolidate(fleet, no_progress)
     await export(fleet, tmp_path / "memory.jsonl")
     await bring(laptop, tmp_path / "memory.jsonl")
-    promoted = (await pattern_consolidate(laptop, silently)).promoted
+    promoted = (await pattern_consolidate(laptop, no_progress)).promoted
     assert [entry.contributors for entry in promoted] == [("clu", "quorra")]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fleet_memory.errors import ConflictError, ForbiddenError, InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet, silently
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import consolidate, rehearse_consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
@@ -30,7 +30,7 @@ def fleet(fleet: Fleet) -> Fleet:
 
 
 async def consolidated(fleet: Fleet, *verdicts: NewVerdict) -> ConsolidationReport:
-    return await consolidate(fleet, RunScope(2, fleet.now()), silently, verdicts)
+    return await consolidate(fleet, RunScope(2, fleet.now()), no_progress, verdicts)
 
 
 def judged(pair_id: str, *, same: bool, reason: str = "") -> NewVerdict:
@@ -62,7 +62,7 @@ async def test_a_pair_that_was_judged_different_is_never_offered_again(fleet: Fl
     pair = await waiting_pair(fleet)
     report = await consolidated(fleet, judged(pair.pair_id, same=False))
     assert (report.promoted, report.pairs, report.waiting) == ([], [], 2)
-    again = await consolidate(fleet, RunScope(2, NOW, rebuild=True), silently)
+    again = await consolidate(fleet, RunScope(2, NOW, rebuild=True), no_progress)
     assert (again.promoted, again.pairs) == ([], [])
 
 
@@ -77,7 +77,7 @@ async def test_the_verdict_of_a_contributor_is_recorded_as_one(fleet: Fleet) -> 
 async def test_a_pair_may_be_judged_that_only_a_rehearsal_offered(fleet: Fleet) -> None:
     await learn(fleet, "basher", CLAIM)
     await learn(fleet, "sark", FREE)
-    (pair,) = (await rehearse_consolidation(fleet, RunScope(2, NOW), silently)).pairs
+    (pair,) = (await rehearse_consolidation(fleet, RunScope(2, NOW), no_progress)).pairs
     assert len((await consolidated(fleet, judged(pair.pair_id, same=True))).promoted) == 1
 
 
@@ -95,10 +95,10 @@ async def test_a_verdict_that_is_sent_twice_changes_nothing_the_second_time(flee
     pair = await waiting_pair(fleet)
     verdict = judged(pair.pair_id, same=True)
     await consolidated(fleet, verdict)
-    before = (await fleet.programs.read("basher"), await fleet.knowledge.snapshot())
+    before = (await fleet.programs.read("basher"), await fleet.knowledge.snapshots.read())
     report = await consolidated(fleet, verdict)
     assert (report.promoted, report.updated) == ([], {})
-    assert (await fleet.programs.read("basher"), await fleet.knowledge.snapshot()) == before
+    assert (await fleet.programs.read("basher"), await fleet.knowledge.snapshots.read()) == before
 
 
 async def test_the_contrary_of_a_verdict_about_a_pair_that_waits_no_more_is_refused(fleet: Fleet) -> None:
@@ -130,8 +130,8 @@ async def test_agents_that_see_no_other_texts_judge_nothing_and_a_rehearsal_take
     verdicts = (judged(pair.pair_id, same=True),)
     agent = replace(fleet, caller=Caller("basher"))
     with pytest.raises(ForbiddenError, match="cannot judge pairs"):
-        await pattern_consolidate(agent, silently, verdicts=verdicts)
+        await pattern_consolidate(agent, no_progress, verdicts=verdicts)
     with pytest.raises(InvalidArgumentError, match="cannot be tried in a dry run"):
-        await pattern_consolidate(fleet, silently, verdicts=verdicts, dry_run=True)
-    assert (await pattern_consolidate(agent, silently)).review == ()
-    assert len((await pattern_consolidate(fleet, silently)).review) == 1
+        await pattern_consolidate(fleet, no_progress, verdicts=verdicts, dry_run=True)
+    assert (await pattern_consolidate(agent, no_progress)).review == ()
+    assert len((await pattern_consolidate(fleet, no_progress)).review) == 1

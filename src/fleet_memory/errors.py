@@ -8,6 +8,7 @@
     ├── NoteNotFoundError         note_not_found        exit 1
     ├── ForbiddenError            forbidden             exit 1
     ├── ConflictError             conflict              exit 4   retryable
+    │   └── RacesLostError        conflict              exit 4   retryable
     ├── LeaseLostError            conflict              exit 4   retryable
     ├── CapacityExceededError     capacity_exceeded     exit 1
     ├── StoreError                store_unavailable     exit 3
@@ -106,6 +107,10 @@ class ConflictError(FleetMemoryError):
     code = "conflict"
     retryable = True
     exit_code = EXIT_CONFLICT
+
+
+class RacesLostError(ConflictError):
+    """Others wrote first at every attempt; the message names the document. What the call wrote before that stays."""
 
 
 class LeaseLostError(FleetMemoryError):

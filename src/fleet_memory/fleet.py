@@ -1,7 +1,4 @@
-"""One module per MCP tool, named for the tool; here is what every tool is given.
-
-A tool is a plain async function: `fleet` first (bound by the server, never seen by clients), then its arguments.
-"""
+"""What a tool works with: the fleet's memory, its embedder, its clock, its caller."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,7 +17,7 @@ CountProgress: TypeAlias = Callable[[int, int], None]
 """Reports (done, total) of documents; called after each batch."""
 
 
-async def silently(_done: float, _total: float, _message: str) -> None:
+async def no_progress(_done: float, _total: float, _message: str) -> None:
     """Report no progress."""
 
 

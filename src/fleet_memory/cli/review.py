@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import anyio
 
 from fleet_memory.cli.printing import say
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, ReviewPair
 from fleet_memory.schemas.verdicts import NewVerdict
 from fleet_memory.server.composition import with_fleet
@@ -51,7 +51,7 @@ async def _consolidate(settings: Settings, verdicts: Sequence[NewVerdict]) -> Co
     """Open the fleet for one consolidation: while a person thinks, no store is open."""
 
     async def consolidate(fleet: Fleet) -> ConsolidateAnswer:
-        return await pattern_consolidate(fleet, silently, verdicts=tuple(verdicts))
+        return await pattern_consolidate(fleet, no_progress, verdicts=tuple(verdicts))
 
     return await with_fleet(settings, consolidate)
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import silently
+from fleet_memory.fleet import no_progress
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
@@ -85,7 +85,7 @@ async def compared(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: T
             for text in sentences:
                 stored = await store_memory(fleet, program, _lesson(program, text))
                 texts.setdefault((program, stored.pattern_id), text)
-        answer = await pattern_consolidate(fleet, silently)
+        answer = await pattern_consolidate(fleet, no_progress)
     if answer.similarity_engine:
         teller.say("The language model could not load, so only words were compared, not meanings.")
     _tell(teller, answer, texts)

@@ -8,7 +8,7 @@ from fleet_memory.demo import weeks
 from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.demo.weeks import CHECK, ECHO, FLEET, FRESH, WEEKS
-from fleet_memory.fleet import silently
+from fleet_memory.fleet import no_progress
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, PromotedAnswer
 from fleet_memory.schemas.verdicts import NewVerdict
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -79,10 +79,10 @@ async def _second_look(stage: Stage, teller: Teller) -> list[Claim]:
 
 async def _consolidation(stage: Stage, teller: Teller, texts: Texts) -> list[Claim]:
     async with stage.session(weeks.CONSOLIDATION) as fleet:
-        first = await pattern_consolidate(fleet, silently)
+        first = await pattern_consolidate(fleet, no_progress)
         verdicts = tuple(_verdict(pair.pair_id) for pair in first.review)
-        judged = await pattern_consolidate(fleet, silently, verdicts=verdicts)
-        again = await pattern_consolidate(fleet, silently)
+        judged = await pattern_consolidate(fleet, no_progress, verdicts=verdicts)
+        again = await pattern_consolidate(fleet, no_progress)
     teller.chapter("What several agents learnt independently becomes knowledge")
     teller.say(f"{_day(weeks.CONSOLIDATION)}: the lessons of all three are compared.")
     _tell_promoted(teller, first.promoted, texts)
@@ -139,7 +139,7 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
         boot = await gsp_bootstrap(fleet, name, depth="full", task="claim the next task from the queue")
         await store_memory(fleet, name, ECHO.sent())
     async with stage.session(weeks.NEXT_CONSOLIDATION) as fleet:
-        after = await pattern_consolidate(fleet, silently)
+        after = await pattern_consolidate(fleet, no_progress)
     teller.chapter("A fourth agent starts, and knows it already")
     teller.say(f"{_day(ECHO.at)}: {name} has never worked here. Before its first task it reads:")
     for entry in boot.knowledge:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fleet_memory.errors import ConflictError, EmbedderError, InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import FencedWriter, leased
+from fleet_memory.jobs.fenced_writer import ANOTHER_CHANGE_RUNS, FencedWriter, leased
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.knowledge.seeding import Seeding, key_of, seed_differences, seeded
 from fleet_memory.rules.text.vectors import packed
@@ -73,35 +73,43 @@ async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
 async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> SeedingPlan:
     """Set these rules, each whole or not at all; with `prune` those that are not among them retire.
 
-    Running it again changes nothing. Raises ForbiddenError unless the caller may curate, ConflictError while a
-    consolidation runs.
+    Running it again changes nothing. Raises ForbiddenError unless the caller may curate, ConflictError while another
+    change of shared knowledge runs, LeaseLostError when another run has taken over.
     """
     fleet.caller.require_curation()
     async with leased(fleet) as writer:
         if writer is None:
-            raise ConflictError("A consolidation is running; call again in a moment.")
+            raise ConflictError(ANOTHER_CHANGE_RUNS)
         plan = await plan_seeding(fleet, wanted)
         for key, one in {**plan.added, **plan.changed}.items():
             await _change_entry(fleet, writer, key, await _setting(fleet, key, one), why=one.why)
         for key in plan.missing if prune else ():
             await _change_entry(fleet, writer, key, partial(_turned, key, "retired"), why="no longer in the seed file")
-        if plan.added or plan.changed or (prune and plan.missing):
-            await writer.publish()
+        await _publish_if_behind(fleet, writer)
         return plan
 
 
 async def retire_entry(fleet: Fleet, key: str, why: str, *, undo: bool = False) -> Retired:
-    """Retire an entry, or bring a retired one back. Raises KnowledgeNotFoundError, ForbiddenError, ConflictError."""
+    """Retire an entry, or bring a retired one back.
+
+    Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate, ConflictError while another change of
+    shared knowledge runs, LeaseLostError when another run has taken over.
+    """
     fleet.caller.require_curation()
     status: EntryStatus = "active" if undo else "retired"
     await fleet.knowledge.found(key)
     async with leased(fleet) as writer:
         if writer is None:
-            raise ConflictError("A consolidation is running; call again in a moment.")
+            raise ConflictError(ANOTHER_CHANGE_RUNS)
         changed = await _change_entry(fleet, writer, key, partial(_turned, key, status), why=why)
-        if changed:
-            await writer.publish()
+        await _publish_if_behind(fleet, writer)
         return Retired(key, status, changed)
+
+
+async def _publish_if_behind(fleet: Fleet, writer: FencedWriter) -> None:
+    """Publish what this call changed, and what an earlier call stored but could not publish."""
+    if await fleet.knowledge.snapshots.behind():
+        await writer.publish()
 
 
 async def _setting(fleet: Fleet, key: str, one: Seed) -> EntryChange:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import FencedWriter, leased
+from fleet_memory.jobs.fenced_writer import ANOTHER_CHANGE_RUNS, FencedWriter, leased
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
@@ -34,12 +34,13 @@ async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
     """Delete a program. Killed at any moment, running it again finishes the rest and loses nothing.
 
     Raises ForbiddenError unless the caller may curate, InvalidArgumentError when there is no such program,
-    ConflictError while a consolidation runs or when the program keeps writing, LeaseLostError.
+    ConflictError while another change of shared knowledge runs or when the program keeps writing, LeaseLostError when
+    another run has taken over.
     """
     fleet.caller.require_curation()
     async with leased(fleet) as writer:
         if writer is None:
-            raise ConflictError("A consolidation is running; call again in a moment.")
+            raise ConflictError(ANOTHER_CHANGE_RUNS)
         return await retry_conflicts(partial(_delete_once, fleet, writer, program_id), f"program {program_id}")
 
 
@@ -48,7 +49,7 @@ async def _delete_once(fleet: Fleet, writer: FencedWriter, program_id: str) -> D
     versioned = await _read_existing(fleet, program_id)
     deleted = _counted(versioned.program)
     for key in deleted.entries:
-        await fleet.knowledge.update_silently(key, lambda entry: _marked(entry, program_id))
+        await fleet.knowledge.update_without_ledger(key, lambda entry: _marked(entry, program_id))
     for batch in batches(_archiving(fleet, versioned.program)):
         await writer.commit(*batch)
     await writer.commit(*await _removing(fleet, versioned))

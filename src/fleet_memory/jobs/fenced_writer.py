@@ -2,20 +2,20 @@
 
 async with leased(fleet) as writer:
     if writer is None:
-        raise ConflictError("A consolidation is running; call again in a moment.")
+        raise ConflictError(ANOTHER_CHANGE_RUNS)
     await writer.commit(*writes)
     await writer.publish()
 """
 
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Final
 
 from anyio import move_on_after
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import ConflictError, LeaseLostError, StoreError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.leases import Lease, refreshed, release, take
@@ -23,6 +23,8 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.stores import Write
 
 CONSOLIDATION_LEASE: Final = "consolidation"
+MAINTENANCE_LEASE: Final = "maintenance"
+ANOTHER_CHANGE_RUNS: Final = "Another change of this fleet's shared knowledge is running; call again in a moment."
 LEASE_S: Final = 120.0  # seconds; every commit of a run renews it. Chosen; docs/architecture.md, "Concurrency"
 RELEASE_WITHIN_S: Final = (
     1.0  # seconds; chosen: a server that is asked to stop waits no longer, the lease expires anyway
@@ -45,8 +47,9 @@ class FencedWriter:
     async def commit(self, *writes: Write) -> None:
         """Apply all writes or none, and renew the lease. Billed 1R 1W above the writes.
 
-        Raises ConflictError when somebody else wrote one of the documents first, LeaseLostError when another run has
-        taken the lease; nothing was applied.
+        Raises ConflictError when somebody else wrote one of the documents first, then nothing was applied. Raises
+        LeaseLostError when another run has taken the lease: before this commit, so that nothing was applied, or right
+        after it, so that all of it was.
         """
         if self._lease is None:
             return
@@ -107,3 +110,14 @@ async def leased(fleet: Fleet, name: str = CONSOLIDATION_LEASE) -> AsyncIterator
     finally:
         with move_on_after(RELEASE_WITHIN_S, shield=True):
             await writer.release()
+
+
+async def publish_unless_busy(fleet: Fleet) -> None:
+    """Publish at once what is now known of an entry; while a consolidation runs, the next one does.
+
+    The outcome is stored already: whatever goes wrong here must not tell the agent otherwise.
+    """
+    with suppress(ConflictError, LeaseLostError, StoreError):
+        async with leased(fleet) as writer:
+            if writer is not None:
+                await writer.publish()

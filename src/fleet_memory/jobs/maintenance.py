@@ -6,14 +6,13 @@ from datetime import datetime
 from typing import Final
 
 from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
-from fleet_memory.fleet import Fleet, Progress, silently
+from fleet_memory.fleet import Fleet, Progress, no_progress
 from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import DEFAULT_THRESHOLD, consolidate, rehearse_consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
-from fleet_memory.jobs.fenced_writer import FencedWriter, leased
+from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE, FencedWriter, leased
 from fleet_memory.jobs.sweep import (
-    MAINTENANCE_LEASE,
-    Faded,
+    ArchivedLesson,
     LastMaintenance,
     Sweep,
     last_maintenance,
@@ -25,15 +24,6 @@ from fleet_memory.schemas.value import Value
 MAINTENANCE_STEPS: Final = 5.0  # the sweep, and the four of a consolidation
 
 _logger = logging.getLogger(__name__)
-
-
-class ArchivedLesson(Value):
-    """A lesson that faded into the archive."""
-
-    program_id: str
-    pattern_id: str
-    domain: str
-    pattern: str
 
 
 class Maintained(Value):
@@ -77,10 +67,10 @@ async def _maintain_quietly(fleet: Fleet, writer: FencedWriter, every_s: float) 
     if _due_in_s(last, fleet.now(), every_s):
         return
     sweep = Sweep(fleet, writer, last)
-    faded = await sweep.run(fleet.now())
+    archived = await sweep.run(fleet.now())
     if await fleet.programs.any_dirty() or await fleet.knowledge.snapshots.behind():
-        report = await _consolidate(fleet, silently, dry_run=False)
-        _logger.info("maintenance: %s", _maintained(faded, report, dry_run=False).compact())
+        report = await _consolidate(fleet, no_progress, dry_run=False)
+        _logger.info("maintenance: %s", _maintained(archived, report, dry_run=False).compact())
     await record_maintenance(fleet.knowledge, writer, sweep, fleet.now())
 
 
@@ -99,22 +89,22 @@ async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = Fa
     async with leased(fleet, MAINTENANCE_LEASE) as writer:
         if writer is None:
             raise ConflictError("Another maintenance of this fleet is running; leave it to that one.")
-        await progress(0, MAINTENANCE_STEPS, "archiving what faded")
-        sweep = Sweep(fleet, writer, await last_maintenance(fleet.knowledge))
-        faded = await sweep.run(fleet.now())
-        renewed = await refresh_snapshot(fleet, writer) if rebuild else None
-        report = await _consolidate(fleet, progress, dry_run=False)
-        await record_maintenance(fleet.knowledge, writer, sweep, fleet.now())
-        return _maintained(faded, report, renewed, dry_run=False)
+        return await _run(fleet, writer, progress, rebuild=rebuild)
 
 
 async def rehearse_maintenance(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
     """Return what `maintain_fleet` would do now; nothing is written."""
-    writer = FencedWriter(fleet)
-    faded = await Sweep(fleet, writer, await last_maintenance(fleet.knowledge)).run(fleet.now())
+    return await _run(fleet, FencedWriter(fleet), progress, rebuild=rebuild)
+
+
+async def _run(fleet: Fleet, writer: FencedWriter, progress: Progress, *, rebuild: bool) -> Maintained:
+    await progress(0, MAINTENANCE_STEPS, "archiving what faded")
+    sweep = Sweep(fleet, writer, await last_maintenance(fleet.knowledge))
+    archived = await sweep.run(fleet.now())
     renewed = await refresh_snapshot(fleet, writer) if rebuild else None
-    report = await _consolidate(fleet, progress, dry_run=True)
-    return _maintained(faded, report, renewed, dry_run=True)
+    report = await _consolidate(fleet, progress, dry_run=writer.is_dry_run)
+    await record_maintenance(fleet.knowledge, writer, sweep, fleet.now())
+    return _maintained(archived, report, renewed, dry_run=writer.is_dry_run)
 
 
 async def _consolidate(fleet: Fleet, progress: Progress, *, dry_run: bool) -> ConsolidationReport:
@@ -126,14 +116,11 @@ async def _consolidate(fleet: Fleet, progress: Progress, *, dry_run: bool) -> Co
 
 
 def _maintained(
-    faded: Sequence[Faded], report: ConsolidationReport, renewed: int | None = None, *, dry_run: bool
+    archived: Sequence[ArchivedLesson], report: ConsolidationReport, renewed: int | None = None, *, dry_run: bool
 ) -> Maintained:
     return Maintained(
         dry_run=dry_run,
-        archived=tuple(
-            ArchivedLesson(program_id=one.program_id, pattern_id=one.pattern_id, domain=one.domain, pattern=one.pattern)
-            for one in faded
-        ),
+        archived=tuple(archived),
         promoted=tuple(entry.key for entry, _ in report.promoted),
         updated=tuple(report.updated),
         echoes=report.echoes,

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Query
 
@@ -27,15 +28,8 @@ class Moved(NamedTuple):
     entries: int
 
 
-class ReembeddedProgram(NamedTuple):
-    """A program with new vectors; nothing is archived."""
-
-    program: Program
-    archived: tuple[Archived, ...] = ()
-
-
 async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
-    """Give everything a vector of the configured embedder. Raises EmbedderError when it cannot load."""
+    """Give everything a vector of the configured embedder. Raises EmbedderError when it cannot load or answer."""
     await fleet.embedder.ready()
     if fleet.embedder.degraded:
         raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
@@ -69,20 +63,20 @@ async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
     return len(old)
 
 
-def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embedder: str) -> ReembeddedProgram:
+def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embedder: str) -> ProgramChange:
     renewed = {
         before.id: replace(pattern, vector=vector, embedder=embedder)
         for before, vector in zip(old, made, strict=True)
         if (pattern := program.patterns.get(before.id)) and pattern.pattern == before.pattern
     }
-    return ReembeddedProgram(replace(program, patterns={**program.patterns, **renewed}) if renewed else program)
+    return ProgramChange(replace(program, patterns={**program.patterns, **renewed}) if renewed else program)
 
 
 async def _entry(fleet: Fleet, key: str) -> None:
     versioned = (await fleet.knowledge.read_versioned(key))[0]
     if versioned.entry is not None:
         vector = packed((await fleet.embedder.vectors([versioned.entry.value.pattern]))[0])
-        await fleet.knowledge.update_silently(key, lambda entry: _with_vector(entry, vector, fleet.embedder.name))
+        await fleet.knowledge.update_without_ledger(key, lambda entry: _with_vector(entry, vector, fleet.embedder.name))
 
 
 def _with_vector(entry: Entry, vector: str, embedder: str) -> Entry:

@@ -13,10 +13,11 @@ from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
+from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import Archived
+from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Json, Write
 
-MAINTENANCE_LEASE: Final = "maintenance"
 PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
 
 
@@ -27,8 +28,8 @@ class LastMaintenance(NamedTuple):
     knowledge_version: int = 0
 
 
-class Faded(NamedTuple):
-    """A lesson that went to the archive; not the whole of it, since a first sweep may move very many."""
+class ArchivedLesson(Value):
+    """A lesson that faded into the archive; not the whole of it, since a first sweep may move very many."""
 
     program_id: str
     pattern_id: str
@@ -47,26 +48,26 @@ class Sweep:
         self._unchanged: set[str] = set()  # programs that this sweep looked at: the store names them again
         self._lost_a_race = False
         self._version = last.knowledge_version
-        self._faded: list[Faded] = []
+        self._archived: list[ArchivedLesson] = []
 
     @property
     def knowledge_version(self) -> int:
         """The version of knowledge whose retirements are followed up in every contributor."""
         return self._version
 
-    async def run(self, now: datetime) -> list[Faded]:
+    async def run(self, now: datetime) -> list[ArchivedLesson]:
         """Archive what is prunable at `now` and return it. Raises LeaseLostError.
 
         A program that somebody writes at that moment is left to the next sweep.
         """
-        snapshot = await self._knowledge.snapshot()
+        snapshot = await self._knowledge.snapshots.read()
         self._retired = frozenset(row.key for row in snapshot.rows if row.status == "retired")
         fresh = (row for row in snapshot.rows if row.key in self._retired and row.changed_in > self._version)
         await self._sweep_contributors({name for row in fresh for name in row.contributors}, now)
         if not self._lost_a_race:
             self._version = snapshot.version
         await self._sweep_due(now)
-        return self._faded
+        return self._archived
 
     async def _sweep_contributors(self, names: Iterable[str], now: datetime) -> None:
         ordered = sorted(names)
@@ -93,18 +94,22 @@ class Sweep:
 
     async def _sweep(self, versioned: VersionedProgram, now: datetime) -> None:
         result = swept(versioned.program, now, self._retired)
-        writes = self._programs.change_writes(versioned, result, now)
+        after = stamped(versioned.program, result.program, now)
+        writes = self._programs.writes(versioned, after, result.archived)
         committed = not writes or await self._writer.try_commit(*writes)
         if committed:
-            self._faded += [_faded(record) for record in result.archived]
+            self._archived += [_archived_lesson(record) for record in result.archived]
         else:
             self._lost_a_race = True
         if not committed or not writes or self._writer.is_dry_run:
             self._unchanged.add(versioned.program.program_id)
 
 
-def _faded(record: Archived) -> Faded:
-    return Faded(record.program_id, record.pattern.id, record.pattern.domain, record.pattern.pattern)
+def _archived_lesson(record: Archived) -> ArchivedLesson:
+    lesson = record.pattern
+    return ArchivedLesson(
+        program_id=record.program_id, pattern_id=lesson.id, domain=lesson.domain, pattern=lesson.pattern
+    )
 
 
 async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
@@ -115,11 +120,12 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
     """
     knowledge = fleet.knowledge
     unshown = await knowledge.snapshots.missing()
-    if unshown and not (await knowledge.snapshot()).version:
+    if unshown and not (await knowledge.snapshots.read()).version:
         await writer.try_commit(knowledge.snapshots.first(await fleet.programs.newest_seen()))
     for versioned in unshown:
-        if versioned.document is not None:  # an entry that somebody changes at that moment is marked by that change
-            await writer.try_commit(Write(versioned.document.ref, {"unpublished": True}, versioned.document.revision))
+        if versioned.entry is not None:  # an entry that somebody changes at that moment is marked by that change
+            ref = knowledge.paths.entry(versioned.entry.key)
+            await writer.try_commit(Write(ref, {"unpublished": True}, versioned.revision))
     return len(unshown)
 
 

@@ -1,28 +1,24 @@
 """The archive: the lessons and notes that left a program, each with its reason."""
 
-from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import ArchiveCounts, Archived, ArchivedNote, ArchiveRecord, Note
-from fleet_memory.stores import Document, Json, Query, Store, Write
+from fleet_memory.stores import Document, Json, Query, Write
 
 
-class Archive:
+class Archive(FleetDocuments):
     """The archive of one fleet."""
-
-    def __init__(self, store: Store, paths: FleetPaths) -> None:
-        self._store = store
-        self._paths = paths
 
     async def of_program(self, program_id: str) -> list[Document]:
         """Return what is kept of a program; `archive_record` reads a document. Billed 1 read each."""
-        return await self._store.find(Query(self._paths.archive, {"programId": program_id}))
+        return await self.store.find(Query(self.paths.archive, {"programId": program_id}))
 
     async def counts(self) -> ArchiveCounts:
         """Return how many lessons are kept. Billed as two sums."""
         return ArchiveCounts(
-            await self._store.total(Query(self._paths.archive, {"junk": True})),
-            await self._store.total(Query(self._paths.archive, {"junk": False})),
+            await self.store.total(Query(self.paths.archive, {"junk": True})),
+            await self.store.total(Query(self.paths.archive, {"junk": False})),
         )
 
     def write(self, record: ArchiveRecord) -> Write:
@@ -38,7 +34,7 @@ class Archive:
         }
         if isinstance(record, Archived):
             fields["junk"] = record.is_junk  # there to be counted
-        return Write(self._paths.archive_record(archive_record_id(record)), fields)
+        return Write(self.paths.archive_record(archive_record_id(record)), fields)
 
 
 def archive_record_id(record: ArchiveRecord) -> str:

@@ -3,21 +3,21 @@
 from typing import NamedTuple
 
 from fleet_memory.schemas.knowledge import Entry
-from fleet_memory.stores import Document, Json
+from fleet_memory.stores import ABSENT, Document, Json
 
 
 class VersionedEntry(NamedTuple):
-    """An entry and its document as they were read, None when there is none."""
+    """An entry as it was read, None when there is none, and the revision that a commit must expect."""
 
     entry: Entry | None
-    document: Document | None
+    revision: str
 
 
 def versioned_entry(document: Document | None) -> VersionedEntry:
     """Return the entry that a document holds."""
     if document is None:
-        return VersionedEntry(None, None)
-    return VersionedEntry(Entry.from_fields(document.fields), document)
+        return VersionedEntry(None, ABSENT)
+    return VersionedEntry(Entry.from_fields(document.fields), document.revision)
 
 
 def changed_entry_fields(before: Entry | None, after: Entry) -> dict[str, Json]:

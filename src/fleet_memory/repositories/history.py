@@ -2,25 +2,21 @@
 
 from typing import Final
 
-from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.schemas.programs import PastSummary, Program
-from fleet_memory.stores import Document, Ref, Store, Write
+from fleet_memory.stores import Document, Ref, Write
 
 MAX_SUMMARIES: Final = 50  # of one program; Source: docs/state.md, chosen
 
 
-class History:
+class History(FleetDocuments):
     """The history of one fleet's programs."""
-
-    def __init__(self, store: Store, paths: FleetPaths) -> None:
-        self._store = store
-        self._paths = paths
 
     async def newest(self, program: Program, count: int) -> list[PastSummary]:
         """Return a program's newest context summaries, the newest first, at most 50. Billed 1 read each."""
         first = max(0, program.summaries - min(count, MAX_SUMMARIES))
         refs = [self._ref(program.program_id, number) for number in range(first, program.summaries)]
-        documents = await self._store.get(*refs) if refs else []
+        documents = await self.store.get(*refs) if refs else []
         return sorted((_past_summary(one) for one in documents if one), key=lambda past: -past.number)
 
     def write(self, past: PastSummary) -> Write:
@@ -32,7 +28,7 @@ class History:
 
     def _ref(self, program_id: str, number: int) -> Ref:
         # In the place of the one that is 50 older: the history is bounded, and to read it takes no query and no index.
-        return self._paths.summary(program_id, number % MAX_SUMMARIES)
+        return self.paths.summary(program_id, number % MAX_SUMMARIES)
 
 
 def _past_summary(document: Document) -> PastSummary:

@@ -9,8 +9,8 @@ from fleet_memory.repositories.ledger import Ledger
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import Snapshots
-from fleet_memory.schemas.knowledge import Entry, LedgerLine, Snapshot
-from fleet_memory.stores import ABSENT, Store, Write
+from fleet_memory.schemas.knowledge import Entry, LedgerLine
+from fleet_memory.stores import Store, Write
 
 
 class Knowledge:
@@ -22,10 +22,6 @@ class Knowledge:
         self.ledger = Ledger(store, self.paths)
         self.snapshots = Snapshots(store, self.paths)
 
-    async def snapshot(self) -> Snapshot:
-        """Return the knowledge as boot reads it, see `Snapshots.read`."""
-        return await self.snapshots.read()
-
     async def read_versioned(self, *keys: str) -> list[VersionedEntry]:
         """Return entries with what a commit needs to replace them. Billed 1 read each."""
         return [versioned_entry(one) for one in await self.store.get(*(self.paths.entry(key) for key in keys))]
@@ -34,15 +30,15 @@ class Knowledge:
         """Return an entry. Raises KnowledgeNotFoundError, which names close keys. Billed 1 read."""
         entry = (await self.read_versioned(key))[0].entry
         if entry is None:
-            keys = [row.key for row in (await self.snapshot()).rows]
+            keys = [row.key for row in (await self.snapshots.read()).rows]
             raise KnowledgeNotFoundError(key, get_close_matches(key, keys, 3, 0.5))
         return entry
 
     async def update(self, key: str, change: Callable[[Entry], tuple[Entry, LedgerLine]]) -> Entry:
         """Apply `change` to an entry and its ledger in one commit; an unchanged entry writes nothing.
 
-        `change` is pure and may run several times. Raises KnowledgeNotFoundError, and ConflictError when every race
-        was lost.
+        `change` is pure and may run several times; it must not raise ConflictError, which would run it again. Raises
+        KnowledgeNotFoundError, and ConflictError when every race was lost.
         """
 
         def planned(versioned: VersionedEntry, entry: Entry) -> tuple[Entry, list[Write]]:
@@ -51,19 +47,19 @@ class Knowledge:
 
         return await self._commit(key, planned)
 
-    async def update_silently(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
-        """Do what `update` does for what is no news to anyone: no ledger line, the same version."""
+    async def update_without_ledger(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
+        """Do what `update` does, with no ledger line and no new version: for a change that is no news to anyone."""
 
         def planned(versioned: VersionedEntry, entry: Entry) -> tuple[Entry, list[Write]]:
             after = change(entry)
-            return after, [Write(self.paths.entry(key), after.wire(), _revision(versioned))]
+            return after, [Write(self.paths.entry(key), after.wire(), versioned.revision)]
 
         return await self._commit(key, planned)
 
     def writes(self, before: VersionedEntry, after: Entry, line: LedgerLine) -> list[Write]:
         """Return the writes of one change: the entry and its ledger line."""
         fields = changed_entry_fields(before.entry, after)
-        return [Write(self.paths.entry(after.key), fields, _revision(before)), self.ledger.write(after, line)]
+        return [Write(self.paths.entry(after.key), fields, before.revision), self.ledger.write(after, line)]
 
     async def _commit(self, key: str, planned: Callable[[VersionedEntry, Entry], tuple[Entry, list[Write]]]) -> Entry:
         async def attempt() -> Entry:
@@ -76,7 +72,3 @@ class Knowledge:
             return after
 
         return await retry_conflicts(attempt, f"entry {key}")
-
-
-def _revision(versioned: VersionedEntry) -> str:
-    return versioned.document.revision if versioned.document else ABSENT

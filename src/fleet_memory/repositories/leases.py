@@ -29,7 +29,7 @@ class LeaseClaim(Value):
 
 
 class Lease(NamedTuple):
-    """A lease that its owner held when it was read. Owners are unique per process: the same owner may take it twice."""
+    """A lease that its owner held when it was read. Each block under a lease is an owner of its own."""
 
     ref: Ref
     claim: LeaseClaim
@@ -45,12 +45,12 @@ class Lease(NamedTuple):
 
 
 def claimed(current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: float) -> LeaseClaim | None:
-    """Return the claim that `owner` may make, or None while another owner's has not expired.
+    """Return the claim that `owner` may make, or None while the current one has not expired.
 
-    A claim is over at its `until`. An owner may always claim again; its earlier claim is then void. The clock only
-    schedules: the protection is that a commit names the claim under which it was made.
+    A claim is over at its `until`. The clock only schedules: the protection is that a commit names the claim under
+    which it was made.
     """
-    if current is not None and current.owner != owner and now < current.until:
+    if current is not None and now < current.until:
         return None
     return LeaseClaim(owner=owner, until=now + timedelta(seconds=ttl_s), fence=current.fence + 1 if current else 1)
 

@@ -26,6 +26,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.lifecycle.idempotency import MAX_REQUESTS
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
+from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.stores import Query, Ref, Store, Write
 
 MAX_CHANGES_PER_COMMIT: Final = 64  # changes committed at once, the number of request ids a program remembers
@@ -55,7 +56,7 @@ class _Call(Generic[_C]):
         self.change = change
         self.now = now
         self.outcome: _C | None = None
-        self.error: FleetMemoryError | None = None
+        self.error: FleetMemoryError | InvalidValueError | None = None
 
     @property
     def settled(self) -> bool:
@@ -124,7 +125,8 @@ class Programs:
     ) -> _C:
         """Do what `update` does, in one commit with writes to other documents.
 
-        `change` reads those documents itself and names their revisions; it runs again when any of them moved.
+        `change` reads those documents itself and names their revisions; it runs again when any of them moved. It must
+        not raise ConflictError: that would run it again too.
         """
         turn = self._turns.setdefault(program_id, _Turn())
 
@@ -182,14 +184,11 @@ class Programs:
         """Return where the receipt of a program's session of this number is."""
         return self.paths.receipt(program_id, number % MAX_REQUESTS)  # it stays while its request is remembered
 
-    def change_writes(self, before: VersionedProgram, result: ChangeResult, now: datetime) -> list[Write]:
-        """Return the writes of one change by an agent or the sweep, stamped with `now`; see `writes`."""
-        return self.writes(before, stamped(before.program, result.program, now), result.archived)
-
     def writes(self, before: VersionedProgram, after: Program, archived: Sequence[ProgramRecord] = ()) -> list[Write]:
         """Return the writes that turn one program into the other, valid only while nobody else writes it.
 
-        `after` is stamped already, or has only consolidation's own marks, which are no change of the program.
+        `after` is stamped already, or differs only in fields that consolidation writes (an entry's key, `pending`,
+        `touched`, vectors), which are no change of the program.
         """
         if after is before.program and not archived:
             return []
@@ -238,7 +237,7 @@ def _applied(
             outcome = call.change(program)
             after = stamped(program, outcome.program, call.now)
             require_room(program, after)
-        except FleetMemoryError as error:
+        except (FleetMemoryError, InvalidValueError) as error:
             call.error = error
             continue
         program = after

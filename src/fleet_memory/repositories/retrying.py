@@ -7,10 +7,11 @@ from typing import Final, NamedTuple, TypeVar
 
 import anyio
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import ConflictError, RacesLostError
 
-RETRY_FOR_S: Final = 20.0  # seconds of losing every race until the caller gets a ConflictError; chosen
-MAX_PAUSE_S: Final = 2.0  # seconds; chosen: ten attempts at least fit into RETRY_FOR_S
+RETRY_FOR_S: Final = 20.0  # seconds of losing every race until the caller gets a RacesLostError; chosen
+MAX_PAUSE_S: Final = 2.0  # seconds; chosen: a tenth of RETRY_FOR_S, the attempts themselves take time too
+MIN_ATTEMPTS: Final = 2  # however long one takes: a loop of one attempt is none
 _PAUSE_FACTOR: Final = 4.0  # pauses are drawn from 0 to this many times the attempt's own duration; chosen
 
 _T = TypeVar("_T")
@@ -29,28 +30,32 @@ REAL_TIMING: Final = Timing(time.monotonic, anyio.sleep, random.random)  # jitte
 
 async def retry_conflicts(
     attempt: Callable[[], Awaitable[_T]],
-    document: str,
+    document: str | None,
     within_s: float = RETRY_FOR_S,
     timing: Timing = REAL_TIMING,
 ) -> _T:
-    """Return the result of `attempt`, which is run again whenever it raises ConflictError.
+    """Return the result of `attempt`, which is run again whenever it raises ConflictError, at least once.
 
-    Each attempt reads, decides and commits from the beginning. `document` names for people what is being written,
-    e.g. "program basher". Raises ConflictError, which names it, once `within_s` seconds have passed, and at once
-    whatever else the attempt raises.
+    Each attempt reads, decides and commits from the beginning. `document` names for people the document that is
+    written, e.g. "program basher"; None for a read, whose own message is kept. Raises RacesLostError, which names it,
+    once `within_s` seconds have passed. Any other error is raised at once, and so is the RacesLostError of a loop
+    inside the attempt, which names the document that conflicts.
     """
     end = timing.now() + within_s
+    attempts = 0
     while True:
+        attempts += 1
         began = timing.now()
         try:
             return await attempt()
+        except RacesLostError:
+            raise
         except ConflictError as error:
             now = timing.now()
-            if now >= end:
-                raise ConflictError(
-                    f"Others keep writing {document} at the same moment; nothing of this change was written. "
-                    "Call again in a minute.",
-                    operator_detail=error.operator_detail,
+            if now >= end and attempts >= MIN_ATTEMPTS:
+                message = f"Others keep writing {document} at the same moment. Call again in a minute."
+                raise RacesLostError(
+                    message if document else str(error), operator_detail=error.operator_detail
                 ) from error
         await timing.sleep(pause_s(now - began, timing.draw()))
 

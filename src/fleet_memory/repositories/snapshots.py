@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
@@ -14,6 +14,8 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
+
+READ_WITHIN_S: Final = 1.0  # seconds; chosen: a reader meets a snapshot that is being replaced once, or a broken one
 
 
 class Publication(NamedTuple):
@@ -39,9 +41,9 @@ class Snapshots:
     async def read(self) -> Snapshot:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the version is new.
 
-        Raises ConflictError when it is replaced again and again while it is being read.
+        Raises ConflictError when it is replaced again and again while it is being read, or lacks a shard.
         """
-        return await retry_conflicts(self._read, "the snapshot of shared knowledge")
+        return await retry_conflicts(self._read, None, READ_WITHIN_S)
 
     async def _read(self) -> Snapshot:
         head = await self._head()
@@ -94,7 +96,7 @@ class Snapshots:
             moved = Write(head.ref, {"consolidatedAt": at.isoformat() if at else None}, head.revision)
             return Publication([], [moved], complete=True)
         taken = behind[:MAX_ENTRIES_PER_PUBLICATION]
-        new, writes = _published(old, taken, consolidated_at)
+        new, writes = _published(self._paths, old, taken, consolidated_at)
         half = 1 - _half(head) if head else 0
         first, *rest = _shards(new)
         drafts = [Write(self._paths.snapshot_shard(part, half), fields) for part, fields in enumerate(rest, 1)]
@@ -136,17 +138,17 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
 
 
 def _published(
-    old: Snapshot, behind: Sequence[VersionedEntry], consolidated_at: datetime | None
+    paths: FleetPaths, old: Snapshot, behind: Sequence[VersionedEntry], consolidated_at: datetime | None
 ) -> tuple[Snapshot, list[Write]]:
     """Return the snapshot after `old` with these entries as they are, and the writes that say so of them."""
     version = old.version + 1 if behind else max(old.version, 1)
     rows = {row.key: row for row in old.rows}
     writes: list[Write] = []
-    for entry, document in behind:
-        if entry is not None and document is not None:
+    for entry, revision in behind:
+        if entry is not None:
             since = entry.since or version
             rows[entry.key] = row_of(entry, since, version)
-            writes.append(Write(document.ref, {"unpublished": False, "since": since}, document.revision))
+            writes.append(Write(paths.entry(entry.key), {"unpublished": False, "since": since}, revision))
     new = Snapshot(
         version=version,
         consolidated_at=consolidated_at or old.consolidated_at,

@@ -6,25 +6,21 @@ What they hold can be rebuilt from the programs at any time. A run reads the sha
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, cast
 
-from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.rules.consensus.lessons import Lessons, Shard, decoded
 from fleet_memory.schemas.value import decoded_json
 from fleet_memory.schemas.waiting import PAIRS, OpenPair, WaitingIndex
-from fleet_memory.stores import Document, Store, Write
+from fleet_memory.stores import Document, Write
 
 MAX_PAIRS: Final = 500  # pairs kept for judgement, the likeliest first
 
 
-class Shards:
+class Shards(FleetDocuments):
     """The shards of one fleet."""
-
-    def __init__(self, store: Store, paths: FleetPaths) -> None:
-        self.store = store
-        self._paths = paths
 
     async def index(self) -> tuple[WaitingIndex, list[OpenPair]]:
         """Return what the last run left, and the pairs it offered. Billed 2 reads."""
-        index, pairs = await self.store.get(self._paths.waiting_index, self._paths.waiting_pairs)
+        index, pairs = await self.store.get(self.paths.waiting_index, self.paths.waiting_pairs)
         return (
             WaitingIndex.from_json(str(index.fields["text"])) if index else WaitingIndex(),
             decoded_json(PAIRS, str(pairs.fields["text"])) if pairs else [],
@@ -51,7 +47,7 @@ class Shards:
         """Return the writes that replace a domain's shards."""
         return [
             Write(
-                self._paths.waiting_shard(domain, part),
+                self.paths.waiting_shard(domain, part),
                 {"parts": len(shards), "rows": shard.rows, "vectors": shard.vectors},
             )
             for part, shard in enumerate(shards)
@@ -61,15 +57,13 @@ class Shards:
         """Return the writes that replace the index and the pairs that wait for judgement."""
         likeliest = sorted(pairs, key=lambda pair: (-pair.contrast, pair.pair_id))[:MAX_PAIRS]
         return [
-            Write(self._paths.waiting_index, {"text": index.compact()}),
-            Write(self._paths.waiting_pairs, {"text": PAIRS.dump_json(likeliest, by_alias=True).decode()}),
+            Write(self.paths.waiting_index, {"text": index.compact()}),
+            Write(self.paths.waiting_pairs, {"text": PAIRS.dump_json(likeliest, by_alias=True).decode()}),
         ]
 
     async def _parts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Document]:
         documents = (
-            await self.store.get(*(self._paths.waiting_shard(domain, part) for domain, part in wanted))
-            if wanted
-            else []
+            await self.store.get(*(self.paths.waiting_shard(domain, part) for domain, part in wanted)) if wanted else []
         )
         return {name: document for name, document in zip(wanted, documents, strict=True) if document is not None}
 

@@ -6,11 +6,14 @@ field and pydantic checks at run time. An `Input` is a pydantic model: the argum
 
 from collections.abc import Mapping
 from dataclasses import field, fields
-from typing import Any, Final, Self, TypeVar, dataclass_transform
+from typing import Any, Final, Self, TypeAlias, TypeVar, dataclass_transform
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
+
+InvalidValueError: TypeAlias = ValidationError
+"""A field of a `Value` got a wrong type, when it was made, replaced or read."""
 
 _T = TypeVar("_T")
 

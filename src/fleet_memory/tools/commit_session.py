@@ -9,6 +9,7 @@ from pydantic import Field
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, KnowledgeNotFoundError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.fenced_writer import publish_unless_busy
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.programs import require_room
 from fleet_memory.rules.lifecycle.admission import SentLesson, admitted, pattern_of, timestamp_problem
@@ -25,7 +26,7 @@ from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Input
 from fleet_memory.stores import Json, Write
 from fleet_memory.tools.add_note import NewNote, added
-from fleet_memory.tools.reinforce_memory import is_key, reported, told_the_fleet
+from fleet_memory.tools.reinforce_memory import is_key, reported
 from fleet_memory.tools.store_memory import embedded
 from fleet_memory.tools.update_program_state import Update, patch_of, updated
 from fleet_memory.views.lessons import reinforced_entry_answer, reinforced_pattern_answer
@@ -127,7 +128,7 @@ async def commit_session(
     )
     done = await _committed(fleet, program_id, session)
     if done.told:
-        await told_the_fleet(fleet)
+        await publish_unless_busy(fleet)
     return done.answer
 
 

@@ -43,7 +43,7 @@ async def fleet_health(
     reading = FleetReading(
         looks=looks,
         left=await fleet.programs.archive.counts(),
-        snapshot=await fleet.knowledge.snapshot(),
+        snapshot=await fleet.knowledge.snapshots.read(),
         events={event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)},
         similarity_engine=fleet.degraded_engine,
     )

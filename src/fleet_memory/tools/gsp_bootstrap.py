@@ -53,7 +53,7 @@ async def gsp_bootstrap(
     """
     fleet.caller.require_read(agent_id)
     now = fleet.now()
-    snapshot = await fleet.knowledge.snapshot()
+    snapshot = await fleet.knowledge.snapshots.read()
     program, seen, _ = await fleet.programs.update(agent_id, lambda program: booted(program, snapshot.version), now)
     # A version that is still to come was another memory's: what the agent holds cannot be known.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0

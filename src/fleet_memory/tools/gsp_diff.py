@@ -23,7 +23,7 @@ async def gsp_diff(
 
     The version is in every gsp_bootstrap and gsp_search. For one entry's history call gsp_read.
     """
-    snapshot = await fleet.knowledge.snapshot()
+    snapshot = await fleet.knowledge.snapshots.read()
     if since_version > snapshot.version:
         raise InvalidArgumentError(
             f"sinceVersion: is newer than this fleet's knowledge, which has version {snapshot.version}"

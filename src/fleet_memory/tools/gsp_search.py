@@ -37,7 +37,7 @@ async def gsp_search(
     For your own lessons call recall_memory. For one entry with its sources and history call gsp_read.
     """
     now = fleet.now()
-    snapshot = await fleet.knowledge.snapshot()
+    snapshot = await fleet.knowledge.snapshots.read()
     filters = SearchFilters(domain, tier, status, min_confidence)
     pool = [PooledLesson(row, row.confidence) for row in snapshot.rows if filters.admit(row, now)]
     best = await ranked(fleet, pool, query)

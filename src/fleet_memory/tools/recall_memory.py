@@ -50,7 +50,7 @@ async def recall_memory(
     now = fleet.now()
     filters = RecallFilters(domain, project_id, tags, min_confidence, include_stale)
     program = await fleet.programs.read(program_id)
-    snapshot = Snapshot() if scope == "own" else await fleet.knowledge.snapshot()
+    snapshot = Snapshot() if scope == "own" else await fleet.knowledge.snapshots.read()
     own = [] if scope == "shared" else program.patterns.values()
     pool: list[PooledLesson[Pattern | KnowledgeRow]] = [
         *(PooledLesson(pattern, strength(pattern, now)) for pattern in own if filters.admit(pattern, program, now)),

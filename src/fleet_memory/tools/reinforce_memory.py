@@ -1,13 +1,12 @@
 """Record how a lesson did."""
 
-from contextlib import suppress
 from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.errors import ConflictError, LeaseLostError, PatternNotFoundError, StoreError
+from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import leased
+from fleet_memory.jobs.fenced_writer import publish_unless_busy
 from fleet_memory.rules.lifecycle.reports import Applied, OutcomeReport, applied, recorded
 from fleet_memory.schemas.answers.memory import ReinforceAnswer
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name
@@ -44,7 +43,7 @@ async def reinforce_memory(
         if not is_key(pattern_id):
             raise
         entry = await fleet.knowledge.update(pattern_id, lambda entry: recorded(entry, program_id, report))
-        await told_the_fleet(fleet)
+        await publish_unless_busy(fleet)
         return reinforced_entry_answer(entry, report)
     return reinforced_pattern_answer(done, report)
 
@@ -60,14 +59,3 @@ def reported(program: Program, pattern_id: str, report: OutcomeReport) -> Applie
     if done is None:
         raise PatternNotFoundError(program.program_id, pattern_id)
     return done
-
-
-async def told_the_fleet(fleet: Fleet) -> None:
-    """Publish at once what is now known of an entry; while a consolidation runs, the next one does.
-
-    The outcome is stored already: whatever goes wrong here must not tell the agent otherwise.
-    """
-    with suppress(ConflictError, LeaseLostError, StoreError):
-        async with leased(fleet) as writer:
-            if writer is not None:
-                await writer.publish()

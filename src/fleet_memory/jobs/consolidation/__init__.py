@@ -177,7 +177,7 @@ class Consolidation:
         index = WaitingIndex(
             threshold=wanted.threshold,
             embedder=self._engine.name,
-            knowledge_version=(await self._knowledge.snapshot()).version,
+            knowledge_version=(await self._knowledge.snapshots.read()).version,
             domains={name: one for name, one in sorted(domains.items()) if one.count},
             topics=scene.topics,
             judged=dict([*scene.index.judged.items(), *judged.items()][-MAX_REMEMBERED_VERDICTS:]),

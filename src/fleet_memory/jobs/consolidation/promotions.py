@@ -25,6 +25,7 @@ from fleet_memory.stores import Write
 
 CONSOLIDATOR: Final = "consolidation"
 PROMOTIONS_PER_COMMIT: Final = 20  # chosen; each promotion is whole or absent, however many share a commit
+MAX_NAMED: Final = 3  # programs that a message names; chosen
 PROGRAMS_PER_COMMIT: Final = 50  # chosen; only the fields that changed are written
 
 
@@ -86,7 +87,7 @@ class Promoter:
         for start in range(0, len(decided), PROMOTIONS_PER_COMMIT):
             batch = decided[start : start + PROMOTIONS_PER_COMMIT]
             names = sorted({lesson.program_id for group in batch for lesson in group.members})
-            made += await retry_conflicts(partial(self._promote_once, batch, names, now), _programs(names))
+            made += await retry_conflicts(partial(self._promote_once, batch, names, now), named_programs(names))
         return made
 
     async def attach(self, lesson: Learnt, key: str, similarity: float, *, now: datetime) -> Attached | None:
@@ -175,7 +176,7 @@ class Promoter:
 
     async def _read_versioned_entry(self, key: str) -> VersionedEntry:
         (versioned,) = await self._knowledge.read_versioned(key)
-        return VersionedEntry(self._unwritten.get(key, versioned.entry), versioned.document)
+        return VersionedEntry(self._unwritten.get(key, versioned.entry), versioned.revision)
 
     async def _clear_once(self, before: Sequence[VersionedProgram], looked_at: set[str]) -> bool:
         """Record these programs as considered; False when somebody else wrote one of them first."""
@@ -217,5 +218,7 @@ def _names(lessons: Iterable[Learnt]) -> tuple[str, ...]:
     return tuple("/".join(lesson.place) for lesson in lessons)
 
 
-def _programs(names: Sequence[str]) -> str:
-    return f"program{'s' if len(names) > 1 else ''} {', '.join(names)}"
+def named_programs(names: Sequence[str]) -> str:
+    """Return names for a message, e.g. "programs a, b, c and 17 more"."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"program{'s' if len(names) > 1 else ''} {', '.join(names[:MAX_NAMED])}{more}"

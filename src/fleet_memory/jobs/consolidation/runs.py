@@ -21,7 +21,7 @@ async def consolidate(
     """Consolidate under the lease.
 
     Raises ConflictError when another run holds it, InvalidArgumentError for a verdict about a pair that is not waiting;
-    nothing was written then.
+    nothing was written then. Raises LeaseLostError when another run has taken over: its result will be this one's too.
     """
     async with leased(fleet) as writer:
         if writer is None:

@@ -152,7 +152,7 @@ class Scenes:
 
     async def _rows(self, behind: Sequence[VersionedEntry]) -> list[KnowledgeRow]:
         """Return the active entries as boot reads them, and those no snapshot holds yet, with comparable vectors."""
-        rows = {row.key: row for row in (await self._knowledge.snapshot()).rows}
+        rows = {row.key: row for row in (await self._knowledge.snapshots.read()).rows}
         rows |= {held.entry.key: row_of(held.entry, held.entry.since, 0) for held in behind if held.entry}
         active = [row for _, row in sorted(rows.items()) if row.status == "active"]
         missing = [at for at, row in enumerate(active) if row.embedder != self._engine.name]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Fleet, silently
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.consolidation import SHARED, Consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
 from fleet_memory.rules.consensus.marks import with_verdict
@@ -23,7 +23,7 @@ async def record_verdicts(
     index, pairs = await rehearsal.shards.index()
     offered = {pair.pair_id: pair for pair in pairs}
     if any(_is_unknown(verdict, offered, index) for verdict in verdicts):
-        report = await rehearsal.run(wanted, {}, silently)  # a dry run may have offered what no run has stored
+        report = await rehearsal.run(wanted, {}, no_progress)  # a dry run may have offered what no run has stored
         offered |= {pair.pair_id: pair for pair in report.pairs}
     for position, verdict in enumerate(verdicts):
         if _is_unknown(verdict, offered, index):

@@ -1,35 +1,31 @@
-"""What consolidation writes on a program's lessons: verdicts, and the entry that a lesson belongs to."""
+"""The marks of consolidation on a program's lessons: verdicts, and the entry that a lesson belongs to."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
-from fleet_memory.rules.consensus.waiting import touched
+from fleet_memory.rules.lifecycle.stamping import ProgramChange, touched
 from fleet_memory.schemas.patterns import Verdict
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.waiting import Learnt
 
 
-class JudgedProgram(NamedTuple):
-    """A program with a verdict, the same object when it had that verdict before; nothing is archived."""
+def with_verdict(program: Program, pattern_id: str, other: str, verdict: Verdict) -> ProgramChange:
+    """Return the program with a verdict about one of its lessons and the text whose hash is `other`.
 
-    program: Program
-    archived: tuple[Archived, ...] = ()
-
-
-def with_verdict(program: Program, pattern_id: str, other: str, verdict: Verdict) -> JudgedProgram:
-    """Return the program with a verdict about one of its lessons and the text whose hash is `other`."""
+    It is the same object when the lesson has that verdict already or is gone. Nothing is archived.
+    """
     pattern = program.patterns.get(pattern_id)
     if pattern is None or pattern.verdicts.get(other) == verdict:
-        return JudgedProgram(program)
+        return ProgramChange(program)
     judged = replace(pattern, verdicts={**pattern.verdicts, other: verdict})
     patterns = {**program.patterns, pattern_id: judged}
-    return JudgedProgram(replace(program, patterns=patterns))
+    return ProgramChange(replace(program, patterns=patterns))
 
 
 def with_entry(program: Program, pattern_id: str, key: str, *, echo: bool = False) -> Program:
     """Return the program with one of its lessons in the entry `key`: no longer pending, and no vote if an `echo`.
 
-    The lesson's domain stays touched until the next run's index says so too.
+    The lesson's domain becomes touched, so that the next run reads it again if this one ends before it has
+    written its index.
     """
     pattern = program.patterns[pattern_id]
     return replace(

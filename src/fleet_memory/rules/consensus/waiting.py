@@ -14,11 +14,6 @@ from fleet_memory.schemas.waiting import Learnt, Ruling
 DAY_S: Final = 86_400.0
 
 
-def touched(program: Program, *domains: str) -> tuple[str, ...]:
-    """Return the domains in which a program's lessons changed since consolidation last looked, with these."""
-    return tuple(sorted({*program.touched, *domains}))
-
-
 def changed_domains(program: Program) -> set[str]:
     """Return the domains of a program that consolidation must look at again."""
     pending = (program.patterns.get(id_) for id_ in program.pending)

@@ -3,19 +3,12 @@
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
 
 from fleet_memory.rules.lifecycle.admission import archived
 from fleet_memory.rules.lifecycle.decay import is_prunable, prunable_after
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, Program
-
-
-class Swept(NamedTuple):
-    """A program after the sweep, the same object when nothing changed, and what left it."""
-
-    program: Program
-    archived: tuple[Archived, ...] = ()
+from fleet_memory.schemas.programs import Program
 
 
 def sweep_after(program: Program) -> float | None:
@@ -24,7 +17,7 @@ def sweep_after(program: Program) -> float | None:
     return min((prunable_after(pattern, program.decay) for pattern in mortal), default=None)
 
 
-def swept(program: Program, now: datetime, retired: Collection[str]) -> Swept:
+def swept(program: Program, now: datetime, retired: Collection[str]) -> ProgramChange:
     """Archive what is prunable at `now`; `retired` holds the keys of all retired entries of the fleet."""
     patterns = program.patterns.values()
     gone = [p for p in patterns if is_prunable(p, now, program.decay) and not _protected(p, retired)]
@@ -32,9 +25,9 @@ def swept(program: Program, now: datetime, retired: Collection[str]) -> Swept:
     keys = {p.knowledge_key or "" for p in patterns if p.promoted and p.id not in ids}
     mine = tuple(sorted(key for key in keys if key in retired))
     if not gone and mine == program.retired:
-        return Swept(program)
+        return ProgramChange(program)
     noted = replace(program, retired=mine)
-    return Swept(*archived(noted, gone, "decay", now)) if gone else Swept(noted)
+    return ProgramChange(*archived(noted, gone, "decay", now)) if gone else ProgramChange(noted)
 
 
 def _protected(pattern: Pattern, retired: Collection[str]) -> bool:

@@ -3,9 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.programs import Archived, Program
+
+
+class ProgramChange(NamedTuple):
+    """A program after a change, the same object when nothing changed, and the lessons that left it for the archive."""
+
+    program: Program
+    archived: tuple[Archived, ...] = ()
 
 
 def stamped(before: Program, after: Program, now: datetime) -> Program:
@@ -20,9 +28,14 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     return replace(
         after,
         changes=before.changes + 1,
-        touched=tuple(sorted({*after.touched, *_touched(before, after)})),
+        touched=touched(after, *_touched(before, after)),
         last_update=now if _agents_part_changed(before, after) else after.last_update,
     )
+
+
+def touched(program: Program, *domains: str) -> tuple[str, ...]:
+    """Return the domains in which a program's lessons changed since consolidation last looked, with these."""
+    return tuple(sorted({*program.touched, *domains}))
 
 
 def without_marks(pattern: Pattern) -> Pattern:
