@@ -113,7 +113,7 @@ async def leased(fleet: Fleet, name: str = CONSOLIDATION_LEASE) -> AsyncIterator
 
 
 async def publish_unless_busy(fleet: Fleet) -> None:
-    """Publish at once what is now known of an entry; while a consolidation runs, the next one does.
+    """Publish the entries that changed; while another change of shared knowledge runs, the next publication shows them.
 
     The outcome is stored already: whatever goes wrong here must not tell the agent otherwise.
     """
