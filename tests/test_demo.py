@@ -10,7 +10,7 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.demo import checked
-from fleet_memory.demo.mine import MAX_SENTENCES, asked
+from fleet_memory.demo.mine import MAX_SENTENCES, read_lessons
 from fleet_memory.demo.story import Claim
 from fleet_memory.demo.telling import WIDTH, Teller
 
@@ -123,11 +123,22 @@ def test_input_that_is_no_text_is_refused(monkeypatch: pytest.MonkeyPatch, capsy
     assert "save it as UTF-8" in capsys.readouterr().err
 
 
-def test_a_person_is_asked_again_and_ends_with_an_empty_line() -> None:
+def test_a_person_is_read_lessons_again_and_ends_with_an_empty_line() -> None:
     heard = StringIO()
     typed = Terminal("One\x07\nOne\nTwo\n\nThree\n\n\nnever read\n")
-    assert asked(typed, Teller(heard)) == {"agent-1": ["One", "Two"], "agent-2": ["Three"]}
+    assert read_lessons(typed, Teller(heard)) == {"agent-1": ["One", "Two"], "agent-2": ["Three"]}
     assert "Sentence 1 of agent-1 must not hold control characters" in heard.getvalue()
+
+
+def test_a_closed_stdin_holds_no_sentences(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["demo", "--mine"]) == 2
+    assert "needs sentences of two agents" in capsys.readouterr().err
+
+
+def test_a_closed_stdout_hears_nothing_and_the_story_comes_out_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["demo"]) == 0
 
 
 def test_one_sentence_typed_twice_counts_once(

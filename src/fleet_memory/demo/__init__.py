@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import anyio
 
-from fleet_memory.demo.mine import asked, compared
+from fleet_memory.demo.mine import compared, read_lessons
 from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.story import Claim, played
 from fleet_memory.demo.telling import Teller
@@ -34,7 +34,7 @@ def run_demo(settings: Settings, *, mine: bool = False, explain: bool = False) -
     teller = Teller(sys.stdout, explain=explain)
     if not mine:
         return checked(teller, _staged(load({}, {}), partial(played, teller=teller)))
-    _staged(settings, partial(compared, lessons=asked(sys.stdin, teller), teller=teller))
+    _staged(settings, partial(compared, lessons=read_lessons(sys.stdin, teller), teller=teller))
     return 0
 
 

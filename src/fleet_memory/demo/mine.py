@@ -1,6 +1,7 @@
 """`fleet-memory demo --mine`: the reader's own sentences, stored for two or three agents and compared."""
 
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from typing import Final, TextIO
 
 from pydantic import ValidationError
@@ -23,8 +24,12 @@ TOO_FEW: Final = (
 )
 
 
-def asked(source: TextIO, teller: Teller) -> dict[str, list[str]]:
-    """Read each agent's sentences, up to an empty line each. Raises InvalidArgumentError, which says what to do."""
+def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
+    """Read each agent's sentences, up to an empty line each; None, as `sys.stdin` may be, has no sentences.
+
+    Raises InvalidArgumentError for input that cannot be used; its message tells how to change the input.
+    """
+    source = StringIO() if source is None else source
     teller.say(
         "Imagine two or three AI agents that never see each other's notes. Type what each of them learnt, one sentence "
         "per line; an empty line ends an agent's list. Say one thing twice, in other words, and see if it is found."
