@@ -118,8 +118,18 @@ def test_input_that_cannot_be_used_gets_one_line_that_says_what_to_do(
     assert complaint.count("\n") == 1
 
 
-def test_input_that_is_no_text_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert mine(TextIOWrapper(BytesIO(b"\xff\xfe\n"), encoding="utf-8"), monkeypatch) == 2
+UNICODE = "Prüfe zuerst\n\nÜbe täglich\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "errors"), [("ascii", "strict"), ("latin-1", "strict"), ("utf-8", "surrogateescape")]
+)
+def test_input_is_utf_8_whatever_the_locale(
+    encoding: str, errors: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mine(TextIOWrapper(BytesIO(UNICODE.encode()), encoding, errors), monkeypatch) == 0
+    assert "Prüfe zuerst" in capsys.readouterr().out
+    assert mine(TextIOWrapper(BytesIO(UNICODE.encode("latin-1")), encoding, errors), monkeypatch) == 2
     assert "save it as UTF-8" in capsys.readouterr().err
 
 

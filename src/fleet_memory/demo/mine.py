@@ -1,7 +1,7 @@
 """`fleet-memory demo --mine`: the reader's own sentences, stored for two or three agents and compared."""
 
 from collections.abc import Mapping, Sequence
-from io import StringIO
+from io import StringIO, TextIOWrapper
 from typing import Final, TextIO
 
 from pydantic import ValidationError
@@ -29,7 +29,7 @@ def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
 
     Raises InvalidArgumentError for input that cannot be used; its message tells how to change the input.
     """
-    source = StringIO() if source is None else source
+    source = _utf8(source)
     teller.say(
         "Imagine two or three AI agents that never see each other's notes. Type what each of them learnt, one sentence "
         "per line; an empty line ends an agent's list. Say one thing twice, in other words, and see if it is found."
@@ -48,6 +48,13 @@ def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
     if len(lessons) < 2:
         raise InvalidArgumentError(TOO_FEW)
     return lessons
+
+
+def _utf8(source: TextIO | None) -> TextIO:
+    """Return the source, set to read strict UTF-8 whatever the locale; an empty one for None."""
+    if isinstance(source, TextIOWrapper):
+        source.reconfigure(encoding="utf-8", errors="strict")
+    return StringIO() if source is None else source
 
 
 def _sentences(source: TextIO, teller: Teller, agent: str) -> list[str]:
