@@ -63,9 +63,12 @@ def test_a_story_that_comes_out_otherwise_says_where_and_exits_1(capsys: pytest.
     assert "NO: it fades. Expected 2, got 3." in told
 
 
-def test_the_demo_says_when_the_embedder_cannot_play_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--embedder", "lexical"]) == 2
-    assert "The demo needs the default embedder" in capsys.readouterr().err
+def test_the_story_ignores_settings_and_own_sentences_need_an_embedder_of_meanings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["demo", "--embedder", "lexical"]) == 0
+    assert main(["demo", "--mine", "--embedder", "lexical"]) == 2
+    assert "--mine needs an embedder that compares meanings" in capsys.readouterr().err
 
 
 def mine(source: StringIO | TextIOWrapper, patch: pytest.MonkeyPatch) -> int:

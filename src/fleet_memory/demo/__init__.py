@@ -26,9 +26,9 @@ def run_demo(settings: Settings, *, mine: bool = False, explain: bool = False) -
 
     Raises FleetMemoryError when a tool refuses, or for input that cannot be used.
     """
-    if settings.embedder == "lexical":
+    if mine and settings.embedder == "lexical":
         raise InvalidArgumentError(
-            "The demo needs the default embedder: lexical does not see one lesson in different words. "
+            "--mine needs an embedder that compares meanings: lexical does not see one lesson in different words. "
             "Leave out --embedder and FLEET_MEMORY_EMBEDDER."
         )
     teller = Teller(sys.stdout, explain=explain)

@@ -99,7 +99,7 @@ async def compared(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: T
                 texts.setdefault((program, stored.pattern_id), text)
         answer = await pattern_consolidate(fleet, silently)
     if answer.similarity_engine:
-        teller.say("The language model could not load, so only words were compared, not meanings.")
+        teller.say("The language model could not be reached or loaded, so only words were compared, not meanings.")
     _tell(teller, answer, texts)
 
 
