@@ -46,6 +46,11 @@ def test_three_agents_learn_one_lesson_and_a_fourth_starts_with_it() -> None:
     assert max(map(len, told.splitlines())) <= WIDTH
     assert '  from basher, iso, sark: "Always check task.status' in told
     assert not FIGURES.search(told)
+    apart, judged = re.findall(r"^4\. What only sounds alike stays apart\n(.*?)^5\. (.*?)^6\.", told, re.DOTALL | re.M)[
+        0
+    ]
+    assert "learnt the same" not in apart
+    assert "2 agents learnt the same" in judged
     assert "13 of 13 statements of this story match the tools' answers." in told
 
 
