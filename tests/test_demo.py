@@ -9,7 +9,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.demo import checked
+from fleet_memory.demo import report_claims
 from fleet_memory.demo.mine import MAX_SENTENCES, read_lessons
 from fleet_memory.demo.story import Claim
 from fleet_memory.demo.telling import WIDTH, Teller
@@ -62,7 +62,7 @@ def test_figures_are_shown_to_those_who_ask_for_them(capsys: pytest.CaptureFixtu
 
 
 def test_a_story_that_comes_out_otherwise_says_where_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checked(Teller(sys.stdout), [Claim("it echoes", 1, 1), Claim("it fades", 2, 3)]) == 1
+    assert report_claims(Teller(sys.stdout), [Claim("it echoes", 1, 1), Claim("it fades", 2, 3)]) == 1
     told = capsys.readouterr().out
     assert "1 of 2 statements" in told
     assert "NO: it fades. Expected 2, got 3." in told

@@ -89,7 +89,7 @@ def _lesson(agent: str, text: str) -> NewPattern:
     return NewPattern(pattern=text, domain="demo", confidence=0.8, evidence=f"Seen by {agent}")
 
 
-async def compared(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller) -> None:
+async def compare_lessons(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller) -> None:
     """Store the sentences, compare them and tell the outcome. Raises FleetMemoryError when a tool refuses."""
     texts: Texts = {}
     async with stage.session() as fleet:

@@ -35,7 +35,7 @@ class Claim(NamedTuple):
         return self.expected == self.answered
 
 
-async def played(stage: Stage, teller: Teller) -> list[Claim]:
+async def play_story(stage: Stage, teller: Teller) -> list[Claim]:
     """Play the whole story and return its claims. Raises FleetMemoryError when a tool refuses."""
     teller.say(
         "You run several AI agents. Each starts every session knowing nothing of the last, and repeats mistakes that "
