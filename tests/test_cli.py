@@ -56,6 +56,12 @@ def test_arguments_may_come_from_stdin(capsys: pytest.CaptureFixture[str], monke
     assert json.loads(capsys.readouterr().out)["status"] == "created"
 
 
+def test_a_closed_stdin_is_empty_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["call", "store_memory", "-"]) == 2
+    assert capsys.readouterr().err.startswith("fleet-memory: JSON: ")
+
+
 class Done(Value):
     done: bool = True
 

@@ -9,8 +9,8 @@ from io import BytesIO, StringIO, TextIOWrapper
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.demo import checked
-from fleet_memory.demo.mine import MAX_SENTENCES, asked
+from fleet_memory.demo import report_claims
+from fleet_memory.demo.mine import MAX_SENTENCES, read_lessons
 from fleet_memory.demo.story import Claim
 from fleet_memory.demo.telling import WIDTH, Teller
 
@@ -46,6 +46,11 @@ def test_three_agents_learn_one_lesson_and_a_fourth_starts_with_it() -> None:
     assert max(map(len, told.splitlines())) <= WIDTH
     assert '  from basher, iso, sark: "Always check task.status' in told
     assert not FIGURES.search(told)
+    apart, judged = re.findall(r"^4\. What only sounds alike stays apart\n(.*?)^5\. (.*?)^6\.", told, re.DOTALL | re.M)[
+        0
+    ]
+    assert "learnt the same" not in apart
+    assert "2 agents learnt the same" in judged
     assert "13 of 13 statements of this story match the tools' answers." in told
 
 
@@ -57,15 +62,18 @@ def test_figures_are_shown_to_those_who_ask_for_them(capsys: pytest.CaptureFixtu
 
 
 def test_a_story_that_comes_out_otherwise_says_where_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checked(Teller(sys.stdout), [Claim("it echoes", 1, 1), Claim("it fades", 2, 3)]) == 1
+    assert report_claims(Teller(sys.stdout), [Claim("it echoes", 1, 1), Claim("it fades", 2, 3)]) == 1
     told = capsys.readouterr().out
     assert "1 of 2 statements" in told
     assert "NO: it fades. Expected 2, got 3." in told
 
 
-def test_the_demo_says_when_the_embedder_cannot_play_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--embedder", "lexical"]) == 2
-    assert "The demo needs the default embedder" in capsys.readouterr().err
+def test_the_story_ignores_settings_and_own_sentences_need_an_embedder_of_meanings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["demo", "--embedder", "lexical"]) == 0
+    assert main(["demo", "--mine", "--embedder", "lexical"]) == 2
+    assert "--mine needs an embedder that compares meanings" in capsys.readouterr().err
 
 
 def mine(source: StringIO | TextIOWrapper, patch: pytest.MonkeyPatch) -> int:
@@ -78,7 +86,7 @@ def test_own_sentences_are_sorted_by_what_the_tools_answer(
 ) -> None:
     sentences = (
         "Keep pull requests small\nRotate the context when 30-35 % of it remains\nCats sleep all day\n\n\n"
-        "Keep pull requests small!\nBuilder sessions degrade past 45 minutes; start a fresh one\n\n"
+        "Keep pull requests small!\nBuilder sessions degrade after a while; start a fresh one\n\n"
         "Rotate the context when 10 % of it remains\nTired builders make careless edits; swap them out after a while\n"
     )
     assert mine(StringIO(sentences), monkeypatch) == 0
@@ -118,16 +126,37 @@ def test_input_that_cannot_be_used_gets_one_line_that_says_what_to_do(
     assert complaint.count("\n") == 1
 
 
-def test_input_that_is_no_text_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert mine(TextIOWrapper(BytesIO(b"\xff\xfe\n"), encoding="utf-8"), monkeypatch) == 2
+UNICODE = "Prüfe zuerst\n\nÜbe täglich\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "errors"), [("ascii", "strict"), ("latin-1", "strict"), ("utf-8", "surrogateescape")]
+)
+def test_input_is_utf_8_whatever_the_locale(
+    encoding: str, errors: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mine(TextIOWrapper(BytesIO(UNICODE.encode()), encoding, errors), monkeypatch) == 0
+    assert "Prüfe zuerst" in capsys.readouterr().out
+    assert mine(TextIOWrapper(BytesIO(UNICODE.encode("latin-1")), encoding, errors), monkeypatch) == 2
     assert "save it as UTF-8" in capsys.readouterr().err
 
 
-def test_a_person_is_asked_again_and_ends_with_an_empty_line() -> None:
+def test_a_person_is_read_lessons_again_and_ends_with_an_empty_line() -> None:
     heard = StringIO()
     typed = Terminal("One\x07\nOne\nTwo\n\nThree\n\n\nnever read\n")
-    assert asked(typed, Teller(heard)) == {"agent-1": ["One", "Two"], "agent-2": ["Three"]}
+    assert read_lessons(typed, Teller(heard)) == {"agent-1": ["One", "Two"], "agent-2": ["Three"]}
     assert "Sentence 1 of agent-1 must not hold control characters" in heard.getvalue()
+
+
+def test_a_closed_stdin_holds_no_sentences(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["demo", "--mine"]) == 2
+    assert "needs sentences of two agents" in capsys.readouterr().err
+
+
+def test_a_closed_stdout_hears_nothing_and_the_story_comes_out_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["demo"]) == 0
 
 
 def test_one_sentence_typed_twice_counts_once(

@@ -32,7 +32,7 @@ def test_a_healthy_fleet_has_nothing_to_do_and_exits_0(capsys: pytest.CaptureFix
         "Nothing to do.",
         "",
         "programs  2: 2 healthy",
-        "lessons   2: 2 active",
+        "lessons   2: 2 active, 0 stale",
         "rates     100% were never reinforced",
         "knowledge none",
         "soon      in 30 days 0 more lessons stale, 0 more entries to verify",
@@ -58,6 +58,15 @@ def test_one_program_is_shown_by_name(capsys: pytest.CaptureFixture[str]) -> Non
     assert "\nfading    in 5 days shared: Shared\n" in capsys.readouterr().out
     assert health("--program", "basher", now=STALE) == 1
     assert "Call reinforce_memory" in capsys.readouterr().out.splitlines()[1]
+
+
+def test_promoted_lessons_are_counted_among_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["call", "pattern_consolidate", "--now", LEARNT]) == 0
+    capsys.readouterr()
+    assert health() == 0
+    assert "\nlessons   2: 2 active, 0 stale; 2 of them promoted\n" in capsys.readouterr().out
+    assert health("--program", "basher") == 0
+    assert "\nlessons   1: 1 active, 0 stale; 1 of them promoted\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("flags", "key"), [((), "rates"), (("--program", "basher"), "fadingSoon")])

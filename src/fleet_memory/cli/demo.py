@@ -2,7 +2,7 @@
 
 import argparse
 
-from fleet_memory.demo import run_demo as played
+from fleet_memory.demo import run_demo
 from fleet_memory.settings import Settings
 
 
@@ -14,4 +14,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Play the demo."""
-    return played(settings, mine=given.mine, explain=given.explain)
+    return run_demo(settings, mine=given.mine, explain=given.explain)

@@ -37,32 +37,38 @@ def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
 
 
 def _program(answer: HealthAnswer) -> dict[str, list[str]]:
-    lessons = {"active": answer.active_patterns, "stale": answer.stale_patterns, "promoted": answer.promoted_patterns}
     unpromoted, cap = answer.total_patterns - answer.promoted_patterns, answer.decay_config.max_unpromoted_patterns
     return {
-        "lessons": [_counted(answer.total_patterns, lessons)],
+        "lessons": [_lessons(answer.active_patterns, answer.stale_patterns, answer.promoted_patterns)],
         "cap used": [f"{unpromoted} of {cap}"],
         "fading": [f"in {each.stale_in_days:g} days {each.id}: {each.pattern}" for each in answer.fading_soon],
     }
 
 
 def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
-    lessons, entries = asdict(answer.patterns), asdict(answer.knowledge)
+    lessons, entries = answer.patterns, asdict(answer.knowledge)
     del entries["constitutional"]  # rules of people, which are in one of the other states too
     unwell = [f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale" for each in answer.unwell]
     month = answer.forecast[-1]
     return {
         "programs": [_counted(answer.programs, answer.verdicts)],
         "not well": [*unwell, *([f"and {answer.omitted} more"] if answer.omitted else [])],
-        "lessons": [_counted(lessons.pop("total"), lessons)],
+        "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)],
         "rates": [f"{share:.0%} {_RATES[name]}" for name, share in asdict(answer.rates).items() if share],
         "knowledge": [_counted(sum(entries.values()), entries)],
         "soon": [f"in {month.days} days {month.stale} more lessons stale, {month.verify} more entries to verify"],
     }
 
 
+def _lessons(active: int, stale: int, promoted: int) -> str:
+    """Return e.g. "3: 2 active, 1 stale; 2 of them promoted"; promoted lessons are active or stale as well."""
+    if not (total := active + stale):
+        return "none"
+    return f"{total}: {active} active, {stale} stale" + (f"; {promoted} of them promoted" if promoted else "")
+
+
 def _counted(total: int, parts: Mapping[str, int]) -> str:
-    """Return e.g. "3: 2 active, 1 stale"; parts of nothing are left out."""
+    """Return e.g. "3: 2 healthy, 1 hoarding"; parts of nothing are left out."""
     return f"{total}: " + ", ".join(f"{count} {name}" for name, count in parts.items() if count) if total else "none"
 
 

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import anyio
 
-from fleet_memory.demo.mine import asked, compared
+from fleet_memory.demo.mine import compare_lessons, read_lessons
 from fleet_memory.demo.stage import Stage
-from fleet_memory.demo.story import Claim, played
+from fleet_memory.demo.story import Claim, play_story
 from fleet_memory.demo.telling import Teller
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.settings import Settings, load
@@ -26,26 +26,26 @@ def run_demo(settings: Settings, *, mine: bool = False, explain: bool = False) -
 
     Raises FleetMemoryError when a tool refuses, or for input that cannot be used.
     """
-    if settings.embedder == "lexical":
+    if mine and settings.embedder == "lexical":
         raise InvalidArgumentError(
-            "The demo needs the default embedder: lexical does not see one lesson in different words. "
+            "--mine needs an embedder that compares meanings: lexical does not see one lesson in different words. "
             "Leave out --embedder and FLEET_MEMORY_EMBEDDER."
         )
     teller = Teller(sys.stdout, explain=explain)
     if not mine:
-        return checked(teller, _staged(load({}, {}), partial(played, teller=teller)))
-    _staged(settings, partial(compared, lessons=asked(sys.stdin, teller), teller=teller))
+        return report_claims(teller, _run_on_stage(load({}, {}), partial(play_story, teller=teller)))
+    _run_on_stage(settings, partial(compare_lessons, lessons=read_lessons(sys.stdin, teller), teller=teller))
     return 0
 
 
-def _staged(settings: Settings, play: Callable[[Stage], Awaitable[_T]]) -> _T:
+def _run_on_stage(settings: Settings, play: Callable[[Stage], Awaitable[_T]]) -> _T:
     """Play with a memory of its own, which is deleted afterwards."""
     with TemporaryDirectory(prefix="fleet-memory-demo-") as folder:
         store = SqliteFile(Path(folder) / "memory.db")
         return anyio.run(play, Stage(replace(settings, store=store, fleet="demo")))
 
 
-def checked(teller: Teller, claims: Sequence[Claim]) -> int:
+def report_claims(teller: Teller, claims: Sequence[Claim]) -> int:
     """Tell how many claims hold, and each that does not; return 0 if all do, else 1."""
     differing = [claim for claim in claims if not claim.holds]
     teller.chapter("Did it come out as told?")

@@ -1,6 +1,7 @@
 """`fleet-memory demo --mine`: the reader's own sentences, stored for two or three agents and compared."""
 
 from collections.abc import Mapping, Sequence
+from io import StringIO, TextIOWrapper
 from typing import Final, TextIO
 
 from pydantic import ValidationError
@@ -23,8 +24,12 @@ TOO_FEW: Final = (
 )
 
 
-def asked(source: TextIO, teller: Teller) -> dict[str, list[str]]:
-    """Read each agent's sentences, up to an empty line each. Raises InvalidArgumentError, which says what to do."""
+def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
+    """Read each agent's sentences, up to an empty line each; None, as `sys.stdin` may be, has no sentences.
+
+    Raises InvalidArgumentError for input that cannot be used; its message tells how to change the input.
+    """
+    source = _utf8(source)
     teller.say(
         "Imagine two or three AI agents that never see each other's notes. Type what each of them learnt, one sentence "
         "per line; an empty line ends an agent's list. Say one thing twice, in other words, and see if it is found."
@@ -43,6 +48,13 @@ def asked(source: TextIO, teller: Teller) -> dict[str, list[str]]:
     if len(lessons) < 2:
         raise InvalidArgumentError(TOO_FEW)
     return lessons
+
+
+def _utf8(source: TextIO | None) -> TextIO:
+    """Return the source, set to read strict UTF-8 whatever the locale; an empty one for None."""
+    if isinstance(source, TextIOWrapper):
+        source.reconfigure(encoding="utf-8", errors="strict")
+    return StringIO() if source is None else source
 
 
 def _sentences(source: TextIO, teller: Teller, agent: str) -> list[str]:
@@ -77,7 +89,7 @@ def _lesson(agent: str, text: str) -> NewPattern:
     return NewPattern(pattern=text, domain="demo", confidence=0.8, evidence=f"Seen by {agent}")
 
 
-async def compared(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller) -> None:
+async def compare_lessons(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller) -> None:
     """Store the sentences, compare them and tell the outcome. Raises FleetMemoryError when a tool refuses."""
     texts: Texts = {}
     async with stage.session() as fleet:
@@ -87,7 +99,7 @@ async def compared(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: T
                 texts.setdefault((program, stored.pattern_id), text)
         answer = await pattern_consolidate(fleet, no_progress)
     if answer.similarity_engine:
-        teller.say("The language model could not load, so only words were compared, not meanings.")
+        teller.say("The language model could not be reached or loaded, so only words were compared, not meanings.")
     _tell(teller, answer, texts)
 
 

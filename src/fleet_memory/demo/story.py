@@ -19,7 +19,7 @@ from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 
 MEDIAN: Final = 0.89  # of 0.92, 0.84 and 0.89; Source: the article's own entry
-_STATUS_IN_WORDS: Final = {"fresh": "still trusted", "verify": 'marked "verify": check it before you rely on it'}
+_STATUS_IN_WORDS: Final = {"fresh": "still trusted", "verify": 'marked "verify", to be checked before use'}
 
 
 class Claim(NamedTuple):
@@ -35,12 +35,12 @@ class Claim(NamedTuple):
         return self.expected == self.answered
 
 
-async def played(stage: Stage, teller: Teller) -> list[Claim]:
+async def play_story(stage: Stage, teller: Teller) -> list[Claim]:
     """Play the whole story and return its claims. Raises FleetMemoryError when a tool refuses."""
     teller.say(
         "You run several AI agents. Each starts every session knowing nothing of the last, and repeats mistakes that "
-        "the others made before. Fleet Memory is where they write down what they learn. Here are some months of three "
-        "agents, replayed in a throw-away memory. Their lessons are scripted; every outcome is a tool's real answer."
+        "the others made before. Fleet Memory is where they write down what they learn. Here are some months of such a "
+        "fleet, replayed in a throw-away memory. Their lessons are scripted; every outcome is a tool's real answer."
     )
     texts: Texts = {}
     return [
@@ -58,7 +58,7 @@ async def _three_weeks(stage: Stage, teller: Teller, texts: Texts) -> list[Claim
     for lesson in WEEKS:
         async with stage.session(lesson.at, lesson.program) as fleet:
             answer = await store_memory(fleet, lesson.program, lesson.sent())
-        teller.say(f"{_day(lesson.at)}: {lesson.program} {lesson.evidence}, and stores:")
+        teller.say(f"On {_day(lesson.at)} {lesson.program} {lesson.evidence}, and stores:")
         teller.quote(lesson.text)
         texts[lesson.program, answer.pattern_id] = lesson.text
         statuses.add(answer.status)
@@ -67,7 +67,7 @@ async def _three_weeks(stage: Stage, teller: Teller, texts: Texts) -> list[Claim
 
 async def _second_look(stage: Stage, teller: Teller) -> list[Claim]:
     teller.chapter("A lesson outlives its session")
-    teller.say(f"{_day(weeks.SECOND_LOOK)}: basher starts anew and asks for what it knows about claiming tasks:")
+    teller.say(f"On {_day(weeks.SECOND_LOOK)} basher begins a new session and recalls its lessons on claiming tasks:")
     async with stage.session(weeks.SECOND_LOOK, "basher") as fleet:
         recalled = (await recall_memory(fleet, "basher", domain=CHECK.domain)).patterns
         for pattern in recalled:
@@ -84,16 +84,17 @@ async def _consolidation(stage: Stage, teller: Teller, texts: Texts) -> list[Cla
         judged = await pattern_consolidate(fleet, no_progress, verdicts=verdicts)
         again = await pattern_consolidate(fleet, no_progress)
     teller.chapter("What several agents learnt independently becomes knowledge")
-    teller.say(f"{_day(weeks.CONSOLIDATION)}: the lessons of all three are compared.")
+    teller.say(f"On {_day(weeks.CONSOLIDATION)} the lessons of all three are compared.")
     _tell_promoted(teller, first.promoted, texts)
     teller.chapter("What only sounds alike stays apart")
     if first.contested:
         teller.say("Close in words, but the comparison sees a contradiction:")
         teller.pairs(first.contested)
     if first.review:
-        teller.say("Here it is in doubt, so it asks a reader, who may be an agent or you:")
+        teller.chapter("In doubt, a reader decides")
+        teller.say("Here the comparison is not sure, so it asks a reader, who may be an agent or you:")
         teller.pairs(first.review)
-        teller.say(f'The demo answers as that reader: the same. "{weeks.JUDGEMENT}."')
+        teller.say(f'The demo answers, as that reader, that they are the same: "{weeks.JUDGEMENT}."')
     _tell_promoted(teller, judged.promoted, texts)
     return [*_first_claims(first), *_later_claims(judged, again)]
 
@@ -141,14 +142,14 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
     async with stage.session(weeks.NEXT_CONSOLIDATION) as fleet:
         after = await pattern_consolidate(fleet, no_progress)
     teller.chapter("A fourth agent starts, and knows it already")
-    teller.say(f"{_day(ECHO.at)}: {name} has never worked here. Before its first task it reads:")
+    teller.say(f"On {_day(ECHO.at)} {name} begins, and has never worked here. Before its first task it reads:")
     for entry in boot.knowledge:
         teller.quote(entry.pattern, "from " + ", ".join(entry.contributors or ()))
     teller.say("It stores the same in its own words:")
     teller.quote(ECHO.text)
     teller.say(
-        f"Counted as {after.echoes} echo and {len(after.updated)} new witnesses: {name} read the lesson first, so it "
-        "did not learn it independently."
+        f"On {_day(weeks.NEXT_CONSOLIDATION)} the lessons are compared again. {name}'s counts as {after.echoes} echo "
+        f"and {len(after.updated)} new witnesses: {name} read the lesson first, so it did not learn it independently."
     )
     return [
         Claim("the newcomer reads the lesson first", [CHECK.text], [entry.pattern for entry in boot.knowledge[:1]]),
@@ -165,7 +166,8 @@ async def _later(stage: Stage, teller: Teller) -> list[Claim]:
     teller.chapter("What nobody uses fades")
     faded = [f"{one.program_id} {one.stale_patterns} of {one.total_patterns}" for one in health]
     teller.say(
-        f"{_day(weeks.HUNDRED_DAYS_LATER)}: only basher used a lesson again. Lessons that faded: {', '.join(faded)}."
+        f"By {_day(weeks.HUNDRED_DAYS_LATER)} only basher has used a lesson again. "
+        f"Lessons that faded: {', '.join(faded)}."
     )
     statuses = [
         await _shared_status(stage, teller, at) for at in (weeks.HUNDRED_DAYS_LATER, weeks.TWO_HUNDRED_DAYS_LATER)
@@ -179,7 +181,7 @@ async def _later(stage: Stage, teller: Teller) -> list[Claim]:
 async def _shared_status(stage: Stage, teller: Teller, at: datetime) -> list[str]:
     async with stage.session(at) as fleet:
         entries = (await recall_memory(fleet, ECHO.program, scope="shared")).knowledge
-    teller.say(f"{_day(at)}, the knowledge of all:")
+    teller.say(f"The knowledge of all on {_day(at)}:")
     for entry in entries:
         teller.quote(entry.pattern, _STATUS_IN_WORDS.get(entry.status, entry.status))
     return [entry.status for entry in entries]

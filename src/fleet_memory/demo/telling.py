@@ -14,9 +14,9 @@ Texts: TypeAlias = dict[tuple[str, str], str]
 
 
 class Teller:
-    """Prints the story. `explain` adds the figures behind each decision."""
+    """Prints the story, nowhere if `out` is None, as `sys.stdout` may be. `explain` adds the figures."""
 
-    def __init__(self, out: TextIO, *, explain: bool = False) -> None:
+    def __init__(self, out: TextIO | None, *, explain: bool = False) -> None:
         if isinstance(out, TextIOWrapper) and not out.encoding.lower().startswith("utf"):
             out.reconfigure(errors="replace")  # a character that the encoding lacks becomes a question mark
         self._out = out
@@ -60,5 +60,6 @@ class Teller:
             self.figures(f"similarity {pair.similarity:.2f}: {pair.explain}")
 
     def _print(self, *lines: str) -> None:
-        self._out.writelines(f"{line}\n" for line in lines)
-        self._out.flush()
+        if self._out is not None:
+            self._out.writelines(f"{line}\n" for line in lines)
+            self._out.flush()

@@ -43,7 +43,7 @@ FRESH: Final = Lesson(
     on(2, 17),
     "basher",
     "redid the last third of four long sessions",
-    "Builder sessions degrade past 45 minutes; start a fresh one",
+    "Builder sessions degrade after a while; start a fresh one",
     "builder-sessions",
     0.75,
 )
@@ -104,7 +104,7 @@ SECOND_LOOK: Final = on(3, 3)
 SURER: Final = 0.92
 APPLIED: Final = "Applied 15 more times, zero failures"
 CONSOLIDATION: Final = on(3, 7)
-JUDGEMENT: Final = "Both: builders get worse with time, so replace them early"
+JUDGEMENT: Final = "Builders get worse with time, so replace them early"
 NEXT_CONSOLIDATION: Final = on(3, 9)
 USED_AGAIN: Final = on(4, 20)
 HUNDRED_DAYS_LATER: Final = on(6, 15)
