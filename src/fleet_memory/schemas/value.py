@@ -31,6 +31,7 @@ _CONFIG: Final = ConfigDict(
     validate_by_alias=False,
     extra="forbid",
     strict=True,
+    defer_build=True,  # at the first use: building all that a server may need would take a sixth of its start
     json_schema_extra=_published,
 )
 _CODECS: Final[dict[type, TypeAdapter[Any]]] = {}  # Any: each class maps to its own adapter, which `codec` types
