@@ -97,7 +97,8 @@ def missing_pages(line: str) -> Iterator[str]:
 
 def missing_modules(text: str) -> Iterator[str]:
     places = (ROOT, PACKAGE)
-    yield from (name for name in MODULE.findall(text) if not any((place / name).exists() for place in places))
+    named = {name: name.removeprefix("src/fleet_memory/") for name in MODULE.findall(text)}  # the wheel has no src/
+    yield from (name for name, inside in named.items() if not any((place / inside).exists() for place in places))
 
 
 def dead_links(page: Path, text: str) -> Iterator[str]:
