@@ -119,11 +119,7 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
     return KnowledgeRow(
         key=entry.key,
         tier=entry.tier,
-        pattern=value.pattern,
-        domain=value.domain,
-        confidence=value.confidence,
-        contributors=value.contributors,
-        evidence_count=value.evidence_count,
+        **value.statement,
         last_confirmed=entry.last_confirmed,
         contradicted_by=tuple(word.program_id for word in entry.contradictions),
         status=entry.status,

@@ -1,6 +1,6 @@
 """Shared knowledge: an entry as the store keeps it, and the compact rows that boot reads."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from pydantic import Field
 
@@ -32,6 +32,16 @@ class Contribution(Value):
     program_deleted: bool | None = None
 
 
+class Statement(TypedDict):
+    """The fields of an entry that every form of it shows: the row of a snapshot, and the answers of tools."""
+
+    pattern: str
+    domain: str
+    confidence: float
+    contributors: tuple[str, ...]
+    evidence_count: int
+
+
 class EntryValue(Value):
     """What an entry says."""
 
@@ -42,6 +52,17 @@ class EntryValue(Value):
     evidence_count: int
     first_discovered: Timestamp
     last_promoted: Timestamp
+
+    @property
+    def statement(self) -> Statement:
+        """The fields to pass on, e.g. `KnowledgeRow(key=entry.key, **entry.value.statement, …)`."""
+        return {
+            "pattern": self.pattern,
+            "domain": self.domain,
+            "confidence": self.confidence,
+            "contributors": self.contributors,
+            "evidence_count": self.evidence_count,
+        }
 
 
 class Contradiction(Value):

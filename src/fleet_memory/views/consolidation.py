@@ -16,11 +16,7 @@ def promoted_answer(entry: Entry, explain: str) -> PromotedAnswer:
     value = entry.value
     return PromotedAnswer(
         key=entry.key,
-        pattern=value.pattern,
-        domain=value.domain,
-        confidence=value.confidence,
-        contributors=value.contributors,
-        evidence_count=value.evidence_count,
+        **value.statement,
         first_discovered=value.first_discovered,
         last_promoted=value.last_promoted,
         provenance=tuple(
