@@ -110,7 +110,7 @@ class ConflictError(FleetMemoryError):
 
 
 class RacesLostError(ConflictError):
-    """Others wrote first at every attempt; the message names the document. What the call wrote before that stays."""
+    """Others wrote first at every attempt; the message names the document. Earlier commits of the call stay."""
 
 
 class LeaseLostError(FleetMemoryError):

@@ -1,4 +1,4 @@
-"""What a tool works with: the fleet's memory, its embedder, its clock, its caller."""
+"""The fleet that a tool works on: its memory, its embedder, its clock, its caller."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

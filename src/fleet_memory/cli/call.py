@@ -1,4 +1,4 @@
-"""`fleet-memory call`: one tool, through a client, because it shows what a client gets."""
+"""`fleet-memory call`: one tool, through a client, so that it shows the answer of a client."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("tool", metavar="TOOL", help="for example recall_memory")
     parser.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments, or - to read stdin")
 

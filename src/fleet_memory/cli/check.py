@@ -15,12 +15,12 @@ from fleet_memory.store_address import SqliteFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Print what was found; 1 when something is not as it should be."""
+    """Print the findings; 1 when something is not as it should be."""
     report = anyio.run(_check, settings)
     rows = _place(settings) | report.rows
     if given.json:

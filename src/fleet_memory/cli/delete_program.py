@@ -12,14 +12,14 @@ from fleet_memory.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("name", metavar="PROGRAM", help="what it contributed to shared knowledge stays, marked")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show what would happen and do nothing")
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Show what would go, ask, delete the program and print what became of it."""
+    """Show the items to delete, ask, delete the program and print the result."""
     preview = anyio.run(with_fleet, settings, lambda fleet: preview_deletion(fleet, given.name))
     if given.dry_run:
         print_json({"dryRun": True, **_wire(preview)})

@@ -7,7 +7,7 @@ from fleet_memory.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("--mine", action="store_true", help="compare sentences of your own instead, typed or piped")
     parser.add_argument("--explain", action="store_true", help="also show the figures behind each decision")
 

@@ -15,7 +15,7 @@ from fleet_memory.stores import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("file", metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 

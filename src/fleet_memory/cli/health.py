@@ -12,7 +12,7 @@ from fleet_memory.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -22,7 +22,7 @@ EVENT_HELP: Final = "SessionStart, PreCompact, Stop or SessionEnd"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("event", metavar="EVENT", help=EVENT_HELP)
 
 

@@ -15,13 +15,13 @@ from fleet_memory.stores import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("file", metavar="FILE.jsonl")
     parser.add_argument("--overwrite", action="store_true", help="replace what the store holds in another version")
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Put the file into the store and print what became of its documents; 1 when some were skipped."""
+    """Put the file into the store and print how many documents were written; 1 when some were skipped."""
     file = Path(given.file)
     with progress_bar("documents") as step:
 

@@ -17,7 +17,7 @@ INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent hands over at its
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("client", metavar="CLIENT", help="claude-code, claude-desktop, cursor, vscode or codex")
     parser.add_argument("--project", action="store_true", help="for this folder only, not for all of the user's")
     parser.add_argument("--yes", action="store_true", help="do not ask")

@@ -13,14 +13,14 @@ from fleet_memory.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--rebuild", action="store_true", help="also compare what boot reads with every entry")
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Maintain the fleet once and print what was done."""
+    """Maintain the fleet once and print a summary."""
     with progress_bar("maintenance") as step:
 
         async def report(done: float, total: float, message: str) -> None:

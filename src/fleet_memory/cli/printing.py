@@ -1,4 +1,4 @@
-"""What commands print and ask: the light half of the command line; `terminal` has the tables and bars."""
+"""Printing and asking: the light half of the command line; `terminal` has the tables and bars."""
 
 import json
 import os
@@ -34,10 +34,10 @@ def complain(text: str) -> None:
 
 
 def flush_output() -> None:
-    """Write out what was printed so far. Raises BrokenPipeError when nobody reads it any more."""
+    """Flush the output. Raises BrokenPipeError when its reader has gone."""
     print(end="", flush=True)  # noqa: T201 does nothing where there is no stdout, unlike `sys.stdout.flush()`
 
 
 def discard_output() -> None:
-    """Send what is still to be printed nowhere: Python itself writes at exit what could not be written before."""
+    """Discard unprinted output: at exit Python itself retries writes that failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,12 +12,12 @@ from fleet_memory.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("id", metavar="ID", nargs="?", help="of the archive, or the lesson's or note's own")
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """List the archive, or restore from it and print what came back; 1 when there is no room for it."""
+    """List the archive, or restore from it and print the restored item; 1 when there is no room for it."""
     program = settings.program
     if program is None:
         raise InvalidArgumentError("--program: required; whose archive is it?")

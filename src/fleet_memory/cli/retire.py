@@ -12,7 +12,7 @@ from fleet_memory.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("key", metavar="KEY", help="for example pattern/task-claiming/check-status-before-claiming")
     parser.add_argument("--why", metavar="TEXT", required=True, help="the reason, kept in the entry's history")
     parser.add_argument("--undo", action="store_true", help="bring a retired entry back")

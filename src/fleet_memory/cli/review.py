@@ -32,7 +32,7 @@ def add_arguments(_: argparse.ArgumentParser) -> None:
 
 
 def run(_: argparse.Namespace, settings: Settings) -> int:
-    """Consolidate, ask about the pairs that wait, send the verdicts and print what they led to."""
+    """Consolidate, ask about the open pairs, send the verdicts and print the outcome."""
     answer = anyio.run(_consolidate, settings, ())
     pairs = _waiting(answer)
     verdicts = [

@@ -15,7 +15,7 @@ from fleet_memory.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Define the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="TOML, or JSON by its suffix; see docs/knowledge.md")
     parser.add_argument("--prune", action="store_true", help="retire rules that the file does not have")
     parser.add_argument("--yes", action="store_true", help="do not ask")
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Show what would change, ask, and set the rules."""
+    """Show the changes, ask, and set the rules."""
     wanted = read_seeds(Path(given.file))
     plan = anyio.run(with_fleet, settings, lambda fleet: plan_seeding(fleet, wanted))
     changes = _changes(plan, prune=given.prune)

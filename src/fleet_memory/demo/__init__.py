@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 def run_demo(settings: Settings, *, mine: bool = False, explain: bool = False) -> int:
-    """Play the story: 0 if it came out as told, 1 if not. With `mine` compare the reader's own sentences: 0.
+    """Play the story: 0 if every claim holds, 1 if not. With `mine` compare the reader's own sentences: 0.
 
     Raises FleetMemoryError when a tool refuses, or for input that cannot be used.
     """
@@ -46,7 +46,7 @@ def _run_on_stage(settings: Settings, play: Callable[[Stage], Awaitable[_T]]) ->
 
 
 def report_claims(teller: Teller, claims: Sequence[Claim]) -> int:
-    """Tell how many claims hold, and each that does not; return 0 if all do, else 1."""
+    """Print how many claims hold, and each that does not; return 0 if all do, else 1."""
     differing = [claim for claim in claims if not claim.holds]
     teller.chapter("Did it come out as told?")
     teller.say(f"{len(claims) - len(differing)} of {len(claims)} statements of this story match the tools' answers.")

@@ -74,7 +74,7 @@ def _sentences(source: TextIO, teller: Teller, agent: str) -> list[str]:
 
 
 def _problem(agent: str, text: str, before: int) -> str:
-    """Return why a sentence cannot be stored and what to do, "" if it can."""
+    """Return why a sentence cannot be stored and how to change it, "" if it can."""
     if before == MAX_SENTENCES:
         return f"{agent} has {MAX_SENTENCES} sentences already; end its list with an empty line."
     try:
@@ -90,7 +90,7 @@ def _lesson(agent: str, text: str) -> NewPattern:
 
 
 async def compare_lessons(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller) -> None:
-    """Store the sentences, compare them and tell the outcome. Raises FleetMemoryError when a tool refuses."""
+    """Store the sentences, compare them and print the outcome. Raises FleetMemoryError when a tool refuses."""
     texts: Texts = {}
     async with stage.session() as fleet:
         for program, sentences in lessons.items():

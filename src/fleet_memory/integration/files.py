@@ -57,7 +57,7 @@ def undoing(edits: FileEdits) -> list[FileChange]:
 
 
 def write_change(change: FileChange) -> None:
-    """Write a change of `installing` and keep what its undo needs. Raises InvalidArgumentError when that fails."""
+    """Write a change of `installing` and record how to undo it. Raises InvalidArgumentError when that fails."""
     record = _record(change.file)
     before = change.before
     if record.exists():

@@ -107,7 +107,7 @@ async def retire_entry(fleet: Fleet, key: str, why: str, *, undo: bool = False) 
 
 
 async def _publish_if_behind(fleet: Fleet, writer: FencedWriter) -> None:
-    """Publish what this call changed, and what an earlier call stored but could not publish."""
+    """Publish the changes of this call, and those that an earlier call stored but could not publish."""
     if await fleet.knowledge.snapshots.behind():
         await writer.publish()
 

@@ -93,7 +93,7 @@ async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = Fa
 
 
 async def rehearse_maintenance(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
-    """Return what `maintain_fleet` would do now; nothing is written."""
+    """Return the result that `maintain_fleet` would have now; nothing is written."""
     return await _run(fleet, FencedWriter(fleet), progress, rebuild=rebuild)
 
 

@@ -16,7 +16,7 @@ ArchiveRow: TypeAlias = dict[str, object]
 
 
 class Restoration(NamedTuple):
-    """A program after a restoration, and what the command prints of it."""
+    """A program after a restoration, and the lines for the command to print."""
 
     program: Program
     row: ArchiveRow

@@ -38,7 +38,7 @@ class ArchivedLesson(Value):
 
 
 class Sweep:
-    """One sweep of a fleet, after the `last` maintenance. With a dry run's writer it finds out what would fade."""
+    """One sweep of a fleet, after the `last` maintenance. A dry run lists the patterns to archive."""
 
     def __init__(self, fleet: Fleet, writer: FencedWriter, last: LastMaintenance) -> None:
         self._programs = fleet.programs
@@ -130,7 +130,7 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
 
 
 async def last_maintenance(knowledge: Knowledge) -> LastMaintenance:
-    """Return when maintenance last ended, and what it had followed up. Billed 1 read."""
+    """Return when maintenance last ended, and the knowledge version that it had followed up. Billed 1 read."""
     (document,) = await knowledge.store.get(knowledge.paths.last_maintenance)
     if document is None:
         return LastMaintenance()

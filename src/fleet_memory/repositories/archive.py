@@ -11,7 +11,7 @@ class Archive(FleetDocuments):
     """The archive of one fleet."""
 
     async def of_program(self, program_id: str) -> list[Document]:
-        """Return what is kept of a program; `archive_record` reads a document. Billed 1 read each."""
+        """Return the archived documents of a program; `archive_record` reads a document. Billed 1 read each."""
         return await self.store.find(Query(self.paths.archive, {"programId": program_id}))
 
     async def counts(self) -> ArchiveCounts:

@@ -48,7 +48,7 @@ class Knowledge:
         return await self._commit(key, planned)
 
     async def update_without_ledger(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
-        """Do what `update` does, with no ledger line and no new version: for a change that is no news to anyone."""
+        """Do what `update` does, with no ledger line and no new version, e.g. for a new vector."""
 
         def planned(versioned: VersionedEntry, entry: Entry) -> tuple[Entry, list[Write]]:
             after = change(entry)

@@ -1,4 +1,4 @@
-"""The ledger: one line for each version of each entry, which nobody changes afterwards."""
+"""The ledger: one line for each version of each entry, never changed afterwards."""
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine

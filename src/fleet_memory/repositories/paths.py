@@ -35,7 +35,7 @@ class FleetPaths:
 
     @property
     def archive(self) -> str:
-        """The collection of what left the programs, "fleets/f1/archive"."""
+        """The collection of archived patterns and notes, "fleets/f1/archive"."""
         return self.collection("archive")
 
     @property
@@ -77,7 +77,7 @@ class FleetPaths:
 
     @property
     def waiting_index(self) -> Ref:
-        """Where consolidation keeps what its last run left, fleets/f1/waiting/index."""
+        """Where consolidation keeps its index between runs, fleets/f1/waiting/index."""
         return Ref(self.collection("waiting"), "index")
 
     @property

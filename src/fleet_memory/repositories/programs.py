@@ -77,7 +77,7 @@ class _Turn:
 
 
 class Programs:
-    """The programs of one fleet, and the `archive` and `history` of what left them."""
+    """The programs of one fleet, with their `archive` and their `history`."""
 
     def __init__(self, store: Store, fleet_id: str) -> None:
         self.store = store

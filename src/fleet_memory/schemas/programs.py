@@ -89,7 +89,7 @@ class Archived(Value):
 
     @property
     def is_junk(self) -> bool:
-        """Whether decay or a cap archived a pattern that nobody had reinforced or promoted."""
+        """Whether decay or a cap archived a pattern that was never reinforced or promoted."""
         return self.reason in ("decay", "cap") and not self.pattern.confirmations and not self.pattern.promoted
 
 

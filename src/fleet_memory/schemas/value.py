@@ -73,12 +73,12 @@ class Input(BaseModel):
 
 
 def codec(kind: type[_T]) -> TypeAdapter[_T]:
-    """Return what reads and writes values of this class; made once per class."""
+    """Return the codec of this class, made once per class."""
     if kind not in _CODECS:
         _CODECS[kind] = TypeAdapter(kind)
     return _CODECS[kind]
 
 
 def decoded_json(adapter: TypeAdapter[_T], text: str) -> _T:
-    """Return what a stored JSON text holds: unknown fields are ignored, so that older and newer versions share it."""
+    """Return the value of a stored JSON text; unknown fields are ignored, so that older and newer versions share it."""
     return adapter.validate_json(text, strict=False, extra="ignore", by_alias=True, by_name=False)

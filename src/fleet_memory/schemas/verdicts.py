@@ -1,4 +1,4 @@
-"""Verdicts: what agents send about pairs that wait for judgement."""
+"""Verdicts of agents about open pairs."""
 
 from typing import Annotated
 

@@ -78,7 +78,7 @@ async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[_T]])
 
 
 async def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T:
-    """Open the configured store for one piece of work, and return what that returns."""
+    """Open the configured store for one piece of work, and return its result."""
     store = open_store(settings.store)
     try:
         return await work(store)

@@ -28,7 +28,7 @@ class Embedder(Protocol):
         """Why the configured engine does not answer, or did not when last asked; empty when it does."""
 
     async def ready(self) -> None:
-        """Settle which engine answers: load it, or what it falls back to. Asks no endpoint.
+        """Settle which engine answers: load it, or its fallback. Asks no endpoint.
 
         `name`, `profile` and `degraded` are final afterwards, e.g. `name == "lexical/1"` where a model cannot load.
         Raises EmbedderError when an engine without a fallback cannot load.

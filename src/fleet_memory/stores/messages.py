@@ -1,4 +1,4 @@
-"""What every engine tells clients when it refuses a commit, in the same words."""
+"""Messages of refused commits, the same for every engine."""
 
 from typing import Final, TypeAlias
 

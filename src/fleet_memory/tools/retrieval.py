@@ -12,7 +12,7 @@ from fleet_memory.similarity.bm25 import word_scores
 
 
 async def ranked(fleet: Fleet, pool: Sequence[PooledLesson[LessonT_co]], query: str | None) -> list[Match[LessonT_co]]:
-    """Return the pool best first: by relevance to the query, without what does not match; else by strength."""
+    """Return the pool best first: by relevance to the query, matches only; without a query by strength."""
     strengths = [pooled.strength for pooled in pool]
     if query is None:
         order = by_strength(strengths)

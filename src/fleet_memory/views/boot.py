@@ -1,4 +1,4 @@
-"""What an agent reads at boot: the sections of the answer, and what of them fits into its budget."""
+"""The answer of a boot: its sections, filled as far as the budget goes."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -150,7 +150,7 @@ def _state_lines(program: ProgramAnswer) -> Iterable[str]:
 
 
 def _first_changes(changes: KnowledgeChanges, count: int) -> KnowledgeChanges:
-    """Return the first changes alone, what must no longer be relied on before what is new."""
+    """Return the first changes alone: retired entries before new ones."""
     after_retired = max(0, count - len(changes.retired))
     return KnowledgeChanges(
         retired=changes.retired[:count],

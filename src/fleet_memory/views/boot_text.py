@@ -1,4 +1,4 @@
-"""A boot as text: what `gsp_bootstrap` answers, for clients that read lines."""
+"""A boot as lines of text, for clients that read no JSON."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -13,7 +13,7 @@ SOURCE: Final = (
 
 
 def boot_lines(boot: BootAnswer) -> list[str]:
-    """Return the lines of a boot in the order of the answer: what changes least first."""
+    """Return the lines of a boot in the order of the answer: the most stable section first."""
     sections = {section.name: section for section in SECTIONS}
     return [
         "# Fleet Memory",

@@ -43,7 +43,7 @@ def knowledge_answer(
 
 
 def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
-    """Return an entry without what may be long; `omitted` counts all of that."""
+    """Return an entry without its long lists; `omitted` counts their items."""
     value = entry.value
     return EntryAnswer(
         key=entry.key,
@@ -80,7 +80,7 @@ def entry_answer(frame: EntryAnswer, entry: Entry, history: Sequence[LedgerLine]
 
 
 def diff_answer(frame: DiffAnswer, changes: Changes, max_tokens: int, now: datetime) -> DiffAnswer:
-    """Fill in what retired, what is new and what changed, in this order, as far as the budget goes."""
+    """Fill in retired, new and changed entries, in this order, as far as the budget goes."""
     retired = tuple(row.key for row in changes.retired)
     added, updated = (tuple(knowledge_answer(row, now) for row in rows) for rows in (changes.added, changes.updated))
     total = {"retired": len(retired), "added": len(added), "updated": len(updated)}

@@ -22,7 +22,7 @@ from fleet_memory.schemas.programs import Program
 
 
 class ScoreFields(TypedDict):
-    """The fields of an answer that say why it came where it came."""
+    """The fields of an answer that explain its rank."""
 
     score: float | None
     explain: ScoreTerms | None
@@ -45,7 +45,7 @@ def pattern_answer(
     score: float | None = None,
     explain: ScoreTerms | None = None,
 ) -> PatternAnswer:
-    """Return one of a program's lessons with what time has done to it."""
+    """Return one of a program's lessons with its strength and age."""
     return PatternAnswer(
         id=pattern.id,
         domain=pattern.domain,
@@ -73,7 +73,7 @@ def evicted_answer(pattern: Pattern) -> EvictedPattern:
 
 
 def store_answer(done: Admission, similarity_engine: str | None) -> StoreAnswer:
-    """Return what became of a stored lesson."""
+    """Return the result of storing a lesson."""
     return StoreAnswer(
         similarity_engine=similarity_engine,
         status=done.status,

@@ -17,7 +17,7 @@ def decay_answer(decay: DecayConfig) -> DecayAnswer:
 
 
 def noted_answer(status: Literal["added", "edited"], done: Noted) -> NotedAnswer:
-    """Return what became of a note; `status` holds unless nothing changed."""
+    """Return the result of a change of a note; `status` holds unless nothing changed."""
     return NotedAnswer(
         status=status if done.changed else "unchanged",
         program_id=done.program.program_id,

@@ -60,7 +60,7 @@ class Attached(NamedTuple):
 
 
 class Promoter:
-    """Carries out what one consolidation decided, by its writer; in a dry run its answers add up all the same."""
+    """Carries out the decisions of one consolidation by its writer; a dry run gives the same answers."""
 
     def __init__(self, writer: FencedWriter, programs: Programs, knowledge: Knowledge) -> None:
         self._writer = writer

@@ -33,7 +33,7 @@ async def consolidate(
 
 
 async def rehearse_consolidation(fleet: Fleet, wanted: RunScope, progress: Progress) -> ConsolidationReport:
-    """Return what `consolidate` would do now; nothing is written."""
+    """Return the report that `consolidate` would give now; nothing is written."""
     return await (await _rehearsal(fleet)).run(wanted, {}, progress)
 
 

@@ -14,7 +14,7 @@ def with_request(requests: tuple[str, ...], request: str | None) -> tuple[str, .
 
 
 def request_key(kind: str, request_id: str | None, made: str = "") -> str | None:
-    """Return the key of a request and what it created, e.g. "(note n7) r1" of "note", "r1", "n7"; None without one."""
+    """Return the key of a request and its new item, e.g. "(note n7) r1" of "note", "r1", "n7"; None without one."""
     return f"({kind} {made}) {request_id}" if request_id else None
 
 

@@ -1,4 +1,4 @@
-"""What every commit of a program records about its change, derived from the program before and after."""
+"""The stamps that every commit of a program leaves, derived from the program before and after."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,7 +39,7 @@ def touched(program: Program, *domains: str) -> tuple[str, ...]:
 
 
 def without_marks(pattern: Pattern) -> Pattern:
-    """Return a lesson without what is no news to consolidation: its own marks, and vectors of another embedder."""
+    """Return a lesson without consolidation's own marks and without vectors of another embedder."""
     return replace(pattern, knowledge_key=None, echo=False, vector="", embedder="")
 
 

@@ -1,1 +1,1 @@
-"""What fits a question and a budget."""
+"""Ranking by a question, and fitting into a budget."""

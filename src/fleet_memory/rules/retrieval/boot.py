@@ -39,7 +39,7 @@ class Booted(NamedTuple):
 
 
 class BootReading(NamedTuple):
-    """What an agent may read, the best first; `entries` holds rules of people too."""
+    """The entries and lessons that an agent may read, the best first; `entries` holds rules of people too."""
 
     program: Program
     entries: Sequence[KnowledgeRow]

@@ -1,4 +1,4 @@
-"""What a lesson or an entry must be to be found."""
+"""The conditions that a lesson or an entry must meet to be found."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class RecallFilters(NamedTuple):
 
 
 class SearchFilters(NamedTuple):
-    """What an entry must be to be found by a search; without a status everything but what is retired."""
+    """Conditions that an entry must meet in a search; without a status all but retired entries match."""
 
     domain: str | None
     tier: Tier | None

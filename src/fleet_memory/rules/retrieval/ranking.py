@@ -17,7 +17,7 @@ ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/recall.md, measured
 
 
 class Terms(NamedTuple):
-    """What a score recomputes from, as docs/recall.md says; without a question it is the strength alone."""
+    """The terms that a score recomputes from (docs/recall.md); without a question the strength alone."""
 
     strength: float
     semantic: float | None = None

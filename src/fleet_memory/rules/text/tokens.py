@@ -71,7 +71,7 @@ def stems(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def content(text: str) -> frozenset[str]:
-    """Return the stems of the words that say what the text is about."""
+    """Return the stems of the content words of a text."""
     return frozenset(stem(word) for word in words(text) if word[0].isalnum() and word not in _FRAME)
 
 

@@ -1,4 +1,4 @@
-"""What `gsp_bootstrap` answers."""
+"""The answer of `gsp_bootstrap`."""
 
 from collections.abc import Mapping
 from dataclasses import field

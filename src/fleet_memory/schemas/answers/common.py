@@ -1,4 +1,4 @@
-"""What answers of several subjects share."""
+"""Fields that answers of several subjects share."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What `pattern_consolidate` answers."""
+"""The answer of `pattern_consolidate`."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What `memory_health` and `fleet_health` answer: a program's and a whole fleet's memory as numbers."""
+"""The answers of `memory_health` and `fleet_health`: a program's and a whole fleet's memory as numbers."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What `store_memory`, `recall_memory` and `reinforce_memory` answer: lean objects, absent instead of null."""
+"""The answers of `store_memory`, `recall_memory` and `reinforce_memory`: lean objects, absent instead of null."""
 
 from fleet_memory.schemas.answers.common import Absence, Degraded, ScoreTerms
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
