@@ -5,20 +5,43 @@ from typing import Annotated, Literal, TypeAlias, TypedDict
 from pydantic import Field
 
 from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.value import Value
 
 Tier: TypeAlias = Literal["architectural", "constitutional"]
 KnowledgeStatus: TypeAlias = Literal["fresh", "verify", "contested"]
-Standing: TypeAlias = KnowledgeStatus | Literal["retired"]
+EntryState: TypeAlias = Literal["candidate", "fresh", "verify", "contested", "retired"]
+Doubt: TypeAlias = Literal["one_connection", "one_judge", "open_rewrite", "unjudged", "unconfirmed"]
+"""Why an entry is `verify`. Source: docs/knowledge.md."""
+Basis: TypeAlias = Literal["text", "equal_words", "one_judge", "judged", "unjudged"]
+"""Why a lesson supports an entry's text: it is the text, its words are equal, one judge or more called both the same; or
+nobody has judged it (a merge by numbers of an older memory)."""
+OriginRule: TypeAlias = Literal["program", "connection"]
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
-EntryStatus: TypeAlias = Literal["active", "retired"]
-LedgerEvent: TypeAlias = Literal["promoted", "attached", "confirmed", "contradicted", "retired", "returned", "seeded"]
+LedgerEvent: TypeAlias = Literal[
+    "promoted",
+    "attached",
+    "left",
+    "demoted",
+    "confirmed",
+    "contradicted",
+    "retired",
+    "returned",
+    "reinstated",
+    "reworded",
+    "split",
+    "seeded",
+    "policy",
+]
 
 
 class Contribution(Value):
-    """One program's lesson behind an entry; `similarity` is its cosine to the entry's text (1 for the text itself).
+    """One program's lesson behind an entry, as it was when it joined.
 
-    `program_deleted` marks a contribution of a program whose memory was deleted since.
+    `similarity` is its cosine to the entry's text (1 for equal words). `stored_at` is the server's time of the first
+    store of this text, None where an older version did not keep it. `pair`: the id of the pair whose verdict is its
+    `basis`. `open_rewrite`: its author has since rewritten the lesson and has not judged the two texts. `program_deleted` marks a contribution of a program
+    whose memory was deleted since.
     """
 
     program_id: str
@@ -28,7 +51,15 @@ class Contribution(Value):
     evidence: str = ""
     discovered_at: Timestamp
     session_id: str | None = None
+    project_id: str | None = None
     similarity: float
+    basis: Basis = "judged"
+    pair: str | None = None
+    stored_at: Timestamp | None = None
+    open_rewrite: bool = False
+    connection: str | None = None
+    client: str | None = None
+    model: str | None = None
     program_deleted: bool | None = None
 
 
@@ -47,7 +78,7 @@ class EntryValue(Value):
 
     pattern: str
     domain: str
-    confidence: Annotated[float, Field(description="Median over the contributors")]
+    confidence: Annotated[float, Field(description="Median over the votes")]
     contributors: tuple[str, ...]
     evidence_count: int
     first_discovered: Timestamp
@@ -65,20 +96,29 @@ class EntryValue(Value):
         }
 
 
-class Contradiction(Value):
-    """One program's word that an entry is no longer true."""
+class Word(Value):
+    """One program's word about an entry, with its evidence: seen true (`confirmed`) or false (`contradicted`).
+
+    `waits`: it counts once another origin contradicts too, because its program contradicted too much within a day.
+    """
 
     program_id: str
+    outcome: Outcome
     at: Timestamp
-    session_id: str | None = None
     evidence: str = ""
+    session_id: str | None = None
+    connection: str | None = None
+    waits: bool = False
 
 
 class Entry(Value):
-    """One shared entry: the truth that snapshots are made from.
+    """One shared entry: the truth that snapshots are made from. Its text is fixed; people may reword it.
 
-    `since` is the knowledge version in which it first appeared, 0 while no snapshot holds it: nobody can have read it.
-    `unpublished` says that the snapshot is behind this entry.
+    `words` are the words with evidence that stand, at most one of each outcome and program. `published_at` is its first
+    promotion, None while it is a candidate that never was; `threshold` and `origins` are the policy that it was
+    published under. `retired_at` is None unless it is retired. `relearnt` counts lessons that said the same while it
+    was. `since` is the knowledge version in which it first appeared, 0 while no snapshot holds it. `unpublished` says
+    that the snapshot is behind this entry. `ledger` has the ids of its latest ledger lines, the newest last.
     """
 
     namespace: Literal["knowledge"] = "knowledge"
@@ -87,27 +127,28 @@ class Entry(Value):
     tier: Tier = "architectural"
     description: str = ""
     version: int = 1
-    status: EntryStatus = "active"
     provenance: tuple[Contribution, ...] = ()
+    words: tuple[Word, ...] = ()
+    project_id: str | None = None
+    published_at: Timestamp | None = None
+    threshold: int = 2
+    origins: OriginRule = "program"
+    retired_at: Timestamp | None = None
+    relearnt: int = 0
     last_confirmed: Timestamp
     confirmations: int = 0
-    contradictions: tuple[Contradiction, ...] = ()
     since: int = 0
     unpublished: bool = True
-    request_ids: tuple[str, ...] = ()
+    ledger: tuple[str, ...] = ()
     vector: str = ""
     embedder: str = ""
 
-    @property
-    def contradicted_by(self) -> tuple[str, ...]:
-        """The programs whose word against it stands."""
-        return tuple(word.program_id for word in self.contradictions)
-
 
 class KnowledgeRow(Value):
-    """One entry as boot reads it: compact, with its vector.
+    """One entry as boot reads it: compact, with its vector. Candidates have none.
 
-    `changed_in` is the knowledge version of its last change; `wordings` are the text hashes of its contributions.
+    `state` is its state when it was published last, without the passing of time; `doubts` are its reasons then.
+    `changed_in` is the knowledge version of its last change.
     """
 
     key: str
@@ -118,11 +159,12 @@ class KnowledgeRow(Value):
     contributors: tuple[str, ...] = ()
     evidence_count: int = 0
     last_confirmed: Timestamp
-    contradicted_by: tuple[str, ...] = ()
-    status: EntryStatus = "active"
+    state: EntryState = "fresh"
+    doubts: tuple[Doubt, ...] = ()
+    project_id: str | None = None
+    relearnt: int = 0
     since: int = 0
     changed_in: int = 0
-    wordings: tuple[str, ...] = ()
     vector: str = ""
     embedder: str = ""
 
@@ -136,7 +178,7 @@ class Snapshot(Value):
 
 
 class LedgerLine(Value):
-    """One change of shared knowledge: who, when, why, from which patterns."""
+    """One change of shared knowledge or of the policy: who, when, why, from which patterns."""
 
     event: LedgerEvent
     key: str
@@ -152,5 +194,6 @@ class Freshness(Value):
     grade: FreshnessGrade
     is_stale: bool
     pending: int
+    to_judge: int = 0
     consolidated_at: Timestamp | None = None
     reason: str

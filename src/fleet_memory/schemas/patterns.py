@@ -48,26 +48,37 @@ class Evidence(Value):
     text: str = ""
 
 
-class Verdict(Value):
-    """An agent's or a person's judgement that two lessons say the same, or do not."""
+class Source(Value):
+    """Where a lesson came from: the unbound connection, the client and the family of the model, as far as known.
 
-    same: bool
-    judge: str
+    `connection` is None for a caller that the server knows by name: a bound process or a token.
+    """
+
+    connection: str | None = None
+    client: str | None = None
+    model: str | None = None
+
+
+class Rewrite(Value):
+    """A contributing lesson that its author has rewritten: the entry still has its earlier text.
+
+    `judged_same`: the author called both texts the same, so that the earlier goes on voting.
+    """
+
+    voting_text: str
     at: datetime
-    reason: str = ""
-    contributed: bool = False
+    judged_same: bool = False
 
 
 class Pattern(Value):
     """A lesson as the store keeps it. Everything from `stored_at` on is the server's alone.
 
-    `stored_at`: the server's time of the first store of this text. `knowledge_seen`: the knowledge version that the
-    program had booted with by then. `spaced_at`: the last reinforcement that counted as spaced, `doublings` how many
-    did. `knowledge_key` names the entry it contributed to, or, when `echo`, the entry it merely repeats. `words` is a
+    `stored_at`: the server's time of the first store of this text; `called_at`: of the latest call that stored it.
+    `session_id` is the session that it was first stored in. `spaced_at`: the last reinforcement that counted as spaced,
+    `doublings` how many did. `knowledge_key` names the entry that it is in; an `echo` has no vote there. `words` is a
     hash that is equal for texts of equal words. `vector` is base64 int8, comparable only with vectors of the same
     `embedder`. `calls` maps each id that the lesson was stored under (its own, and those of merged duplicates) to a
-    digest of that call: a repeated call is known. `verdicts` maps the hash of another lesson's text to the judgement of
-    the two; a new text of its own clears them.
+    digest of that call: a repeated call is known.
     """
 
     id: str
@@ -82,7 +93,8 @@ class Pattern(Value):
     tags: tuple[str, ...] = ()
 
     stored_at: datetime
-    knowledge_seen: int = 0
+    called_at: datetime | None = None
+    source: Source = Source()
     confirmations: int = 0
     contradictions: int = 0
     doublings: int = 0
@@ -90,11 +102,11 @@ class Pattern(Value):
     evidence_log: tuple[Evidence, ...] = ()
     knowledge_key: str | None = None
     echo: bool = False
+    rewrite: Rewrite | None = None
     words: str = ""
     vector: str = ""
     embedder: str = ""
     calls: Mapping[str, str] = field(default_factory=dict)
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     @property
     def promoted(self) -> bool:

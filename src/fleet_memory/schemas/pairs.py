@@ -1,0 +1,76 @@
+"""Pairs: two texts that may be the same lesson, and the verdicts about them."""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from fleet_memory.schemas.fields import EvidenceText, Name
+from fleet_memory.schemas.value import Input, Value
+
+Verdict: TypeAlias = Literal["same", "different", "contradict", "unsure"]
+PairState: TypeAlias = Literal["open", "same", "different", "contradict", "gone"]
+"""`gone`: a side changed, left or joined an entry; its successor is another pair."""
+
+
+class Side(Value):
+    """One text of a pair: a program's lesson, or the text of an entry, whose `key` it then has.
+
+    `program_id` is the program that is asked about it: the lesson's, or the oldest contributor of the entry.
+    """
+
+    program_id: str
+    pattern_id: str = ""
+    key: str | None = None
+    domain: str
+    text: str
+    evidence: str = ""
+
+
+class Judgement(Value):
+    """One judge's verdict about a pair. A person has no `program_id`.
+
+    `connection` is the judge's unbound connection: verdicts of several names over one are one verdict. `contributed`:
+    the judge has a lesson on either side, or wrote over a connection that has.
+    """
+
+    verdict: Verdict
+    program_id: str | None = None
+    at: datetime
+    reason: str = ""
+    connection: str | None = None
+    contributed: bool = False
+
+
+class Pair(Value):
+    """Two texts to judge. Its id is made of the words of both, so another text is another pair.
+
+    `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and shared words.
+    `objection` says why the two may differ, "" for nothing. `by_person`: a person closed it, for good.
+    """
+
+    pair_id: str
+    a: Side
+    b: Side
+    state: PairState = "open"
+    cosine: float = 0.0
+    margin: float = 0.0
+    rank: float = 0.0
+    objection: str = ""
+    judgements: tuple[Judgement, ...] = ()
+    by_person: bool = False
+    opened_at: datetime
+
+
+class NewVerdict(Input):
+    """A judgement of one pair that was shown to you."""
+
+    pair_id: Annotated[Name, Field(description="From toJudge")]
+    verdict: Annotated[
+        Verdict,
+        Field(
+            description="same: whoever follows one does all that the other asks, and nothing else; contradict: "
+            "both cannot be followed; different: neither; unsure: the texts do not settle it"
+        ),
+    ]
+    reason: Annotated[EvidenceText, Field(description="Why")] = ""

@@ -1,0 +1,30 @@
+"""The policy of a fleet: one document that people set, so that every server acts alike."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from fleet_memory.schemas.knowledge import OriginRule
+from fleet_memory.schemas.value import Value
+
+Judging: TypeAlias = Literal["agents", "people"]
+Secrets: TypeAlias = Literal["refuse", "allow"]
+
+DEFAULT_THRESHOLD = 2  # votes; Source: Bourlier, "What Agents Learn When You Let Them Remember": 2+ agents
+MIN_THRESHOLD = 2  # one agent alone may be wrong
+MAX_THRESHOLD = 10  # chosen
+
+
+class Policy(Value):
+    """The rules of one fleet. Source of each default: docs/policy.md."""
+
+    threshold: Annotated[
+        int, Field(ge=MIN_THRESHOLD, le=MAX_THRESHOLD, description="Independent votes that publish an entry")
+    ] = DEFAULT_THRESHOLD
+    origins: Annotated[
+        OriginRule, Field(description="program: each program is an origin; connection: each connection is")
+    ] = "program"
+    judging: Annotated[Judging, Field(description="Who judges pairs: agents and people, or people alone")] = "agents"
+    judge_model: Annotated[str, Field(description="A model that judges open pairs; none when empty")] = ""
+    secrets: Annotated[Secrets, Field(description="Whether a lesson that holds a credential is refused")] = "refuse"
+    retention_days: Annotated[int | None, Field(ge=1, description="Days that the archive is kept; none for ever")] = None
