@@ -114,7 +114,7 @@ class Word(Value):
 class Entry(Value):
     """One shared entry: the truth that snapshots are made from. Its text is fixed; people may reword it.
 
-    `words` are the words with evidence that stand, at most one of each outcome and program. `published_at` is its first
+    `words` are the words with evidence that stand, each program's latest. `published_at` is its first
     promotion, None while it is a candidate that never was; `threshold` and `origins` are the policy that it was
     published under. `retired_at` is None unless it is retired. `relearnt` counts lessons that said the same while it
     was. `since` is the knowledge version in which it first appeared, 0 while no snapshot holds it. `unpublished` says

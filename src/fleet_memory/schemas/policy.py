@@ -27,4 +27,6 @@ class Policy(Value):
     judging: Annotated[Judging, Field(description="Who judges pairs: agents and people, or people alone")] = "agents"
     judge_model: Annotated[str, Field(description="A model that judges open pairs; none when empty")] = ""
     secrets: Annotated[Secrets, Field(description="Whether a lesson that holds a credential is refused")] = "refuse"
-    retention_days: Annotated[int | None, Field(ge=1, description="Days that the archive is kept; none for ever")] = None
+    retention_days: Annotated[int | None, Field(ge=1, description="Days that the archive is kept; none for ever")] = (
+        None
+    )

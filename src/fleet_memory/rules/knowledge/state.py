@@ -1,0 +1,78 @@
+"""The state of an entry: the first that holds of retired, candidate, contested, verify, fresh."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from fleet_memory.rules.knowledge.votes import (
+    independent_origins,
+    same_program,
+    testimony,
+    testimony_of_word,
+    votes,
+    voting,
+)
+from fleet_memory.schemas.knowledge import Doubt, Entry, EntryState, KnowledgeRow, Word
+
+VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: docs/knowledge.md, chosen
+
+
+def entry_state(entry: Entry, now: datetime) -> EntryState:
+    """Return the state of an entry at `now`."""
+    if entry.retired_at is not None:
+        return "retired"
+    if entry.tier != "constitutional" and (entry.published_at is None or votes(entry) < entry.threshold):
+        return "candidate"
+    if counted_contradictions(entry):
+        return "contested"
+    return "verify" if doubts(entry) or is_unconfirmed(entry, now) else "fresh"
+
+
+def row_state(row: KnowledgeRow, now: datetime) -> EntryState:
+    """Return the state at `now` of an entry as boot reads it."""
+    return "verify" if row.state == "fresh" and is_unconfirmed(row, now) else row.state
+
+
+def is_unconfirmed(entry: Entry | KnowledgeRow, now: datetime) -> bool:
+    """Whether nobody has confirmed the entry for more than 180 days."""
+    return now - entry.last_confirmed > VERIFY_AFTER
+
+
+def counted_contradictions(entry: Entry) -> Sequence[Word]:
+    """Return the open contradictions that count: one that waits counts with another origin's."""
+    against = [word for word in entry.words if word.outcome == "contradicted"]
+    if independent_origins(map(testimony_of_word, against), entry.origins) > 1:
+        return against
+    return [word for word in against if not word.waits]
+
+
+def doubts(entry: Entry) -> tuple[Doubt, ...]:
+    """Return why an entry is `verify`, whatever the time; none for a rule that people set."""
+    if entry.tier == "constitutional":
+        return ()
+    reasons: dict[Doubt, bool] = {
+        "one_connection": _over_one_connection(entry),
+        "one_judge": _hangs_on_one_judge(entry),
+        "open_rewrite": any(line.open_rewrite for line in voting(entry)),
+        "unjudged": any(line.basis == "unjudged" for line in voting(entry)),
+    }
+    return tuple(reason for reason, applies in reasons.items() if applies)
+
+
+def _over_one_connection(entry: Entry) -> bool:
+    """Whether every vote, and every confirmation with evidence, came over one unbound connection."""
+    connections = {line.connection for line in voting(entry)}
+    connections |= {word.connection for word in entry.words if word.outcome == "confirmed"}
+    return len(connections) == 1 and None not in connections
+
+
+def _hangs_on_one_judge(entry: Entry) -> bool:
+    """Whether the votes that no single judge carries are too few for the threshold."""
+    sure = [line for line in voting(entry) if line.basis != "one_judge"]
+    return independent_origins(map(testimony, sure), entry.origins) < entry.threshold and len(sure) < len(voting(entry))
+
+
+def contributes(entry: Entry, program_id: str) -> bool:
+    """Whether a program has a contribution in the entry, whether it votes or not."""
+    name = same_program(program_id)
+    return any(same_program(line.program_id) == name for line in entry.provenance)

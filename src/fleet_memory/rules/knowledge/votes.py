@@ -1,0 +1,83 @@
+"""Votes: which contributions to an entry count, and how many independent origins they have."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.text.keys import digest, text_hash
+from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.schemas.knowledge import Contribution, Entry, OriginRule, Word
+
+MAX_COMMON_WORDS: Final = 3  # words; evidence of more words that two lessons share is a copy. Source: docs/knowledge.md
+
+
+class Testimony(NamedTuple):
+    """Who gave evidence, as far as origins go: `copy` is equal for lessons of equal words and equal evidence."""
+
+    program_id: str
+    session_id: str | None = None
+    connection: str | None = None
+    copy: str | None = None
+
+
+def same_program(name: str) -> str:
+    """Return the name under which programs are compared, e.g. "Claude-Code" -> "claude-code"."""
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+def independent_origins(testimonies: Iterable[Testimony], rule: OriginRule = "program") -> int:
+    """Count independent origins.
+
+    Testimonies of one program, of one session, or of which one copies the other are one origin; under the rule
+    `connection` so are those over one unbound connection. It goes through chains: a-b and b-c make a, b and c one.
+    """
+    origins: list[set[str]] = []
+    for one in testimonies:
+        marks = _marks(one, rule)
+        joined = [origin for origin in origins if origin & marks]
+        origins = [origin for origin in origins if not origin & marks]
+        origins.append(marks.union(*joined))
+    return len(origins)
+
+
+def _marks(one: Testimony, rule: OriginRule) -> set[str]:
+    marks = {f"program {same_program(one.program_id)}"}
+    if one.session_id:
+        marks.add(f"session {one.session_id}")
+    if one.copy:
+        marks.add(f"copy {one.copy}")
+    if one.connection and rule == "connection":
+        marks.add(f"connection {one.connection}")
+    return marks
+
+
+def copy_mark(text: str, evidence: str) -> str | None:
+    """Return a mark that is equal for lessons of equal words and equal evidence of more than 3 words; else None."""
+    words = normalised(evidence)
+    return digest(text_hash(text), words) if len(words.split()) > MAX_COMMON_WORDS else None
+
+
+def testimony(contribution: Contribution) -> Testimony:
+    """Return the evidence that a contribution is."""
+    return Testimony(
+        contribution.program_id,
+        contribution.session_id,
+        contribution.connection,
+        copy_mark(contribution.pattern, contribution.evidence),
+    )
+
+
+def testimony_of_word(word: Word) -> Testimony:
+    """Return the evidence that a word is; two words never copy each other."""
+    return Testimony(word.program_id, word.session_id, word.connection)
+
+
+def voting(entry: Entry) -> Sequence[Contribution]:
+    """Return the contributions that vote: all but those of programs that have contradicted the entry since."""
+    withdrawn = {same_program(word.program_id) for word in entry.words if word.outcome == "contradicted"}
+    return [line for line in entry.provenance if same_program(line.program_id) not in withdrawn]
+
+
+def votes(entry: Entry, rule: OriginRule | None = None) -> int:
+    """Return the entry's votes, one per independent origin; `rule` is the entry's own unless given."""
+    return independent_origins(map(testimony, voting(entry)), rule or entry.origins)

@@ -1,0 +1,100 @@
+"""Words about an entry: seen true or seen false by a program that used it. Only words with evidence count."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from fleet_memory.rules.knowledge.state import contributes, counted_contradictions
+from fleet_memory.rules.knowledge.votes import independent_origins, same_program, testimony_of_word
+from fleet_memory.schemas.knowledge import Entry, Word
+
+RETIRE_FROM: Final = 2  # origins against; Source: docs/knowledge.md, chosen
+RETIRE_STRICT_FROM: Final = 3  # origins against an entry of a threshold of at least `STRICT_THRESHOLD`
+STRICT_THRESHOLD: Final = 4  # votes
+CONFIRM_FROM: Final = 2  # origins that end a non-contributor's contradiction; Source: docs/knowledge.md, chosen
+MAX_CONTRADICTIONS_A_DAY: Final = 3  # open ones of one program; the next waits. Source: docs/knowledge.md, chosen
+MAX_WORDS: Final = (
+    50  # words of each outcome kept on an entry, the newest; chosen, so that no document grows with the fleet
+)
+_DAY: Final = timedelta(days=1)
+
+
+def with_confirmation(entry: Entry, word: Word) -> Entry:
+    """Return the entry after a program saw it true.
+
+    The clock moves. With evidence it also takes back the program's own contradiction, and with that of another origin
+    it ends the contradictions of non-contributors that came before both.
+    """
+    entry = replace(entry, last_confirmed=max(entry.last_confirmed, word.at), confirmations=entry.confirmations + 1)
+    if not word.evidence:
+        return entry
+    name = same_program(word.program_id)
+    others = [one for one in entry.words if same_program(one.program_id) != name]
+    return _without_answered(replace(entry, words=_newest([*others, word])))
+
+
+def with_contradiction(entry: Entry, word: Word) -> Entry:
+    """Return the entry after a program saw it false: contested, or retired once enough origins outnumber the others.
+
+    A contributor's vote is out while its word stands. A rule that people set is never retired. Without evidence the
+    word does not count, and the entry is the same object.
+    """
+    if not word.evidence:
+        return entry
+    name = same_program(word.program_id)
+    others = [one for one in entry.words if same_program(one.program_id) != name]
+    since = [one.at for one in entry.words if same_program(one.program_id) == name and one.outcome == word.outcome]
+    after = replace(entry, words=_newest([*others, replace(word, at=min([word.at, *since]))]))
+    return replace(after, retired_at=word.at) if entry.retired_at is None and _is_refuted(after) else after
+
+
+def may_contradict(against: Mapping[str, datetime], key: str, now: datetime) -> bool:
+    """Whether a program's contradiction of `key` counts at once: it is not its fourth open one within a day."""
+    recent = [other for other, at in against.items() if other != key and abs(now - at) < _DAY]
+    return len(recent) < MAX_CONTRADICTIONS_A_DAY
+
+
+def with_recent(against: Mapping[str, datetime], key: str, now: datetime) -> dict[str, datetime]:
+    """Return a program's contradictions of the last day, and the one of `key` if it counts at once."""
+    recent = {other: at for other, at in against.items() if abs(now - at) < _DAY}
+    return {key: now, **recent} if may_contradict(recent, key, now) else recent
+
+
+def _is_refuted(entry: Entry) -> bool:
+    """Whether the origins against outnumber those that confirmed since the first open contradiction, and suffice."""
+    against = counted_contradictions(entry)
+    if entry.tier == "constitutional" or not against:
+        return False
+    first = min(word.at for word in against)
+    confirmed = [word for word in entry.words if word.outcome == "confirmed" and word.at >= first]
+    count = _origins(entry, against)
+    least = RETIRE_STRICT_FROM if entry.threshold >= STRICT_THRESHOLD else RETIRE_FROM
+    return count >= least and count > _origins(entry, confirmed)
+
+
+def _without_answered(entry: Entry) -> Entry:
+    """End each non-contributor's contradiction that two origins have confirmed against since."""
+    confirmed = [word for word in entry.words if word.outcome == "confirmed"]
+
+    def answered(word: Word) -> bool:
+        later = [one for one in confirmed if one.at >= word.at]
+        return not contributes(entry, word.program_id) and _origins(entry, later) >= CONFIRM_FROM
+
+    left = tuple(word for word in entry.words if word.outcome == "confirmed" or not answered(word))
+    return entry if left == entry.words else replace(entry, words=left)
+
+
+def _origins(entry: Entry, words: Iterable[Word]) -> int:
+    return independent_origins(map(testimony_of_word, words), entry.origins)
+
+
+def _newest(words: Iterable[Word]) -> tuple[Word, ...]:
+    """Return words in order of time, at most 50 of each outcome."""
+    ordered = sorted(words, key=lambda word: (word.at, word.program_id))
+    kept = [
+        word
+        for outcome in ("confirmed", "contradicted")
+        for word in [one for one in ordered if one.outcome == outcome][-MAX_WORDS:]
+    ]
+    return tuple(sorted(kept, key=lambda word: (word.at, word.program_id)))
