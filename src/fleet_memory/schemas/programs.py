@@ -45,12 +45,12 @@ class Program(Value):
     """One program's memory. `patterns` maps pattern id -> pattern, `notes` note id -> note, the oldest first.
 
     `pending` lists the ids that the maintainer has not considered, also of lessons that left since. `run` is the number
-    of the run that considered it last. `knowledge_seen` is the knowledge version at the last boot. `shown` maps the
+    of the run that considered it last. `read_version` is the knowledge version at the last boot. `shown` maps the
     hashes of texts of others that it was shown before they were knowledge to when, the newest 256. `against` maps the
     keys of entries that it contradicted lately to when. `commits` are the ids of its latest commits. `changes` counts
-    the changes by agents and by the sweep, not the marks of the maintainer. `state_version` counts those of summary, config, baselines and decay,
-    `summaries` those of the summary alone, `notes_made` all notes there ever were, `sessions` all that were committed.
-    `request_ids` are the latest idempotency keys. `last_update` is None until something was stored: such a program does
+    the changes by agents and by the sweep, not the marks of the maintainer. `state_version` counts those of summary,
+    config, baselines and decay, `summaries` those of the summary alone, `notes_made` all notes there ever were,
+    `sessions` all that were committed. `request_ids` are the latest idempotency keys. `last_update` is None until something was stored: such a program does
     not exist for a reader.
     """
 
@@ -61,7 +61,7 @@ class Program(Value):
     shown: Mapping[str, Timestamp] = field(default_factory=dict)
     against: Mapping[str, Timestamp] = field(default_factory=dict)
     commits: tuple[str, ...] = ()
-    knowledge_seen: int = 0
+    read_version: int = 0
     changes: int = 0
     decay: DecayConfig = DecayConfig()
     context_summary: Mapping[str, JsonValue] = field(default_factory=dict)

@@ -1,15 +1,15 @@
 """What becomes of an entry: made, joined, left, published, reworded. It is one text, and nothing chains."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from statistics import median
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import independent_origins, same_program, testimony, votes, voting
+from fleet_memory.rules.knowledge.votes import independent_origins, testimony, votes, voting
 from fleet_memory.rules.text.keys import digest, knowledge_key, text_hash
-from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, EntryState, EntryValue, LedgerEvent, OriginRule
+from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, EntryState, EntryValue, LedgerEvent
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 
