@@ -81,7 +81,8 @@ class Store(Protocol):
     """What an engine must do. All errors are of `fleet_memory.errors`.
 
     Any verb may raise StoreUnavailableError (nothing was written, try again later) or StoreRejectedError
-    (it will fail the same way again).
+    (it will fail the same way again); of these DocumentRejectedError is about one document, and the others can still
+    be read and written.
     """
 
     async def get(self, *refs: Ref) -> list[Document | None]:
@@ -105,7 +106,7 @@ class Store(Protocol):
         A commit that has begun is finished even when the caller is cancelled.
 
         Raises ConflictError when any `expect` does not hold (nothing was applied), OutcomeUnknownError when the
-        answer was lost (it may have been applied, and still may be), StoreRejectedError when a document is too large
+        answer was lost (it may have been applied, and still may be), DocumentRejectedError when a document is too large
         or holds what `Write` excludes.
         """
 

@@ -26,7 +26,7 @@ from google.cloud.firestore import (
 )
 from google.cloud.firestore_v1.async_batch import AsyncWriteBatch
 
-from fleet_memory.errors import StoreRejectedError, StoreUnavailableError
+from fleet_memory.errors import DocumentRejectedError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import ABSENT, Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.firestore.failures import (
     NEWER_DATABASE,
@@ -44,6 +44,9 @@ FirestoreDocument: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
 SCHEMA_VERSION: Final = 1  # of the documents; `fleet_memory/schema` says so once there is another
 _SCHEMA = "fleet_memory/schema"
 
+_BY_ID = "__name__"  # Firestore's automatic order; equalities and this one together need no composite index
+
+_MAX_NAMES: Final = 3  # documents that the log line of a refused commit names
 _SILENCE_S: Final = 4.0  # seconds without an answer until an attempt is given up
 _STREAM_S: Final = 120.0  # seconds for all documents of a large query, as long as they keep coming
 # Retries are ours, around whole calls: the client's own end where a stream begins.
@@ -104,7 +107,7 @@ class Documents:
             try:
                 await _RETRY(attempt, on_error=failed.append)()
             except GoogleAPIError as failure:
-                raise commit_failure(failure, failed, self._place) from failure
+                raise commit_failure(failure, failed, self._place, _names(writes)) from failure
         await anyio.lowlevel.checkpoint()  # a cancellation that came meanwhile is delivered here
 
     async def health(self) -> StoreHealth:
@@ -164,7 +167,7 @@ class Documents:
                 self._add(batch, write)
             except ValueError as unfit:  # half a character, an integer over 64 bits, NaN
                 detail = f"{'/'.join(write.ref)}: {unfit}"
-                raise StoreRejectedError(UNFIT, operator_detail=detail) from unfit
+                raise DocumentRejectedError(UNFIT, operator_detail=detail) from unfit
         return batch
 
     def _add(self, batch: AsyncWriteBatch, write: Write) -> None:
@@ -204,3 +207,10 @@ async def _read(stream: AsyncIterator[FirestoreDocument]) -> list[Document]:
 def _document(snapshot: FirestoreDocument) -> Document:
     collection, _, name = snapshot.reference.path.rpartition("/")
     return Document(Ref(collection, name), snapshot.to_dict() or {}, snapshot.update_time.rfc3339())
+
+
+def _names(writes: Sequence[Write]) -> str:
+    """Return the documents of a commit for a log line: Firestore does not name the one that it refuses."""
+    names = ["/".join(write.ref) for write in writes[:_MAX_NAMES]]
+    more = len(writes) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from fleet_memory.errors import ConflictError, StoreRejectedError
+from fleet_memory.errors import ConflictError, DocumentRejectedError, StoreRejectedError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Scalar, StoreHealth, Write
 from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES
 from fleet_memory.stores.messages import CONFLICT, UNFIT
@@ -132,12 +132,12 @@ def apply(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
 def _put(db: sqlite3.Connection, ref: Ref, fields: Mapping[str, Json], revision: int) -> None:
     try:
         if _size(fields) > MAX_DOCUMENT_BYTES:
-            raise StoreRejectedError(DOCUMENT_TOO_LARGE, operator_detail="/".join(ref))
+            raise DocumentRejectedError(DOCUMENT_TOO_LARGE, operator_detail="/".join(ref))
         body = json.dumps(fields, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         db.execute("insert into docs values(?, ?, ?, ?)", (*ref, body, revision))
         db.executemany("insert into fields values(?, ?, ?, ?)", _scalars(ref, fields))
     except (ValueError, OverflowError) as unfit:
-        raise StoreRejectedError(UNFIT, operator_detail=f"{'/'.join(ref)}: {unfit}") from unfit
+        raise DocumentRejectedError(UNFIT, operator_detail=f"{'/'.join(ref)}: {unfit}") from unfit
 
 
 def _size(value: Json | Mapping[str, Json]) -> int:
@@ -187,7 +187,7 @@ def _document(ref: Ref, body: str, revision: int) -> Document:
     try:
         return Document(ref, json.loads(body), str(revision))
     except ValueError as broken:
-        raise StoreRejectedError(CORRUPT, operator_detail=f"{'/'.join(ref)}: {broken}") from broken
+        raise DocumentRejectedError(CORRUPT, operator_detail=f"{'/'.join(ref)}: {broken}") from broken
 
 
 def health(db: sqlite3.Connection) -> StoreHealth:
