@@ -38,7 +38,10 @@ class Query(NamedTuple):
 
     `where` holds equalities on top-level scalars (texts up to 200 characters, one type per field). `order` is a
     field name, descending with a leading "-"; documents without that field are left out. Ties go by document id,
-    in the same direction.
+    in the same direction; without `order` documents come by ascending id.
+
+    `after` reads a collection in blocks: only ids greater than this one, which need not exist. It takes `where` and
+    `limit` and never `order`. Example: `Query(collection, after="basher", limit=100)`.
     """
 
     collection: str
@@ -46,6 +49,7 @@ class Query(NamedTuple):
     order: str | None = None
     limit: int | None = None
 
+    after: str | None = None
 
 class Write(NamedTuple):
     """One change to one document.
@@ -92,10 +96,13 @@ class Store(Protocol):
         """
 
     async def find(self, query: Query) -> list[Document]:
-        """Read every match. Billed 1 read per document returned, at least 1."""
+        """Read every match. Billed 1 read per document returned, at least 1.
+
+        Raises StoreRejectedError for a query with `after` and `order`: no engine has such an index.
+        """
 
     async def total(self, query: Query, field: str | None = None) -> int:
-        """Sum the integers in `field` over the matches, or count them without one; order and limit are ignored.
+        """Sum the integers in `field` over the matches, or count them without one; order, limit and after are ignored.
 
         Documents without the field count as 0. Billed 1 read per 1,000 matches, at least 1.
         """

@@ -36,7 +36,7 @@ from fleet_memory.stores.firestore.failures import (
     commit_failure,
     read_failure,
 )
-from fleet_memory.stores.messages import UNFIT
+from fleet_memory.stores.messages import ORDER_AFTER, UNFIT
 
 _T = TypeVar("_T")
 FirestoreDocument: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
@@ -83,7 +83,11 @@ class Documents:
     async def find(self, query: Query) -> list[Document]:
         """See `Store.find`."""
         asked = self._matching(query)
+        if query.order and query.after is not None:
+            raise StoreRejectedError(ORDER_AFTER, operator_detail=str(query))
         if query.order:
+        if query.after:
+            asked = asked.order_by(_BY_ID).start_after({_BY_ID: query.after})
             direction = AsyncQuery.DESCENDING if query.order.startswith("-") else AsyncQuery.ASCENDING
             asked = asked.order_by(query.order.removeprefix("-"), direction=direction)
         if query.limit is not None:

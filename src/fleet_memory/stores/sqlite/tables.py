@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from fleet_memory.errors import ConflictError, DocumentRejectedError, StoreRejectedError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Scalar, StoreHealth, Write
 from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES
-from fleet_memory.stores.messages import CONFLICT, UNFIT
+from fleet_memory.stores.messages import CONFLICT, ORDER_AFTER, UNFIT
 from fleet_memory.stores.sqlite.failures import CORRUPT, DOCUMENT_TOO_LARGE, FOREIGN, NEWER_FILE
 
 Indexed: TypeAlias = Scalar | bytes
@@ -84,6 +84,8 @@ def read(db: sqlite3.Connection, ref: Ref) -> Document | None:
 
 def find(db: sqlite3.Connection, query: Query) -> list[Document]:
     """See `Store.find`."""
+    if query.order and query.after is not None:
+        raise StoreRejectedError(ORDER_AFTER, operator_detail=str(query))
     equalities, values = _equalities(query)
     parts, order = ["select d.id, d.body, d.revision from docs d"], "d.id"
     if query.order:
@@ -91,7 +93,11 @@ def find(db: sqlite3.Connection, query: Query) -> list[Document]:
         parts.append("join fields o on o.collection = d.collection and o.id = d.id and o.name = ?")
         values = [query.order.removeprefix("-"), *values]
         order = f"o.value {direction}, d.id {direction}"
-    parts += ["where d.collection = ?", equalities, "order by", order, "limit ?"]
+    parts += ["where d.collection = ?", equalities]
+    if query.after is not None:
+        parts.append("and d.id > ?")
+        values.append(query.after)
+    parts += ["order by", order, "limit ?"]
     limit = -1 if query.limit is None else query.limit
     rows = db.execute(" ".join(parts), (*values, limit))
     return [_document(Ref(query.collection, name), body, revision) for name, body, revision in rows]
