@@ -1,6 +1,7 @@
 """Whether Firestore itself would answer a query: the emulator needs no index and never complains."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -78,9 +79,9 @@ class Watched(Wrapped):
         self._note(query._replace(order=None, limit=None, after=None), field)
         return await super().total(query, field)
 
-    async def commit(self, *writes: Write) -> None:
+    async def commit(self, *writes: Write) -> datetime:
         assert len({write.ref for write in writes}) == len(writes), "two writes to one document in one commit"
-        await super().commit(*writes)
+        return await super().commit(*writes)
 
     def _note(self, query: Query, summed: str | None) -> None:
         self.asked.add((_group(query), tuple(sorted(query.where)), query.order, summed))

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool
@@ -48,8 +49,8 @@ class Query(NamedTuple):
     where: Mapping[str, Scalar] = {}
     order: str | None = None
     limit: int | None = None
-
     after: str | None = None
+
 
 class Write(NamedTuple):
     """One change to one document.
@@ -107,10 +108,12 @@ class Store(Protocol):
         Documents without the field count as 0. Billed 1 read per 1,000 matches, at least 1.
         """
 
-    async def commit(self, *writes: Write) -> None:
+    async def commit(self, *writes: Write) -> datetime:
         """Apply all writes or none; durable when it returns. At most one write per document.
 
-        A commit that has begun is finished even when the caller is cancelled.
+        Returns the store's time of the commit, in UTC: Firestore's own clock, for a file this machine's. A commit
+        without writes does nothing and returns this machine's time. A commit that has begun is finished even when the
+        caller is cancelled.
 
         Raises ConflictError when any `expect` does not hold (nothing was applied), OutcomeUnknownError when the
         answer was lost (it may have been applied, and still may be), DocumentRejectedError when a document is too large

@@ -6,8 +6,9 @@ There are no transactions: Firestore's take locks that stall and fail under cont
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
@@ -43,10 +44,10 @@ FirestoreDocument: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
 
 SCHEMA_VERSION: Final = 1  # of the documents; `fleet_memory/schema` says so once there is another
 _SCHEMA = "fleet_memory/schema"
-
 _BY_ID = "__name__"  # Firestore's automatic order; equalities and this one together need no composite index
 
 _MAX_NAMES: Final = 3  # documents that the log line of a refused commit names
+
 _SILENCE_S: Final = 4.0  # seconds without an answer until an attempt is given up
 _STREAM_S: Final = 120.0  # seconds for all documents of a large query, as long as they keep coming
 # Retries are ours, around whole calls: the client's own end where a stream begins.
@@ -82,12 +83,12 @@ class Documents:
 
     async def find(self, query: Query) -> list[Document]:
         """See `Store.find`."""
-        asked = self._matching(query)
         if query.order and query.after is not None:
             raise StoreRejectedError(ORDER_AFTER, operator_detail=str(query))
-        if query.order:
+        asked = self._matching(query)
         if query.after:
             asked = asked.order_by(_BY_ID).start_after({_BY_ID: query.after})
+        if query.order:
             direction = AsyncQuery.DESCENDING if query.order.startswith("-") else AsyncQuery.ASCENDING
             asked = asked.order_by(query.order.removeprefix("-"), direction=direction)
         if query.limit is not None:
@@ -101,7 +102,7 @@ class Documents:
         ((total,),) = await self._patiently(partial(aggregation.get, retry=None, timeout=_SILENCE_S))
         return int(total.value or 0)
 
-    async def commit(self, writes: Sequence[Write]) -> None:
+    async def commit(self, writes: Sequence[Write]) -> datetime:
         """See `Store.commit`."""
         batch, failed = self._batch(writes), list[BaseException]()
         attempt = partial(batch.commit, retry=None, timeout=_SILENCE_S)
@@ -113,6 +114,8 @@ class Documents:
             except GoogleAPIError as failure:
                 raise commit_failure(failure, failed, self._place, _names(writes)) from failure
         await anyio.lowlevel.checkpoint()  # a cancellation that came meanwhile is delivered here
+        committed_at = cast("datetime", batch.commit_time)  # google leaves it as None for mypy
+        return datetime.fromtimestamp(committed_at.timestamp(), UTC)
 
     async def health(self) -> StoreHealth:
         """Count the documents of every fleet. Billed 1 read per fleet, and 1 per 1,000 documents of a collection."""

@@ -113,7 +113,7 @@ def read_failure(failure: google.GoogleAPIError, place: DatabaseAddress) -> Stor
 def commit_failure(
     failure: google.GoogleAPIError, attempts: Sequence[BaseException], place: DatabaseAddress, documents: str
 ) -> FleetMemoryError:
-    """Return the error to raise when a commit failed; `attempts` are those that failed before.
+    """Return the error to raise when a commit of these documents failed; `attempts` are those that failed before.
 
     After an attempt without an answer, a conflict may be with that very attempt: then nobody knows the outcome.
     """
