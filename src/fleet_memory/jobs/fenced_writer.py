@@ -9,21 +9,20 @@ async with leased(fleet) as writer:
 
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Final
 
 from anyio import move_on_after
 
-from fleet_memory.errors import ConflictError, LeaseLostError, StoreError
+from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.leases import Lease, refreshed, release, take
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.stores import Write
 
-CONSOLIDATION_LEASE: Final = "consolidation"
-MAINTENANCE_LEASE: Final = "maintenance"
+MAINTAINER_LEASE: Final = "maintainer"  # held by the one server that proposes, sweeps and publishes
 ANOTHER_CHANGE_RUNS: Final = "Another change of this fleet's shared knowledge is running; call again in a moment."
 LEASE_S: Final = 120.0  # seconds; every commit of a run renews it. Chosen; docs/architecture.md, "Concurrency"
 RELEASE_WITHIN_S: Final = (
@@ -97,7 +96,7 @@ class FencedWriter:
 
 
 @asynccontextmanager
-async def leased(fleet: Fleet, name: str = CONSOLIDATION_LEASE) -> AsyncIterator[FencedWriter | None]:
+async def leased(fleet: Fleet, name: str = MAINTAINER_LEASE) -> AsyncIterator[FencedWriter | None]:
     """Yield a writer under the fleet's lease of this name, which ends with the block; None while another run has it."""
     store = fleet.knowledge.store
     lease = await take(store, fleet.knowledge.paths.lease(name), uuid.uuid4().hex, now=fleet.now(), ttl_s=LEASE_S)
@@ -110,14 +109,3 @@ async def leased(fleet: Fleet, name: str = CONSOLIDATION_LEASE) -> AsyncIterator
     finally:
         with move_on_after(RELEASE_WITHIN_S, shield=True):
             await writer.release()
-
-
-async def publish_unless_busy(fleet: Fleet) -> None:
-    """Publish the entries that changed; while another change of shared knowledge runs, the next publication shows them.
-
-    The outcome is stored already: whatever goes wrong here must not tell the agent otherwise.
-    """
-    with suppress(ConflictError, LeaseLostError, StoreError):
-        async with leased(fleet) as writer:
-            if writer is not None:
-                await writer.publish()

@@ -1,0 +1,43 @@
+"""Publishing: the snapshot that boot reads is brought up to date, under the maintainer's lease, at most every 5 s."""
+
+from contextlib import suppress
+from typing import Final
+
+from fleet_memory.errors import ConflictError, LeaseLostError, StoreError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.fenced_writer import leased
+from fleet_memory.repositories.retrying import retry_conflicts
+
+PUBLISH_EVERY_S: Final = 5.0  # seconds; Source: docs/knowledge.md, chosen: a snapshot may be a megabyte
+WAIT_FOR_LEASE_S: Final = 10.0  # seconds that a person's command waits for a run to end; chosen
+
+
+async def publish_if_due(fleet: Fleet) -> None:
+    """Publish the entries that changed, unless a snapshot was written within 5 s or a run is under way.
+
+    Then the change stays marked: this server publishes soon, and so does whatever next takes the lease. The outcome is
+    stored already, so nothing that goes wrong here reaches the caller.
+    """
+    with suppress(ConflictError, LeaseLostError, StoreError):
+        if await fleet.knowledge.snapshots.published_lately(fleet.now(), PUBLISH_EVERY_S) or not await _publish(fleet):
+            fleet.publish_later()
+
+
+async def publish_now(fleet: Fleet) -> None:
+    """Publish at once, for a person who waits: raises ConflictError while a run holds the lease for 10 s."""
+
+    async def attempt() -> None:
+        if not await _publish(fleet):
+            raise ConflictError("A maintenance run is under way; it publishes this change when it ends.")
+
+    await retry_conflicts(attempt, None, WAIT_FOR_LEASE_S)
+
+
+async def _publish(fleet: Fleet) -> bool:
+    """Publish; False while a run has the lease."""
+    async with leased(fleet) as writer:
+        if writer is None:
+            return False
+        if await fleet.knowledge.snapshots.behind():
+            await writer.publish()
+        return True
