@@ -44,6 +44,15 @@ class FleetView:
         """The number of this run."""
         return self.last.last.run + 1
 
+    def new_keys(self, memory: ProposingMemory) -> set[str]:
+        """Return the keys of the entries that lessons to be considered have joined since."""
+        return {
+            lesson.knowledge_key
+            for name, pending in self.pending.items()
+            for lesson in memory.lessons[name]
+            if lesson.knowledge_key is not None and lesson.comparable.lesson_id in pending
+        }
+
 
 async def read_fleet(fleet: Fleet, memory: ProposingMemory) -> FleetView:
     """Bring the memory up to date, and return what is to be considered.
