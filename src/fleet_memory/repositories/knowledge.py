@@ -1,12 +1,13 @@
 """Shared knowledge on top of the four verbs: the entries, each changed in one commit with its ledger line."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
 from fleet_memory.errors import KnowledgeNotFoundError
+from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry, changed_entry_fields, versioned_entry
 from fleet_memory.repositories.ledger import MAX_LINES_OF_ENTRY, Ledger
@@ -64,19 +65,12 @@ class Knowledge:
         The passing of time changes no document: an entry that nobody has confirmed since is `fresh` here. Billed 1
         read each. Documents of the version before have no state.
         """
-        return _versioned(await self.store.find(Query(self.paths.entries, {"state": state})))
+        return list(iter_readable(await self.store.find(Query(self.paths.entries, {"state": state})), versioned_entry))
 
     async def all(self, unreadable: list[UnreadableDocument] | None = None) -> list[VersionedEntry]:
         """Return every entry; one that cannot be read is skipped and added to `unreadable`. Billed 1 read each."""
-        entries: list[VersionedEntry] = []
-        after: str | None = None
-        while True:
-            documents = await self.store.find(Query(self.paths.entries, limit=ENTRIES_PER_BLOCK, after=after))
-            after = documents[-1].ref.id if documents else after
-            is_last = len(documents) < ENTRIES_PER_BLOCK
-            entries += _versioned(documents, unreadable)
-            if is_last:
-                return entries
+        blocks = document_blocks(self.store, Query(self.paths.entries), ENTRIES_PER_BLOCK)
+        return [one async for documents in blocks for one in iter_readable(documents, versioned_entry, unreadable)]
 
     async def update(
         self,
@@ -157,9 +151,3 @@ class Knowledge:
 
 def _shows(document: Document, written: Mapping[str, Json]) -> bool:
     return all(document.fields.get(name) == value for name, value in written.items())
-
-
-def _versioned(
-    documents: Iterable[Document], unreadable: list[UnreadableDocument] | None = None
-) -> list[VersionedEntry]:
-    return list(iter_readable(documents, versioned_entry, unreadable))
