@@ -104,9 +104,7 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     return await _commit(fleet, read, decision, judge_, policy)
 
 
-async def _read(
-    fleet: Fleet, versioned: VersionedPair, judge_: Judge, verdict: NewVerdict, policy: Policy
-) -> _Read:
+async def _read(fleet: Fleet, versioned: VersionedPair, judge_: Judge, verdict: NewVerdict, policy: Policy) -> _Read:
     """Read the documents that a verdict may change: its programs, its entries, and the key of a new entry."""
     pair = versioned.pair
     if pair is None:
@@ -142,9 +140,13 @@ def _resolved_sides(
 ) -> tuple[ResolvedSide, ResolvedSide]:
     """Return both sides as they are. Raises InvalidArgumentError for a closed pair, or one of changed texts."""
     if policy.judging == "people" and judge_.program_id is not None:
-        raise InvalidArgumentError("pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites")
+        raise InvalidArgumentError(
+            "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
+        )
     if pair.by_person and judge_.program_id is not None:
-        raise InvalidArgumentError(f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say")
+        raise InvalidArgumentError(
+            f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say"
+        )
     a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
     for side in (a, b):
         if isinstance(side, ChangedSide):

@@ -14,9 +14,9 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
 from fleet_memory.jobs.proposing.joining import MAINTAINER, Joined, join_equal_words, publish_candidates
-from fleet_memory.jobs.proposing.memory import KnownLesson, ProposingMemory
 from fleet_memory.jobs.proposing.pairing import PairPlan, planned_pairs, renewed_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
+from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
 from fleet_memory.rules.text.vectors import packed

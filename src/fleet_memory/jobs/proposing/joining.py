@@ -31,6 +31,7 @@ from fleet_memory.schemas.programs import Program
 
 MAINTAINER = "maintainer"  # how the ledger names a run
 
+
 class Joined(NamedTuple):
     """An entry after lessons joined it, and their programs; `echoes` of the lessons had no vote."""
 
@@ -39,9 +40,7 @@ class Joined(NamedTuple):
     echoes: int = 0
 
 
-async def join_equal_words(
-    fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
-) -> Joined | None:
+async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> Joined | None:
     """Let lessons of equal words join their entry, or make one; None when they changed since.
 
     Raises LeaseLostError, and ConflictError when every race was lost. Billed 1 read for each program and key.

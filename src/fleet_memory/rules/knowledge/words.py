@@ -18,6 +18,7 @@ MAX_WORDS: Final = (
     50  # words of each outcome kept on an entry, the newest; chosen, so that no document grows with the fleet
 )
 _DAY: Final = timedelta(days=1)
+MAX_CLOCK_DIFFERENCE: Final = timedelta(minutes=5)  # Source: docs/architecture.md, "Limits"
 
 
 def with_confirmation(entry: Entry, word: Word) -> Entry:
@@ -51,14 +52,19 @@ def with_contradiction(entry: Entry, word: Word) -> Entry:
 
 def may_contradict(against: Mapping[str, datetime], key: str, now: datetime) -> bool:
     """Whether a program's contradiction of `key` counts at once: it is not its fourth open one within a day."""
-    recent = [other for other, at in against.items() if other != key and abs(now - at) < _DAY]
+    recent = [other for other, at in against.items() if other != key and _is_recent(at, now)]
     return len(recent) < MAX_CONTRADICTIONS_A_DAY
 
 
 def with_recent(against: Mapping[str, datetime], key: str, now: datetime) -> dict[str, datetime]:
     """Return a program's contradictions of the last day, and the one of `key` if it counts at once."""
-    recent = {other: at for other, at in against.items() if abs(now - at) < _DAY}
+    recent = {other: at for other, at in against.items() if _is_recent(at, now)}
     return {key: now, **recent} if may_contradict(recent, key, now) else recent
+
+
+def _is_recent(at: datetime, now: datetime) -> bool:
+    """Whether an instant is within the last day, or so little ahead that two servers' clocks may differ by it."""
+    return -MAX_CLOCK_DIFFERENCE < now - at < _DAY
 
 
 def _is_refuted(entry: Entry) -> bool:
