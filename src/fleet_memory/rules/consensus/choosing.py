@@ -1,93 +1,78 @@
-"""Which proposals are opened: the best first, as far as programs and lessons have room for questions."""
+"""Which of the proposed pairs are opened for judgement, so that no program is asked about more than it can answer."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
-from fleet_memory.rules.text.keys import pair_id
+from fleet_memory.rules.consensus.proposing import pair_id
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
-from fleet_memory.schemas.pairs import Pair, Side
 
-MAX_PAIRS_PER_PROGRAM: Final = 12  # pairs that ask one program; Source: docs/consensus.md, chosen
-MAX_PAIRS_PER_LESSON: Final = 3  # pairs that ask about one lesson; Source: docs/consensus.md, chosen
+MAX_OPEN_PER_PROGRAM: Final = 12
+MAX_OPEN_PER_LESSON: Final = 3
+_LIMITS: Final = {"program": MAX_OPEN_PER_PROGRAM, "lesson": MAX_OPEN_PER_LESSON, "entry of": 1}
 
-
-class _Room:
-    """How many pairs there are of each program and lesson, and which lessons are in a pair with an entry."""
-
-    def __init__(self, asking: Iterable[Pair]) -> None:
-        self._programs: Counter[str] = Counter()
-        self._lessons: Counter[tuple[str, str]] = Counter()
-        self._with_entry: set[tuple[str, str]] = set()
-        for pair in asking:
-            self._take(_place(pair.a), _place(pair.b))
-
-    def take(self, a: ComparableLesson, b: ComparableLesson) -> bool:
-        """Count a pair if both of its sides have room for it; whether they had."""
-        places = [one.place for one in (a, b) if one.program_id]
-        beside_entry = len(places) < 2
-        full = any(
-            self._programs[place[0]] >= MAX_PAIRS_PER_PROGRAM
-            or self._lessons[place] >= MAX_PAIRS_PER_LESSON
-            or (beside_entry and place in self._with_entry)
-            for place in places
-        )
-        if not full:
-            self._take(a.place, b.place)
-        return not full
-
-    def _take(self, *places: tuple[str, str]) -> None:
-        lessons = [place for place in places if place[0]]
-        self._programs.update(place[0] for place in lessons)
-        self._lessons.update(lessons)
-        if len(lessons) < len(places):
-            self._with_entry.update(lessons)
+_Place: TypeAlias = tuple[str, str]  # `ComparableLesson.place`
+_Sides: TypeAlias = tuple[_Place, _Place]
 
 
-def _place(side: Side) -> tuple[str, str]:
-    return (side.program_id, side.pattern_id) if side.key is None else ("", side.key)
+class KnownPairs(NamedTuple):
+    """The pairs that a fleet has: the ids of all, open or closed, and the places of both sides of each open one.
+
+    A place is a `ComparableLesson.place`. A pair that waits for people alone is known, but not in `open_sides`.
+    """
+
+    ids: frozenset[str] = frozenset()
+    open_sides: tuple[_Sides, ...] = ()
 
 
 def chosen(
-    lessons: Sequence[ComparableLesson],
-    proposals: Sequence[Proposal],
-    asking: Iterable[Pair],
-    known: Collection[str],
-    retired: Collection[str] = (),
-) -> list[int]:
-    """Return the positions of the proposals to open, best rank first; `proposals` are in that order.
+    proposed: Iterable[Proposal], lessons: Sequence[ComparableLesson], known: KnownPairs, retired: Collection[str]
+) -> list[Proposal]:
+    """Return the pairs to open, best rank first; `retired` are the keys of retired entries.
 
-    `asking` are the pairs that ask somebody already, `known` the ids of all pairs that exist: they take no place again.
-    A program is asked about at most 12 pairs, about one lesson in at most 3, one of them with an entry. A lesson near an
-    entry of `retired` (keys) gets that pair and no other.
+    With those of `known`, at most 12 pairs of a program and 3 of a lesson are open, and at most one of them pairs the
+    lesson with an entry; an entry itself has no limit. A lesson near a retired entry gets that pair and no other until
+    it is judged. A known pair is not opened again, and takes a place only if it is open.
     """
-    room, taken = _Room(asking), set(known)
-    bound = _near_retired(lessons, proposals, retired)
-    order = sorted(range(len(proposals)), key=lambda at: not _is_with(lessons, proposals[at], retired))
-    picked: list[int] = []
-    for at in order:
-        a, b = lessons[proposals[at].a], lessons[proposals[at].b]
-        name = pair_id(a.words, b.words)
-        free = not _is_with(lessons, proposals[at], retired) and {a.place, b.place} & bound
-        if name in taken or free:
-            continue
-        if room.take(a, b):
-            taken.add(name)
-            picked.append(at)
-    return sorted(picked)
+    new = [pair for pair in proposed if _id(pair, lessons) not in known.ids]
+    new.sort(key=lambda pair: (-pair.rank, sorted(_sides(pair, lessons))))
+    only = _only_pairs([*known.open_sides, *(_sides(pair, lessons) for pair in new)], retired)
+    taken = Counter(slot for sides in known.open_sides for slot in _slots(sides))
+    opened: dict[str, Proposal] = {}
+    for pair in new:
+        sides, id_ = _sides(pair, lessons), _id(pair, lessons)
+        slots = _slots(sides)
+        allowed = all(only.get(place, set(sides)) == set(sides) for place in sides)
+        if allowed and id_ not in opened and all(taken[slot] < _LIMITS[slot[0]] for slot in slots):
+            taken.update(slots)
+            opened[id_] = pair
+    return list(opened.values())
 
 
-def _near_retired(
-    lessons: Sequence[ComparableLesson], proposals: Iterable[Proposal], retired: Collection[str]
-) -> set[tuple[str, str]]:
-    return {
-        one.place
-        for proposal in proposals
-        if _is_with(lessons, proposal, retired)
-        for one in (lessons[proposal.a], lessons[proposal.b])
-        if not one.is_entry
-    }
+def _id(pair: Proposal, lessons: Sequence[ComparableLesson]) -> str:
+    return pair_id(lessons[pair.a].words, lessons[pair.b].words)
 
 
-def _is_with(lessons: Sequence[ComparableLesson], proposal: Proposal, retired: Collection[str]) -> bool:
-    return any(lessons[at].is_entry and lessons[at].lesson_id in retired for at in (proposal.a, proposal.b))
+def _sides(pair: Proposal, lessons: Sequence[ComparableLesson]) -> _Sides:
+    return lessons[pair.a].place, lessons[pair.b].place
+
+
+def _only_pairs(ranked: Iterable[_Sides], retired: Collection[str]) -> dict[_Place, set[_Place]]:
+    """Return the sides of the first pair of each lesson with a retired entry."""
+    only: dict[_Place, set[_Place]] = {}
+    for one, other in ranked:
+        for place, (program, key) in ((one, other), (other, one)):
+            if not program and key in retired:
+                only.setdefault(place, {one, other})
+    return only
+
+
+def _slots(sides: _Sides) -> list[tuple[str, str, str]]:
+    """Return the limits that a pair counts for: those of its programs and lessons, none of an entry."""
+    slots = []
+    for (program, lesson), (other_program, _) in (sides, sides[::-1]):
+        if program:
+            slots += [("program", program, ""), ("lesson", program, lesson)]
+        if program and not other_program:
+            slots.append(("entry of", program, lesson))
+    return slots

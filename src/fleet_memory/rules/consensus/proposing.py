@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fleet_memory.rules.consensus.cells import MAX_COMPARED_LESSONS, Cells, cells
 from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, batches, comparison
+from fleet_memory.rules.text.keys import digest
 from fleet_memory.rules.text.tokens import content
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
@@ -36,6 +37,11 @@ class _Pairs(NamedTuple):
     def where(self, kept: Flags | Indices) -> "_Pairs":
         """Return some of the pairs, or all in another order."""
         return _Pairs(self.lessons[kept], self.partners[kept], self.cosines[kept])
+
+
+def pair_id(words: str, other_words: str) -> str:
+    """Return the id of the pair of two texts, the same in either order; `words` are hashes of `text_hash`."""
+    return digest(*sorted((words, other_words)))
 
 
 def proposals(
@@ -177,8 +183,8 @@ def _least(profile: Profile) -> float:
 
 
 def _margins(cosines: Vectors, rivals: Vectors, profile: Profile) -> Vectors:
-    margins: Vectors = cosines - np.float32(0.5) * np.maximum(np.float32(profile.floor), rivals)
-    return margins
+    counted: Vectors = np.maximum(rivals, profile.floor, dtype=np.float32)
+    return cosines - np.multiply(counted, 0.5, dtype=np.float32)
 
 
 def _ranked(
@@ -208,8 +214,7 @@ def _joined(parts: Iterable[_Pairs]) -> _Pairs:
 
 
 def _rounded(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    rounded: NDArray[np.float64] = np.round(np.asarray(scores, np.float64), 4)
-    return rounded
+    return np.asarray(scores, np.float64).round(4)
 
 
 def _shared_words(lessons: Sequence[ComparableLesson], ends: Indices) -> Vectors:
