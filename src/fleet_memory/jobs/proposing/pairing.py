@@ -3,14 +3,13 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.proposing.considering import PairChange
-from fleet_memory.jobs.proposing.memory import KnownLesson, ProposingMemory
 from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.rules.consensus.choosing import OpenPair, chosen
+from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
+from fleet_memory.rules.consensus.choosing import chosen
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.guard import objection
@@ -51,9 +50,7 @@ def _is_wanted(lesson: ComparableLesson, view: FleetView, new_keys: Collection[s
 
 def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[KnownLesson]) -> list[Pair]:
     """Return the open pairs that go on otherwise than before, or not at all."""
-    standing = {
-        one.comparable.place: Standing(one.comparable.words, one.knowledge_key) for one in living
-    }
+    standing = {one.comparable.place: Standing(one.comparable.words, one.knowledge_key) for one in living}
     texts = {
         key: EntryText(one.comparable.words, one.comparable.text, one.comparable.domain, one.asked)
         for key, one in view.entries.items()
@@ -62,16 +59,7 @@ def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[Kno
     return [pair for pair in after if pair is not memory.pairs[pair.pair_id]]
 
 
-class _Chosen(NamedTuple):
-    """A proposal with the id of its pair."""
-
-    pair_id: str
-    proposal: Proposal
-
-
-async def with_known_pairs(
-    fleet: Fleet, memory: ProposingMemory, view: FleetView, plan: PairPlan
-) -> list[PairChange]:
+async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetView, plan: PairPlan) -> list[PairChange]:
     """Return the pairs to write: the renewed ones, and the best proposals that nobody has judged or been asked about.
 
     Which pairs are known is read for those that would be opened alone, until none of them is. Billed 1 read each.
@@ -80,10 +68,11 @@ async def with_known_pairs(
     ids = [pair_id(lessons[one.a].words, lessons[one.b].words) for one in plan.proposals]
     gone = {pair.pair_id for pair in plan.renewed if pair.state == "gone"}
     asking = [pair for name, pair in memory.pairs.items() if name not in gone]
+    retired = {key for key, entry in view.entries.items() if entry.is_retired}
     read: dict[str, VersionedPair] = {}
     while True:
         known = {name for name, one in read.items() if one.pair is not None and one.pair.state != "gone"}
-        picked = chosen(lessons, plan.proposals, asking, known | {pair.pair_id for pair in asking})
+        picked = chosen(lessons, plan.proposals, asking, known | {pair.pair_id for pair in asking}, retired)
         unread = [ids[at] for at in picked if ids[at] not in read]
         if not unread:
             break
@@ -91,9 +80,7 @@ async def with_known_pairs(
     changes = [await _opened(fleet, view, plan, at, read[ids[at]]) for at in picked]
     if plan.renewed:
         before = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
-        changes += [
-            PairChange(old, new, new.a.program_id) for old, new in zip(before, plan.renewed, strict=True)
-        ]
+        changes += [PairChange(old, new, new.a.program_id) for old, new in zip(before, plan.renewed, strict=True)]
     return changes
 
 

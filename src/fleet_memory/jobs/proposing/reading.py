@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.proposing.memory import ProposingMemory
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson

@@ -57,18 +57,14 @@ class ProposingMemory:
         """Take up all pairs that ask any of these programs."""
         names = set(programs)
         left = {
-            pair_id: pair
-            for pair_id, pair in self.pairs.items()
-            if not {pair.a.program_id, pair.b.program_id} & names
+            pair_id: pair for pair_id, pair in self.pairs.items() if not {pair.a.program_id, pair.b.program_id} & names
         }
         self.pairs = left | {pair.pair_id: pair for pair in pairs}
 
     def living(self, now: datetime) -> list[KnownLesson]:
         """Return the lessons that are not stale, in order of program and id."""
         instant = now.timestamp()
-        return [
-            lesson for name in sorted(self.lessons) for lesson in self.lessons[name] if lesson.stale_at >= instant
-        ]
+        return [lesson for name in sorted(self.lessons) for lesson in self.lessons[name] if lesson.stale_at >= instant]
 
 
 def known_lessons(program: Program) -> list[KnownLesson]:
