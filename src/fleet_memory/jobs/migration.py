@@ -16,6 +16,7 @@ from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.older_verdicts import OlderTexts, VerdictPair
+from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.entry_codec import changed_entry_fields
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import absent_program, changed_fields, versioned_program
@@ -24,7 +25,6 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
 from fleet_memory.repositories.version_before import (
     PROGRAM_FIELDS_BEFORE,
-    in_blocks,
     is_program_before,
     stored_verdicts,
 )
@@ -130,7 +130,7 @@ class _Run:
         for entry in entries:
             self._texts.add_entry(entry)
         names: list[str] = []
-        async for documents in in_blocks(self._store, self._paths.programs):
+        async for documents in document_blocks(self._store, Query(self._paths.programs)):
             names += [program.program_id for program in iter_readable(documents, self._noted, self._unreadable)]
         for entry in entries:
             self._texts.add_contributions(entry)
@@ -198,8 +198,9 @@ class _Run:
         self._counts = self._counts._replace(programs=self._counts.programs + 1)
 
     async def _delete_derived(self) -> None:
-        async for documents in in_blocks(self._store, self._paths.collection("waiting")):
-            await self._writer.commit(*(Write(document.ref, None) for document in documents))
+        async for documents in document_blocks(self._store, Query(self._paths.collection("waiting"))):
+            if documents:
+                await self._writer.commit(*(Write(document.ref, None) for document in documents))
             self._counts = self._counts._replace(derived_deleted=self._counts.derived_deleted + len(documents))
 
     async def _or_later(self, attempt: Callable[[], Awaitable[None]], name: str) -> None:

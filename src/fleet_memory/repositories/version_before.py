@@ -4,7 +4,7 @@ It kept an entry's state in `status` and `contradictions`, and a verdict about t
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple, cast
@@ -14,12 +14,11 @@ from fleet_memory.rules.consensus.merged import with_bases
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, LedgerLine, Word
 from fleet_memory.schemas.value import Value
-from fleet_memory.stores import Document, Json, Query, Ref, Store
+from fleet_memory.stores import Document, Json, Ref, Store
 
 MAX_LINES: Final = 20  # ids of ledger lines that an entry keeps
 ENTRY_FIELDS_BEFORE: Final = ("status", "contradictions", "requestIds")
 PROGRAM_FIELDS_BEFORE: Final = ("knowledgeSeen", "touched", "retired", "verdictsBefore")
-DOCUMENTS_PER_BLOCK: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
 
 
 class StoredVerdict(Value):
@@ -131,11 +130,3 @@ def converted_row(fields: Mapping[str, Json]) -> dict[str, Json]:
     if fields.get("status") == "retired":
         return {**fields, "state": "retired"}
     return {**fields, "state": "contested"} if fields.get("contradictedBy") else dict(fields)
-
-
-async def in_blocks(store: Store, collection: str) -> AsyncIterator[list[Document]]:
-    """Yield the documents of a collection, 50 at a time, by ascending id. Billed 1 read each."""
-    after: str | None = None
-    while documents := await store.find(Query(collection, limit=DOCUMENTS_PER_BLOCK, after=after)):
-        yield documents
-        after = documents[-1].ref.id
