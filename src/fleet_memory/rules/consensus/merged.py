@@ -76,6 +76,7 @@ def _pair(entry: Entry, line: Contribution, at: datetime) -> Pair:
         margin=line.similarity,
         rank=line.similarity,
         objection=objection(line.pattern, entry.value.pattern) or "",
+        of_member=True,
         opened_at=at,
     )
 
