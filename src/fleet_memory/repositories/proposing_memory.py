@@ -1,7 +1,7 @@
 """The maintainer's memory of a fleet between its runs: every living lesson, and the pairs that are open.
 
-A server that has it is warm: the next run reads the programs that changed, and those that other servers' runs considered
-meanwhile. It can be thrown away at any time.
+A server that has it is warm: the next run reads the programs that changed, and those that other servers' runs
+considered meanwhile. It can be thrown away at any time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ COLD: Final = -1  # the run of a memory that has read nothing
 
 
 class KnownLesson(NamedTuple):
-    """A lesson as comparing needs it. `vector` is base64 int8 of `embedder`; it is stale after `stale_at` (s, epoch)."""
+    """A lesson as comparing needs it, with its packed vector; stale after `stale_at`, in seconds since 1970."""
 
     comparable: ComparableLesson
     evidence: str

@@ -14,8 +14,8 @@ EntryState: TypeAlias = Literal["candidate", "fresh", "verify", "contested", "re
 Doubt: TypeAlias = Literal["one_connection", "one_judge", "open_rewrite", "unjudged", "unconfirmed"]
 """Why an entry is `verify`. Source: docs/knowledge.md."""
 Basis: TypeAlias = Literal["text", "equal_words", "one_judge", "judged", "unjudged"]
-"""Why a lesson supports an entry's text: it is the text, its words are equal, or one judge or more called both the same;
-`unjudged` is a merge by numbers of an older memory."""
+"""Why a lesson supports an entry's text: it is the text, its words are equal, or one judge or more called both the
+same; `unjudged` is a merge by numbers of an older memory."""
 OriginRule: TypeAlias = Literal["program", "connection"]
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
 LedgerEvent: TypeAlias = Literal[
@@ -148,7 +148,7 @@ class KnowledgeRow(Value):
     """One entry as boot reads it: compact, with its vector. Candidates have none.
 
     `state` is its state when it was published last, without the passing of time; `doubts` are its reasons then.
-    `changed_in` is the knowledge version of its last change.
+    `changed_in` is the knowledge version of its last change. `asked` is the program that is asked about its pairs.
     """
 
     key: str
@@ -162,6 +162,7 @@ class KnowledgeRow(Value):
     state: EntryState = "fresh"
     doubts: tuple[Doubt, ...] = ()
     project_id: str | None = None
+    asked: str = ""
     relearnt: int = 0
     since: int = 0
     changed_in: int = 0

@@ -1,4 +1,4 @@
-"""The end of a run for each program: its new pairs, its vectors, and the stamp that it was considered, in one commit."""
+"""The end of a run for each program: its pairs, its vectors, and the stamp that it was considered, in one commit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -54,11 +54,10 @@ async def _join_once(fleet: Fleet, writer: FencedWriter, group: EqualWords, poli
     versioned = dict(zip(names, await fleet.programs.read_versioned(*names), strict=True))
     apart = await _kept_apart(fleet, group)
     joining = [
-        JoiningLesson(lesson.program_id, pattern, "equal_words", shown=program.shown)
+        JoiningLesson(lesson.program_id, pattern, "equal_words", shown=versioned[lesson.program_id].program.shown)
         for lesson in group.lessons
         if lesson.program_id not in apart
-        and (program := versioned[lesson.program_id].program)
-        and (pattern := program.patterns.get(lesson.lesson_id))
+        and (pattern := versioned[lesson.program_id].program.patterns.get(lesson.lesson_id))
         and (pattern.words, pattern.knowledge_key) == (group.words, None)
     ]
     if not joining or (group.key is None and len({same_program(one.program_id) for one in joining}) < 2):

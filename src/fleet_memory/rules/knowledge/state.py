@@ -1,6 +1,5 @@
 """The state of an entry: the first that holds of retired, candidate, contested, verify, fresh."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -76,7 +75,7 @@ def doubts(entry: Entry) -> tuple[Doubt, ...]:
 
 def _over_one_connection(entry: Entry) -> bool:
     """Whether every vote, and every word with evidence, came over one unbound connection."""
-    connections = {one.connection for one in (*voting(entry), *entry.words)}
+    connections = {line.connection for line in voting(entry)} | {word.connection for word in entry.words}
     return len(connections) == 1 and None not in connections
 
 

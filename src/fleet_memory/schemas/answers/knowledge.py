@@ -5,7 +5,7 @@ from dataclasses import field
 
 from fleet_memory.schemas.answers.common import Degraded, ScoreTerms
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.knowledge import Word, Freshness, LedgerEvent, EntryState, Tier
+from fleet_memory.schemas.knowledge import EntryState, Freshness, LedgerEvent, Tier, Word
 from fleet_memory.schemas.value import Value
 
 
