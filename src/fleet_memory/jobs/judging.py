@@ -17,17 +17,15 @@ from fleet_memory.rules.consensus.deciding import (
     ChangedSide,
     Decision,
     Documents,
-    LessonSide,
     ResolvedSide,
     decided,
     resolved,
 )
 from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
-from fleet_memory.rules.knowledge.state import contributes, entry_state
+from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.schemas.knowledge import Entry, EntryState
-from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, PairState
+from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import Write
 
@@ -40,18 +38,11 @@ class Judge(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A pair after a verdict, and the entry that it made or changed, with its state before and after."""
+    """A pair after a verdict, and the change of the entry that it made or changed."""
 
     pair_id: str
     state: PairState
-    entry: Entry | None = None
-    before: EntryState | None = None
-    after: EntryState | None = None
-
-    @property
-    def is_visible(self) -> bool:
-        """Whether agents would read something else now: an entry changed its state, and not among hidden ones."""
-        return self.before != self.after and {self.before, self.after} != {None, "candidate"}
+    change: EntryChange | None = None
 
 
 class Refused(NamedTuple):
@@ -104,29 +95,39 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
             raise InvalidArgumentError(
                 f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
             )
-        entry = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
-        return Judged(verdict.pair_id, _state_of_rewrite(verdict), entry.after, entry.state_before, entry.state_after)
-    read = await _read(fleet, versioned, judge_, verdict, policy)
-    sides = _resolved_sides(versioned.pair, read.documents(), judge_)
+        change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
+        return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
+    read = await _read(fleet, versioned, versioned.pair, judge_, verdict.verdict, policy)
+    sides = _resolved_sides(versioned.pair, read.documents(), judge_, policy)
     judgement = _judgement(versioned.pair, verdict, judge_, fleet, read)
     decision = decided(versioned.pair, judgement, sides, read.documents(), policy)
     return await _commit(fleet, read, decision, judge_, policy)
 
 
-def _state_of_rewrite(verdict: NewVerdict) -> PairState:
-    return "open" if verdict.verdict == "unsure" else verdict.verdict
+async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:
+    """Carry out the verdict of a pair once more: its sides are other lessons or entries of the same texts now.
+
+    None when they changed since. Billed as a verdict. Raises ConflictError when somebody wrote one of the documents.
+    """
+    judgement = next(one for one in reversed(pair.judgements) if one.verdict == pair.state)
+    judge_ = Judge(judgement.program_id, judgement.connection)
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    if versioned.pair is None or versioned.pair.state != pair.state:
+        return None
+    read = await _read(fleet, versioned, pair, judge_, judgement.verdict, policy)
+    a, b = (resolved(side, read.documents(), pair.pair_id) for side in (pair.a, pair.b))
+    if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
+        return None
+    return await _commit(fleet, read, decided(pair, judgement, (a, b), read.documents(), policy), judge_, policy)
 
 
 async def _read(
-    fleet: Fleet, versioned: VersionedPair, judge_: Judge, verdict: NewVerdict, policy: Policy
+    fleet: Fleet, versioned: VersionedPair, pair: Pair, judge_: Judge, verdict: Verdict, policy: Policy
 ) -> _Read:
     """Read the documents that a verdict may change: its programs, its entries, and the key of a new entry."""
-    pair = versioned.pair
-    if pair is None:
-        raise InvalidArgumentError(f"pairId: there is no pair {versioned.pair_id!r}")
     sides = (pair.a, pair.b)
     names = [side.program_id for side in sides if side.key is None]
-    if verdict.verdict == "contradict" and judge_.program_id is not None:
+    if verdict == "contradict" and judge_.program_id is not None:
         names.append(judge_.program_id)
     programs = await _programs(fleet, names)
     keys = {side.key for side in sides if side.key is not None}
@@ -150,10 +151,18 @@ async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedPr
     return dict(zip(ordered, found, strict=True))
 
 
-def _resolved_sides(pair: Pair, documents: Documents, judge_: Judge) -> tuple[ResolvedSide, ResolvedSide]:
+def _resolved_sides(
+    pair: Pair, documents: Documents, judge_: Judge, policy: Policy
+) -> tuple[ResolvedSide, ResolvedSide]:
     """Return both sides as they are. Raises InvalidArgumentError for a closed pair, or one of changed texts."""
+    if policy.judging == "people" and judge_.program_id is not None:
+        raise InvalidArgumentError(
+            "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
+        )
     if pair.by_person and judge_.program_id is not None:
-        raise InvalidArgumentError(f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say")
+        raise InvalidArgumentError(
+            f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say"
+        )
     a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
     for side in (a, b):
         if isinstance(side, ChangedSide):
@@ -205,22 +214,20 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
     now, commit_id = fleet.now(), uuid.uuid4().hex
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
-    changed: Entry | None = None
-    before: EntryState | None = None
+    change: EntryChange | None = None
     for key, entry in after.entries.items():
-        versioned = read.entries[key]
-        final = settled(versioned.entry, entry, policy, now)
-        if final is versioned.entry:
+        known = read.entries[key]
+        final = settled(known.entry, entry, policy, now)
+        if final is known.entry:
             continue
-        writes += fleet.knowledge.writes(versioned, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
+        writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
         if key == decision.key:
-            changed, before = final, entry_state(versioned.entry, now) if versioned.entry else None
-    for name, versioned_program in read.programs.items():
-        program = stamped(versioned_program.program, after.programs[name], now)
-        writes += fleet.programs.writes(versioned_program, program)
+            change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
+    for name, versioned in read.programs.items():
+        program = stamped(versioned.program, after.programs[name], now)
+        writes += fleet.programs.writes(versioned, program)
     await fleet.programs.store.commit(*writes)
-    state = entry_state(changed, now) if changed else None
-    return Judged(decision.pair.pair_id, decision.pair.state, changed, before, state)
+    return Judged(decision.pair.pair_id, decision.pair.state, change)
 
 
 def _why(pair: Pair) -> str:

@@ -21,29 +21,26 @@ from fleet_memory.rules.knowledge.entries import (
     under_policy,
     with_lesson,
 )
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.keys import pair_id
-from fleet_memory.schemas.knowledge import Entry, EntryState
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
 MAINTAINER = "maintainer"  # how the ledger names a run
 
-class Joined(NamedTuple):
-    """An entry after lessons joined it, with its state before and after; `echoes` of them had no vote."""
 
-    entry: Entry
-    before: EntryState | None
-    after: EntryState
+class Joined(NamedTuple):
+    """An entry after lessons joined it, and their programs; `echoes` of the lessons had no vote."""
+
+    change: EntryChange
     programs: Sequence[Program] = ()
     echoes: int = 0
 
 
-async def join_equal_words(
-    fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
-) -> Joined | None:
+async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> Joined | None:
     """Let lessons of equal words join their entry, or make one; None when they changed since.
 
     Raises LeaseLostError, and ConflictError when every race was lost. Billed 1 read for each program and key.
@@ -57,11 +54,10 @@ async def _join_once(fleet: Fleet, writer: FencedWriter, group: EqualWords, poli
     versioned = dict(zip(names, await fleet.programs.read_versioned(*names), strict=True))
     apart = await _kept_apart(fleet, group)
     joining = [
-        JoiningLesson(lesson.program_id, pattern, "equal_words", shown=program.shown)
+        JoiningLesson(lesson.program_id, pattern, "equal_words", shown=versioned[lesson.program_id].program.shown)
         for lesson in group.lessons
         if lesson.program_id not in apart
-        and (program := versioned[lesson.program_id].program)
-        and (pattern := program.patterns.get(lesson.lesson_id))
+        and (pattern := versioned[lesson.program_id].program.patterns.get(lesson.lesson_id))
         and (pattern.words, pattern.knowledge_key) == (group.words, None)
     ]
     if not joining or (group.key is None and len({same_program(one.program_id) for one in joining}) < 2):
@@ -119,7 +115,7 @@ async def _commit(fleet: Fleet, writer: FencedWriter, join: _Join, policy: Polic
         writes += fleet.programs.writes(join.programs[name], program)
     await writer.commit(*writes)
     before = entry_state(join.before.entry, now) if join.before.entry else None
-    return Joined(final, before, entry_state(final, now), list(stamped_programs.values()), echoes)
+    return Joined(EntryChange(final, before, entry_state(final, now)), list(stamped_programs.values()), echoes)
 
 
 async def publish_candidates(
@@ -141,5 +137,5 @@ async def publish_candidates(
             versioned, final, by=MAINTAINER, why="reached the threshold", now=now, commit_id=uuid.uuid4().hex
         )
         if await writer.try_commit(*writes):
-            published.append(Joined(final, "candidate", entry_state(final, now)))
+            published.append(Joined(EntryChange(final, "candidate", entry_state(final, now))))
     return published
