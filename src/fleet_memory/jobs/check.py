@@ -14,7 +14,7 @@ from fleet_memory.repositories.history import past_summary
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.policies import Policies
+from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.snapshots import Snapshots
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
@@ -66,15 +66,13 @@ async def _memory(store: Store, fleet_id: str) -> CheckReport:
 
 
 async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
-    """Return a line for each document of a fleet that cannot be read, in the order of collections and ids."""
+    """Return a line for each document of a fleet that cannot be read, by collection and id."""
     unreadable: list[str] = []
     for group, decode in _CODECS.items():
         async for documents in document_blocks(store, Query(paths.collection(group))):
             unreadable += await to_thread.run_sync(_refused, documents, decode)
-    try:
-        await Policies(store, paths).read_versioned()
-    except DocumentRejectedError as error:
-        unreadable.append(str(error))
+    (policy,) = await store.get(paths.policy)
+    unreadable += _refused([policy], versioned_policy) if policy else []
     try:
         await Snapshots(store, paths).read()
     except (ConflictError, DocumentRejectedError) as error:
