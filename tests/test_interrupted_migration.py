@@ -1,5 +1,6 @@
 """A migration that is interrupted, that comes late, or that meets bad documents; data: emulator-tests/data."""
 
+import gzip
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.migration import needs_migration
+from fleet_memory.jobs.transfer import import_fleet
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.words import with_confirmation
 from fleet_memory.rules.lifecycle.reinforcement import reinforced
@@ -21,6 +23,7 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Ref, Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from tests.older import (
+    DATA,
     HTTP,
     MERGED,
     OLDEST,
@@ -177,3 +180,13 @@ async def test_a_rule_of_copies_keeps_the_votes_that_published_it(fleet: Fleet, 
     await migrated(fleet)
     entry = (await entries(fleet))["pattern/git/never-force-push-shared-branch"]
     assert (entry_state(entry, SPRING), entry.threshold) == ("fresh", 1)
+
+
+async def test_a_fleet_that_takes_an_import_in_is_migrated_again(fleet: Fleet, store: Store, tmp_path: Path) -> None:
+    await migrated(fleet)
+    file = tmp_path / "memory.jsonl"
+    file.write_bytes(gzip.decompress((DATA / OLDEST / "memory.jsonl.gz").read_bytes()))
+    await import_fleet(store, "default", file, overwrite=True, step=lambda _done, _total: None)
+    assert await needs_migration(fleet_of(store))
+    assert (await migrated(fleet)).programs == 4
+    assert not await needs_migration(fleet_of(store))

@@ -9,6 +9,7 @@ import logging
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -37,7 +38,8 @@ SCHEMA: Final = 2  # the form of a fleet's documents, as its policy's document n
 PAIRS_PER_COMMIT: Final = 50  # chosen
 
 _logger = logging.getLogger(__name__)
-_migrated: Final = weakref.WeakSet[Programs]()  # fleets of this process whose note was read
+CHECKED_AGAIN_AFTER: Final = timedelta(minutes=15)  # an import may bring documents of the version before; chosen
+_checked: Final = weakref.WeakKeyDictionary[Programs, datetime]()  # when the note of a fleet of this process was read
 
 
 class Migrated(NamedTuple):
@@ -56,13 +58,14 @@ class Migrated(NamedTuple):
 
 
 async def needs_migration(fleet: Fleet) -> bool:
-    """Whether the fleet's memory may have documents of the version before. Billed 1 read, none once it is False."""
-    if fleet.programs in _migrated:
+    """Whether the fleet's memory may have documents of the version before. Billed 1 read; a False holds 15 minutes."""
+    checked, now = _checked.get(fleet.programs), fleet.now()
+    if checked is not None and abs(now - checked) < CHECKED_AGAIN_AFTER:
         return False
     (document,) = await fleet.programs.store.get(fleet.programs.paths.policy)
     if document is None or document.fields.get("schema") != SCHEMA:
         return True
-    _migrated.add(fleet.programs)
+    _checked[fleet.programs] = now
     return False
 
 
