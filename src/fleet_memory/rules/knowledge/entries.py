@@ -146,6 +146,13 @@ def settled(before: Entry | None, after: Entry, policy: Policy, now: datetime) -
     )
 
 
+def under_policy(entry: Entry, policy: Policy) -> Entry:
+    """Return a candidate under the policy of now; the same object when it says the same already."""
+    if (entry.threshold, entry.origins) == (policy.threshold, policy.origins) and entry.published_at is not None:
+        return entry
+    return replace(entry, threshold=policy.threshold, origins=policy.origins)
+
+
 def _value(before: Entry | None, after: Entry, now: datetime) -> EntryValue:
     lines = voting(after)
     if after.tier == "constitutional" or not lines:
