@@ -12,12 +12,12 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.rules.consensus.judging import asked
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
-MAX_PAIRS_LISTED: Final = 100  # pairs; more than a person judges in one sitting, and the next call lists the rest
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 HELP: Final = """\
 same        whoever follows one does all that the other asks, and nothing else
@@ -60,10 +60,10 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _waiting(fleet: Fleet) -> list[Pair]:
-    """Return the open pairs, the likeliest first."""
+    """Return the open pairs: first those that wait for people alone, then by rank, the likeliest first."""
     fleet.caller.require_curation()
-    found = await fleet.pairs.open_by_rank(MAX_PAIRS_LISTED)
-    return [versioned.pair for versioned in found if versioned.pair is not None]
+    pairs = [versioned.pair for versioned in await fleet.pairs.in_state("open") if versioned.pair is not None]
+    return sorted(pairs, key=lambda pair: (bool(asked(pair)), -pair.rank, pair.pair_id))
 
 
 async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:

@@ -2,30 +2,31 @@
 
 import json
 import tomllib
-import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from fleet_memory.errors import EmbedderError, InvalidArgumentError
+from fleet_memory.errors import EmbedderError, InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
+from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.knowledge.curating import reinstated, retired_by_people, reworded
-from fleet_memory.rules.knowledge.entries import settled
+from fleet_memory.rules.knowledge.entries import ledger_id, settled
 from fleet_memory.rules.knowledge.seeding import Seeding, key_of, seed_differences, seeded
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent
 from fleet_memory.schemas.seeds import Seed, SeedFile
-from fleet_memory.stores import Query, Write
+from fleet_memory.stores import Json, Query, Write
 
 _TEXT: Final[TypeAdapter[str]] = TypeAdapter(LessonText)
 
@@ -74,7 +75,8 @@ def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     """Return what seeding these rules would do. Nothing is written."""
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
-    return seed_differences(wanted, [Entry.from_fields(document.fields) for document in found])
+    rules = [rule.entry for rule in iter_readable(found, versioned_entry) if rule.entry is not None]
+    return seed_differences(wanted, rules)
 
 
 async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> SeedingPlan:
@@ -142,16 +144,18 @@ def _retiring(fleet: Fleet) -> EntryChange:
 
 
 async def _change_entry(fleet: Fleet, key: str, event: LedgerEvent, change: EntryChange, why: str) -> Curated:
-    """Apply a change to an entry that exists, in one commit with its line in the ledger."""
+    """Apply a change to an entry in one commit with its line in the ledger."""
     policy = await fleet.policies.read(fleet.now())
 
     async def attempt() -> Curated:
         (versioned,) = await fleet.knowledge.read_versioned(key)
-        before, now = versioned.entry, fleet.now()
-        assert before is not None  # entries are never deleted
-        after = settled(before, change(before), policy, now)
-        await commit_entry(fleet, versioned, after, event, why)
-        return Curated(key, entry_state(after, now), changed=after is not before)
+        if versioned.entry is None:
+            raise KnowledgeNotFoundError(key)
+        now = fleet.now()
+        after = settled(versioned.entry, change(versioned.entry), policy, now)
+        if after is not versioned.entry:
+            await commit_entry(fleet, versioned, after, event, why)
+        return Curated(key, entry_state(after, now), changed=after is not versioned.entry)
 
     return await retry_conflicts(attempt, f"entry {key}")
 
@@ -171,19 +175,20 @@ async def _set_rule(fleet: Fleet, key: str, one: Seed) -> None:
 async def commit_entry(
     fleet: Fleet, before: VersionedEntry, after: Entry, event: LedgerEvent, why: str, *others: Write
 ) -> None:
-    """Commit what a person made of an entry, with its line in the ledger and writes to other documents."""
-    if after is before.entry:
-        return
-    writes = fleet.knowledge.writes(
-        before,
-        after,
-        by=fleet.caller.program_id or PERSON,
-        why=why,
-        now=fleet.now(),
-        commit_id=uuid.uuid4().hex,
-        event=event,
+    """Commit a person's change of an entry, with its line in the ledger and writes to other documents, all or none.
+
+    A lost answer is settled by that line. Raises ConflictError when any of the documents moved, and the store's errors.
+    """
+    knowledge, commit_id = fleet.knowledge, new_commit_id()
+    by, now = fleet.caller.program_id or PERSON, fleet.now()
+    writes = knowledge.writes(before, after, by=by, why=why, now=now, commit_id=commit_id, event=event)
+    line_id = ledger_id(after.key, after.version, commit_id)
+    witness = Witness(
+        knowledge.paths.entry(after.key),
+        before.revision,
+        lambda document: line_id in cast("list[Json]", document.fields.get("ledger", [])),
     )
-    await fleet.knowledge.store.commit(*writes, *others)
+    await commit_settled(knowledge.store, [*writes, *others], witness)
 
 
 async def _vector_of(fleet: Fleet, text: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
@@ -13,7 +13,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Program
-from fleet_memory.stores import ABSENT, Query, Write
+from fleet_memory.stores import Query, Write
 
 MAX_OPEN_PAIRS: Final = 100_000  # read at once when a program goes; more than 12 for each of 8,000 programs
 
@@ -62,10 +62,11 @@ async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
 
 
 async def _close_pairs(fleet: Fleet, program_id: str) -> None:
-    """Close every open pair with a lesson of the program, so that nobody is asked about it."""
-    for opened in await fleet.pairs.open_by_rank(MAX_OPEN_PAIRS):
-        if opened.pair is not None and _is_of(opened.pair, program_id):
-            await retry_conflicts(partial(_close_pair, fleet, opened.pair.pair_id), f"pair {opened.pair.pair_id}")
+    """Close every pair with a lesson of the program that waits for anybody, so that nobody is shown it."""
+    waiting = [*await fleet.pairs.in_state("open"), *await fleet.pairs.open_by_rank(MAX_OPEN_PAIRS)]
+    ids = {one.pair_id for one in waiting if one.pair is not None and _is_of(one.pair, program_id)}
+    for pair_id in sorted(ids):
+        await retry_conflicts(partial(_close_pair, fleet, pair_id), f"pair {pair_id}")
 
 
 async def _close_pair(fleet: Fleet, pair_id: str) -> None:
@@ -92,8 +93,9 @@ async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
 
 async def _counted(fleet: Fleet, program: Program) -> Deleted:
     """Count what a program has; its contributions are searched, since their lessons may have left its memory."""
-    entries = sorted(one.entry.key for one in await fleet.knowledge.all() if _has_part(one.entry, program.program_id))
-    return Deleted(program.program_id, len(program.patterns), len(program.notes), tuple(entries))
+    entries = [one.entry for one in await fleet.knowledge.all() if one.entry is not None]
+    keys = sorted(entry.key for entry in entries if _has_part(entry, program.program_id))
+    return Deleted(program.program_id, len(program.patterns), len(program.notes), tuple(keys))
 
 
 def _has_part(entry: Entry, program_id: str) -> bool:
@@ -130,10 +132,9 @@ async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write
     """Return the writes that remove the program and its history, and make warm maintainers read everything again."""
     store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
     history = await store.find(Query(paths.history, {"programId": name}))
-    (run,) = await store.get(paths.last_run)
-    epoch = cast("int", run.fields.get("epoch", 0)) if run else 0
+    run = await fleet.last_runs.read()
     return [
         Write(paths.program(name), None, versioned.revision),
         *(Write(document.ref, None, document.revision) for document in history),
-        Write(paths.last_run, {"epoch": epoch + 1}, run.revision if run else ABSENT),
+        fleet.last_runs.write(run, replace(run.last, epoch=run.last.epoch + 1)),
     ]

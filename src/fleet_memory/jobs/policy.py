@@ -1,8 +1,6 @@
 """The policy of a fleet as people read and set it: each value by name, in the ledger, and applied when they ask."""
 
-import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final, NamedTuple, cast
 
@@ -11,6 +9,7 @@ from pydantic import JsonValue
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.knowledge.curating import under_policy
@@ -88,9 +87,8 @@ async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
         after = with_values(before.policy, words)
         changes = policy_changes(before.policy, after)
         if changes:
-            await fleet.knowledge.store.commit(
-                fleet.policies.write(before, after), *_ledger_writes(fleet, changes, uuid.uuid4().hex)
-            )
+            write = fleet.policies.write(before, after)
+            await fleet.knowledge.store.commit(write, *_ledger_writes(fleet, changes))
         return [*changes.values()]
 
     return await retry_conflicts(attempt, "the policy")
@@ -105,16 +103,13 @@ async def apply_policy(fleet: Fleet) -> AppliedPolicy:
     """
     fleet.caller.require_curation()
     policy = (await fleet.policies.read_versioned()).policy
-    entries = [versioned.entry for versioned in await fleet.knowledge.all()]
-    concerned = [entry for entry in entries if under_policy(entry, policy) is not entry]
-    after = [await _applied_to(fleet, entry.key, policy) for entry in concerned]
+    entries = [versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None]
+    concerned = [entry.key for entry in entries if under_policy(entry, policy) is not entry]
+    after = [await _applied_to(fleet, key, policy) for key in concerned]
     await publish_now(fleet)
-    now = fleet.now()
-    candidates = {entry.key: votes(entry) for entry in after if entry_state(entry, now) == "candidate"}
-    return AppliedPolicy(
-        taken_back=candidates,
-        brought_back={entry.key: votes(entry) for entry in after if entry.key not in candidates},
-    )
+    out = [entry for entry in after if entry_state(entry, fleet.now()) == "candidate"]
+    back = [entry for entry in after if entry not in out]
+    return AppliedPolicy({entry.key: votes(entry) for entry in out}, {entry.key: votes(entry) for entry in back})
 
 
 async def _applied_to(fleet: Fleet, key: str, policy: Policy) -> Entry:
@@ -123,17 +118,15 @@ async def _applied_to(fleet: Fleet, key: str, policy: Policy) -> Entry:
     def change(entry: Entry) -> Entry:
         return settled(entry, under_policy(entry, policy), policy, now)
 
-    return await fleet.knowledge.update(
-        key, change, by=fleet.caller.program_id or PERSON, why=f"policy: threshold {policy.threshold}", now=now
-    )
+    by, why = fleet.caller.program_id or PERSON, f"the policy asks for {policy.threshold} votes by {policy.origins}"
+    return await fleet.knowledge.update(key, change, by=by, why=why, now=now)
 
 
-def _ledger_writes(fleet: Fleet, changes: Mapping[str, str], commit_id: str) -> list[Write]:
-    by, now = fleet.caller.program_id or PERSON, fleet.now()
+def _ledger_writes(fleet: Fleet, changes: Mapping[str, str]) -> list[Write]:
+    commit_id, by, now = new_commit_id(), fleet.caller.program_id or PERSON, fleet.now()
     return [
         fleet.knowledge.ledger.write(
-            ledger_id(f"{LEDGER_KEY}/{name}", 0, commit_id),
-            LedgerLine(event="policy", key=LEDGER_KEY, at=now, by=by, why=why),
+            LedgerLine(event="policy", key=LEDGER_KEY, at=now, by=by, why=why), ledger_id(name, 0, commit_id)
         )
         for name, why in changes.items()
     ]
