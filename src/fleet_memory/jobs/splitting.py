@@ -74,7 +74,9 @@ def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Cont
         raise InvalidArgumentError(f"--program: {program_id} contributes nothing to {entry.key}; contributors: {names}")
     if len(lines) != 1:
         ids = ", ".join(line.pattern_id for line in theirs)
-        raise InvalidArgumentError(f"--pattern: name the one of {program_id}'s lessons in {entry.key} to take out: {ids}")
+        raise InvalidArgumentError(
+            f"--pattern: name the one of {program_id}'s lessons in {entry.key} to take out: {ids}"
+        )
     if text_hash(lines[0].pattern) == words:
         raise InvalidArgumentError(
             f"--program: {program_id}'s lesson has the words of {entry.key}, and equal words are the same. "
