@@ -7,8 +7,14 @@ from typing import Literal, TypeAlias
 
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.last_run import LastRuns
+from fleet_memory.repositories.pairs import Pairs
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.policies import Policies
 from fleet_memory.repositories.programs import Programs
+from fleet_memory.schemas.patterns import Source
 from fleet_memory.similarity import Embedder
+from fleet_memory.stores import Store
 
 Role: TypeAlias = Literal["agent", "auditor", "admin"]
 Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
@@ -23,10 +29,23 @@ async def no_progress(_done: float, _total: float, _message: str) -> None:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is calling: bound to one program by the server, or unbound (one person's machine; arguments are trusted)."""
+    """Who is calling: bound to one program by the server, or unbound (one person's machine; arguments are trusted).
+
+    `connection` is an id of the unbound connection, None for a bound caller. `client`, `session_id` and `model` are as
+    the client names them, None where it does not.
+    """
 
     program_id: str | None = None
     role: Role = "agent"
+    connection: str | None = None
+    client: str | None = None
+    session_id: str | None = None
+    model: str | None = None
+
+    @property
+    def source(self) -> Source:
+        """Where the lessons of this call come from."""
+        return Source(connection=self.connection, client=self.client, model=self.model)
 
     def require_write(self, program_id: str) -> None:
         """Raise ForbiddenError unless this caller may write the memory of `program_id`."""
@@ -60,13 +79,37 @@ class Caller:
 
 @dataclass(frozen=True)
 class Fleet:
-    """What a tool works with: the fleet's memory, its embedder, its clock and the caller."""
+    """What a tool works with: the fleet's memory, its embedder, its clock and the caller.
+
+    `publish_later` asks the server's background task to publish soon; nothing does where there is none.
+    """
 
     programs: Programs
     knowledge: Knowledge
+    pairs: Pairs
+    policies: Policies
+    last_runs: LastRuns
     embedder: Embedder
     now: Callable[[], datetime]
     caller: Caller = Caller()
+    publish_later: Callable[[], None] = lambda: None
+
+    @classmethod
+    def on(
+        cls, store: Store, fleet_id: str, embedder: Embedder, now: Callable[[], datetime], caller: Caller = Caller()
+    ) -> "Fleet":
+        """Return the fleet of this id in a store."""
+        paths = FleetPaths(fleet_id)
+        return cls(
+            programs=Programs(store, fleet_id),
+            knowledge=Knowledge(store, fleet_id),
+            pairs=Pairs(store, paths),
+            policies=Policies(store, paths),
+            last_runs=LastRuns(store, paths),
+            embedder=embedder,
+            now=now,
+            caller=caller,
+        )
 
     @property
     def degraded_engine(self) -> str | None:
