@@ -27,10 +27,11 @@ KEY = "pattern/tasks/look-whether-task-still-free-before"
 
 
 class Lesson(NamedTuple):
-    """One program's lesson: whose, and its text."""
+    """One program's lesson: whose, its text and its id."""
 
     program_id: str
     text: str
+    id_: str = "open"
 
 
 async def learnt(fleet: Fleet, program_id: str, text: str, id_: str = "mine") -> Pattern:

@@ -1,4 +1,4 @@
-"""What people do to shared knowledge: rules of a file, entries retired, reinstated, reworded; theirs is the last word."""
+"""What people do to shared knowledge: they set rules, retire, reinstate and reword; theirs is the last word."""
 
 import json
 import re
@@ -229,6 +229,21 @@ async def test_a_text_that_no_lesson_may_have_is_refused(fleet: Fleet, text: str
     before = await documents(fleet)
     with pytest.raises(InvalidArgumentError, match="TEXT: must"):
         await reword_entry(fleet, KEY, text, "why")
+    assert await documents(fleet) == before
+
+
+@pytest.mark.parametrize("why", ["", "x" * 1001])
+async def test_a_reason_is_a_text_as_well(fleet: Fleet, why: str) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    before = await documents(fleet)
+    for work in (
+        retire_entry(fleet, KEY, why),
+        reinstate_entry(fleet, KEY, why),
+        reword_entry(fleet, KEY, "Claim twice", why),
+        split_entry(fleet, KEY, "iso", None, why),
+    ):
+        with pytest.raises(InvalidArgumentError, match="--why: must"):
+            await work
     assert await documents(fleet) == before
 
 

@@ -27,7 +27,7 @@ unsure      the texts do not settle it
 skip        leave it for later
 quit        stop here"""
 
-Answer: TypeAlias = Callable[[NewVerdict], str]
+SendVerdict: TypeAlias = Callable[[NewVerdict], str]
 """Sends a verdict; returns a line that says what came of it."""
 
 
@@ -49,12 +49,15 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
     if given.pair is not None:
         say(send(_new_verdict(given.pair, given.verdict, given.reason)))
+        anyio.run(with_fleet, settings, publish_now)
         return 0
     pairs = anyio.run(with_fleet, settings, _waiting)
     if given.json:
         print_json({"pairs": [_wire(pair) for pair in pairs]})
         return 0
     judged = review_pairs(pairs, sys.stdin, say, send)
+    if judged:
+        anyio.run(with_fleet, settings, publish_now)
     say(f"{judged} judged, {len(pairs) - judged} left" if pairs else "no pair waits")
     return 0
 
@@ -67,17 +70,15 @@ async def _waiting(fleet: Fleet) -> list[Pair]:
 
 
 async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
-    """Carry out a person's verdict and publish. While a person thinks, no store is open."""
+    """Carry out a person's verdict. While a person thinks, no store is open."""
     fleet.caller.require_curation()
     (outcome,) = await judge(fleet, Judge(), [verdict])
     if isinstance(outcome, Refused):
         raise outcome.error
-    if outcome.is_visible:
-        await publish_now(fleet)
     return outcome
 
 
-def review_pairs(pairs: Sequence[Pair], answers: Iterable[str], say: Callable[[str], None], send: Answer) -> int:
+def review_pairs(pairs: Sequence[Pair], answers: Iterable[str], say: Callable[[str], None], send: SendVerdict) -> int:
     """Ask about each pair until the answers end; return how many were judged.
 
     An answer is a whole word; anything else is asked again, because a slip would be the last word about a pair.
@@ -95,7 +96,8 @@ def review_pairs(pairs: Sequence[Pair], answers: Iterable[str], say: Callable[[s
             say(send(_new_verdict(pair.pair_id, word, "")))
         except InvalidArgumentError as error:  # an agent, or an earlier answer, was faster
             say(str(error))
-        judged += 1
+        else:
+            judged += 1
     return judged
 
 
@@ -118,7 +120,7 @@ def _new_verdict(pair_id: str, word: str, reason: str) -> NewVerdict:
 
 
 def _outcome(judged: Judged) -> str:
-    entry = f"; {judged.entry.key} is {judged.after}" if judged.entry else ""
+    entry = f"; {judged.change.entry.key} is {judged.change.after}" if judged.change else ""
     return f"{judged.pair_id}: {judged.state}{entry}"
 
 

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ _TEXT: Final[TypeAdapter[str]] = TypeAdapter(LessonText)
 SeedingPlan: TypeAlias = Seeding
 """What seeding does: seeds by key that are added or changed, keys that stay or that the file lacks."""
 
-EntryChange: TypeAlias = Callable[[Entry], Entry]
+CurationChange: TypeAlias = Callable[[Entry], Entry]
 """What becomes of an entry; the same object for nothing."""
 
 
@@ -115,35 +115,36 @@ async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
     file.
     """
     fleet.caller.require_curation()
-    text = checked_text(text)
+    text = readable_text("TEXT", text)
     if (await fleet.knowledge.found(key)).tier == "constitutional":
         raise InvalidArgumentError(f"KEY: {key} is from a seed file; change it there and run `fleet-memory seed FILE`")
     vector, embedder = await _vector_of(fleet, text)
     return await _curate(fleet, key, "reworded", partial(reworded, text=text, vector=vector, embedder=embedder), why)
 
 
-def checked_text(text: str) -> str:
-    """Return a text that a lesson may have. Raises InvalidArgumentError."""
+def readable_text(field: str, text: str) -> str:
+    """Return a text that a lesson may have; the reasons of people keep to its limits too. Raises InvalidArgumentError."""
     try:
         return _TEXT.validate_python(text)
     except ValidationError as error:
-        raise InvalidArgumentError(f"TEXT: {error.errors(include_url=False)[0]['msg']}") from error
+        raise InvalidArgumentError(f"{field}: {error.errors(include_url=False)[0]['msg']}") from error
 
 
-async def _curate(fleet: Fleet, key: str, event: LedgerEvent, change: EntryChange, why: str) -> Curated:
+async def _curate(fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str) -> Curated:
     """Change an entry and publish; also what an earlier call stored but could not publish."""
     fleet.caller.require_curation()
+    why = readable_text("--why", why)
     await fleet.knowledge.found(key)
     curated = await _change_entry(fleet, key, event, change, why)
     await publish_now(fleet)
     return curated
 
 
-def _retiring(fleet: Fleet) -> EntryChange:
+def _retiring(fleet: Fleet) -> CurationChange:
     return partial(retired_by_people, now=fleet.now())
 
 
-async def _change_entry(fleet: Fleet, key: str, event: LedgerEvent, change: EntryChange, why: str) -> Curated:
+async def _change_entry(fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str) -> Curated:
     """Apply a change to an entry in one commit with its line in the ledger."""
     policy = await fleet.policies.read(fleet.now())
 
@@ -154,7 +155,7 @@ async def _change_entry(fleet: Fleet, key: str, event: LedgerEvent, change: Entr
         now = fleet.now()
         after = settled(versioned.entry, change(versioned.entry), policy, now)
         if after is not versioned.entry:
-            await commit_entry(fleet, versioned, after, event, why)
+            await commit_entry(fleet, versioned, after, event=event, why=why)
         return Curated(key, entry_state(after, now), changed=after is not versioned.entry)
 
     return await retry_conflicts(attempt, f"entry {key}")
@@ -167,21 +168,30 @@ async def _set_rule(fleet: Fleet, key: str, one: Seed) -> None:
     async def attempt() -> None:
         (versioned,) = await fleet.knowledge.read_versioned(key)
         rule = replace(seeded(key, one, versioned.entry, fleet.now()), vector=vector, embedder=embedder)
-        await commit_entry(fleet, versioned, rule, "seeded", one.why)
+        await commit_entry(fleet, versioned, rule, event="seeded", why=one.why)
 
     await retry_conflicts(attempt, f"entry {key}")
 
 
-async def commit_entry(
-    fleet: Fleet, before: VersionedEntry, after: Entry, event: LedgerEvent, why: str, *others: Write
+async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledger
+    fleet: Fleet,
+    before: VersionedEntry,
+    after: Entry,
+    others: Sequence[Write] = (),
+    *,
+    event: LedgerEvent,
+    why: str,
+    patterns: Sequence[str] = (),
 ) -> None:
-    """Commit a person's change of an entry, with its line in the ledger and writes to other documents, all or none.
+    """Commit a person's change of an entry, with its line in the ledger and the `others`, all or none.
 
     A lost answer is settled by that line. Raises ConflictError when any of the documents moved, and the store's errors.
     """
     knowledge, commit_id = fleet.knowledge, new_commit_id()
     by, now = fleet.caller.program_id or PERSON, fleet.now()
-    writes = knowledge.writes(before, after, by=by, why=why, now=now, commit_id=commit_id, event=event)
+    writes = knowledge.writes(
+        before, after, by=by, why=why, now=now, commit_id=commit_id, event=event, patterns=patterns
+    )
     line_id = ledger_id(after.key, after.version, commit_id)
     witness = Witness(
         knowledge.paths.entry(after.key),

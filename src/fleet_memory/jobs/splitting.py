@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.curation import commit_entry
+from fleet_memory.jobs.curation import commit_entry, readable_text
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import with_membership
@@ -39,6 +39,7 @@ async def split_entry(fleet: Fleet, key: str, program_id: str, pattern_id: str |
     4R 5W, and the publication.
     """
     fleet.caller.require_curation()
+    why = readable_text("--why", why)
     await fleet.knowledge.found(key)
     policy = await fleet.policies.read(fleet.now())
 
@@ -60,7 +61,9 @@ async def _split_once(fleet: Fleet, key: str, wanted: tuple[str, str | None], po
     after = settled(versioned.entry, without_lesson(versioned.entry, line.program_id, line.pattern_id), policy, now)
     others = await _parting(fleet, versioned.entry, line, author.program, why)
     others += fleet.programs.writes(author, stamped(author.program, _freed(author.program, line, key), now))
-    await commit_entry(fleet, versioned, after, "split", why, *others)
+    await commit_entry(
+        fleet, versioned, after, others, event="split", why=why, patterns=[f"{line.program_id}/{line.pattern_id}"]
+    )
     return SplitEntry(key, entry_state(after, now), line.program_id, line.pattern_id)
 
 
