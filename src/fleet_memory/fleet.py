@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
+from fleet_memory.schemas.patterns import Source
 from fleet_memory.similarity import Embedder
 
 Role: TypeAlias = Literal["agent", "auditor", "admin"]
@@ -23,10 +24,23 @@ async def no_progress(_done: float, _total: float, _message: str) -> None:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is calling: bound to one program by the server, or unbound (one person's machine; arguments are trusted)."""
+    """Who is calling: bound to one program by the server, or unbound (one person's machine; arguments are trusted).
+
+    `connection` is an id of the unbound connection, None for a bound caller. `client`, `session_id` and `model` are as
+    the client names them, None where it does not.
+    """
 
     program_id: str | None = None
     role: Role = "agent"
+    connection: str | None = None
+    client: str | None = None
+    session_id: str | None = None
+    model: str | None = None
+
+    @property
+    def source(self) -> Source:
+        """Where the lessons of this call come from."""
+        return Source(connection=self.connection, client=self.client, model=self.model)
 
     def require_write(self, program_id: str) -> None:
         """Raise ForbiddenError unless this caller may write the memory of `program_id`."""
