@@ -12,6 +12,7 @@ from fleet_memory.rules.knowledge.entries import (
     candidate_of,
     is_contributor,
     judged_again,
+    keys_of,
     with_lesson,
     without_lesson,
 )
@@ -140,14 +141,29 @@ def _new_entry(
     pair: Pair, a: LessonSide, b: LessonSide, basis: Basis, documents: Documents, policy: Policy
 ) -> Decision:
     joining = [_joining(one, basis, pair, documents) for one in (a, b)]
-    text = better_text(joining)
-    entry = candidate_of(text, policy)
+    entry = entry_for(better_text(joining), documents.entries, policy)
     documents = documents.with_entry(entry)
     for one in joining:
         same_text = one.pattern.words == text_hash(entry.value.pattern)
         lesson = one._replace(basis="text" if same_text else basis, similarity=1.0 if same_text else pair.cosine)
         documents = _with_member(documents, lesson, entry.key)
     return Decision(pair, documents, entry.key)
+
+
+def entry_for(lesson: JoiningLesson, entries: Mapping[str, Entry], policy: Policy) -> Entry:
+    """Return the entry of a lesson's text: one among `entries`, else a new one under a key that no other text has.
+
+    `entries` hold those of the keys that `keys_of` names.
+    """
+    fresh = candidate_of(lesson, policy)
+    base, other = keys_of(fresh)
+    known = next((one for key in (base, other) if (one := entries.get(key)) and _is_of(one, fresh)), None)
+    return known or (fresh if base not in entries else replace(fresh, key=other))
+
+
+def _is_of(entry: Entry, fresh: Entry) -> bool:
+    same_words = text_hash(entry.value.pattern) == text_hash(fresh.value.pattern)
+    return same_words and entry.project_id == fresh.project_id
 
 
 def _joined(pair: Pair, side: LessonSide, key: str, basis: Basis, documents: Documents) -> Decision:
@@ -192,23 +208,10 @@ def _with_words(
     if judgement.verdict != "contradict":
         return decision
     name = judgement.program_id or PERSON
-    for side, other in (sides, sides[::-1]):
-        if isinstance(side, EntrySide):
-            entry = decision.documents.entries[side.key]
-            if not contributes(entry, name) and _may_say(entry, other, name, decision.documents):
-                decision = _contradicting(decision, entry, judgement, name)
+    for side in sides:
+        if isinstance(side, EntrySide) and not contributes(decision.documents.entries[side.key], name):
+            decision = _contradicting(decision, decision.documents.entries[side.key], judgement, name)
     return decision
-
-
-def _may_say(entry: Entry, other: ResolvedSide, name: str, documents: Documents) -> bool:
-    """Whether a judge speaks for the other side, or for neither."""
-    match other:
-        case LessonSide(program_id=owner):
-            return same_program(owner) == same_program(name) or not contributes(entry, name)
-        case EntrySide(key):
-            return key != entry.key and key in documents.entries
-        case _:
-            return False
 
 
 def _contradicting(decision: Decision, entry: Entry, judgement: Judgement, name: str) -> Decision:

@@ -17,7 +17,7 @@ MAX_PROVENANCE: Final = 50  # contributions of an entry; a lesson that joins lat
 
 
 class JoiningLesson(NamedTuple):
-    """A lesson that says what an entry says: whose, why, its cosine to the entry's text, and what its program was shown.
+    """A lesson that supports an entry's text: whose, on which basis, and its cosine to that text.
 
     `shown` maps hashes of texts to when its program was shown them.
     """
@@ -56,6 +56,7 @@ def candidate_of(lesson: JoiningLesson, policy: Policy) -> Entry:
             first_discovered=pattern.discovered_at,
             last_promoted=pattern.stored_at,
         ),
+        project_id=pattern.project_id,
         last_confirmed=pattern.last_reinforced,
         threshold=policy.threshold,
         origins=policy.origins,
@@ -67,8 +68,7 @@ def candidate_of(lesson: JoiningLesson, policy: Policy) -> Entry:
 
 def keys_of(entry: Entry) -> tuple[str, str]:
     """Return the key that an entry takes, and the one that it takes if another text has that already."""
-    words = text_hash(entry.value.pattern)
-    return entry.key, f"{entry.key}-{words[:10]}"
+    return entry.key, f"{entry.key}-{digest(text_hash(entry.value.pattern), entry.project_id or '')[:10]}"
 
 
 def with_lesson(entry: Entry, lesson: JoiningLesson) -> Joined:
@@ -105,7 +105,7 @@ def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:
 
 
 def judged_again(entry: Entry, pair: str) -> Entry:
-    """Return the entry after a second judge called the texts of a pair the same: its lesson hangs on no single judge."""
+    """Return the entry after a second judge called a pair the same: its lesson hangs on no single judge."""
     lines = tuple(
         replace(line, basis="judged") if line.pair == pair and line.basis in ("one_judge", "unjudged") else line
         for line in entry.provenance
@@ -144,6 +144,13 @@ def settled(before: Entry | None, after: Entry, policy: Policy, now: datetime) -
         version=(before.version if before else 0) + 1,
         unpublished=True,
     )
+
+
+def under_policy(entry: Entry, policy: Policy) -> Entry:
+    """Return a candidate under the policy of now; the same object when it says the same already."""
+    if (entry.threshold, entry.origins) == (policy.threshold, policy.origins) and entry.published_at is not None:
+        return entry
+    return replace(entry, threshold=policy.threshold, origins=policy.origins)
 
 
 def _value(before: Entry | None, after: Entry, now: datetime) -> EntryValue:

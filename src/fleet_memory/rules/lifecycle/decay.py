@@ -26,6 +26,11 @@ def is_prunable(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
     return now - pattern.last_reinforced > (decay.max_age + decay.prune_after) * _DAY
 
 
+def stale_after(pattern: Pattern, decay: DecayConfig) -> float:
+    """Return the instant after which the pattern is stale, in seconds since 1970."""
+    return (pattern.last_reinforced + decay.max_age * _DAY).timestamp()
+
+
 def prunable_after(pattern: Pattern, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is prunable, in seconds since 1970."""
     return pattern.last_reinforced.timestamp() + (decay.max_age + decay.prune_after) * _DAY.total_seconds()

@@ -1,7 +1,7 @@
 """Vectors as documents keep them: one signed byte per number, as base64 text."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -33,6 +33,19 @@ def unpacked(blobs: Sequence[str]) -> Vectors:
     if not rows:
         return np.empty((0, 0), np.float32)
     return unit_rows(np.stack(rows))
+
+
+def int8_rows(vectors: Iterable[tuple[str, str]], embedder: str) -> NDArray[np.int8]:
+    """Return (packed vector, its embedder) pairs as n×d numbers, zeros for a vector of another embedder or length."""
+    rows = [
+        np.frombuffer(b64decode(vector), np.int8) if vector and name == embedder else None for vector, name in vectors
+    ]
+    width = next((len(row) for row in rows if row is not None), 1)
+    found = np.zeros((len(rows), width), np.int8)
+    for at, row in enumerate(rows):
+        if row is not None and len(row) == width:
+            found[at] = row
+    return found
 
 
 def unit_rows(numbers: NDArray[np.int8]) -> Vectors:

@@ -1,0 +1,228 @@
+"""Carrying out verdicts: each reads and commits its pair, its entry and its programs by revision, without a lease."""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.rewrites import judge_rewrite, rewrite_of
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.pairs import VersionedPair
+from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.consensus.deciding import (
+    PERSON,
+    ChangedSide,
+    Decision,
+    Documents,
+    LessonSide,
+    ResolvedSide,
+    decided,
+    resolved,
+)
+from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
+from fleet_memory.rules.knowledge.state import contributes, entry_state
+from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.schemas.knowledge import Entry, EntryState
+from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, PairState
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.stores import Write
+
+
+class Judge(NamedTuple):
+    """Who judges: a program, over which unbound connection, or a person, who has no `program_id`."""
+
+    program_id: str | None = None
+    connection: str | None = None
+
+
+class Judged(NamedTuple):
+    """A pair after a verdict, and the entry that it made or changed, with its state before and after."""
+
+    pair_id: str
+    state: PairState
+    entry: Entry | None = None
+    before: EntryState | None = None
+    after: EntryState | None = None
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether agents would read something else now: an entry changed its state, and not among hidden ones."""
+        return self.before != self.after and {self.before, self.after} != {None, "candidate"}
+
+
+class Refused(NamedTuple):
+    """A verdict that was not carried out, and why; nothing was written for it."""
+
+    pair_id: str
+    error: FleetMemoryError
+
+
+class _Read(NamedTuple):
+    """The documents of one verdict with their revisions."""
+
+    pair: VersionedPair
+    programs: Mapping[str, VersionedProgram]
+    entries: Mapping[str, VersionedEntry]
+
+    def documents(self) -> Documents:
+        """Return the values alone."""
+        known = {key: one.entry for key, one in self.entries.items() if one.entry is not None}
+        return Documents({name: one.program for name, one in self.programs.items()}, known)
+
+
+async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> list[Judged | Refused]:
+    """Carry out verdicts one by one, each whole or not at all, and return what became of each, in order.
+
+    A verdict about a pair that is unknown, closed by a person, or of changed texts is refused with an
+    InvalidArgumentError that says so; the others are carried out. Billed at most 6 reads and 8 writes each. Raises
+    ConflictError when every race was lost, and the store's errors.
+    """
+    policy = await fleet.policies.read(fleet.now())
+    return [await _judge(fleet, judge_, verdict, policy) for verdict in verdicts]
+
+
+async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged | Refused:
+    attempt = partial(_judge_once, fleet, judge_, verdict, policy)
+    try:
+        try:
+            return await retry_conflicts(attempt, f"pair {verdict.pair_id}")
+        except OutcomeUnknownError:  # the same verdict again changes nothing if the first was applied
+            return await retry_conflicts(attempt, f"pair {verdict.pair_id}")
+    except InvalidArgumentError as error:
+        return Refused(verdict.pair_id, error)
+
+
+async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
+    (versioned,) = await fleet.pairs.read(verdict.pair_id)
+    if versioned.pair is None:
+        own = await rewrite_of(fleet, judge_.program_id, verdict.pair_id)
+        if own is None:
+            raise InvalidArgumentError(
+                f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
+            )
+        entry = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
+        return Judged(verdict.pair_id, _state_of_rewrite(verdict), entry.after, entry.state_before, entry.state_after)
+    read = await _read(fleet, versioned, judge_, verdict, policy)
+    sides = _resolved_sides(versioned.pair, read.documents(), judge_)
+    judgement = _judgement(versioned.pair, verdict, judge_, fleet, read)
+    decision = decided(versioned.pair, judgement, sides, read.documents(), policy)
+    return await _commit(fleet, read, decision, judge_, policy)
+
+
+def _state_of_rewrite(verdict: NewVerdict) -> PairState:
+    return "open" if verdict.verdict == "unsure" else verdict.verdict
+
+
+async def _read(
+    fleet: Fleet, versioned: VersionedPair, judge_: Judge, verdict: NewVerdict, policy: Policy
+) -> _Read:
+    """Read the documents that a verdict may change: its programs, its entries, and the key of a new entry."""
+    pair = versioned.pair
+    if pair is None:
+        raise InvalidArgumentError(f"pairId: there is no pair {versioned.pair_id!r}")
+    sides = (pair.a, pair.b)
+    names = [side.program_id for side in sides if side.key is None]
+    if verdict.verdict == "contradict" and judge_.program_id is not None:
+        names.append(judge_.program_id)
+    programs = await _programs(fleet, names)
+    keys = {side.key for side in sides if side.key is not None}
+    lessons = [
+        (side.program_id, pattern)
+        for side in sides
+        if side.key is None and (pattern := programs[side.program_id].program.patterns.get(side.pattern_id))
+    ]
+    keys |= {pattern.knowledge_key for _, pattern in lessons if pattern.knowledge_key}
+    free = [JoiningLesson(name, pattern, "judged") for name, pattern in lessons if pattern.knowledge_key is None]
+    if len(free) == len(sides):
+        keys |= set(keys_of(candidate_of(better_text(free), policy)))
+    ordered = sorted(keys)
+    entries = await fleet.knowledge.read_versioned(*ordered) if ordered else []
+    return _Read(versioned, programs, dict(zip(ordered, entries, strict=True)))
+
+
+async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedProgram]:
+    ordered = sorted(set(names))
+    found = await fleet.programs.read_versioned(*ordered) if ordered else []
+    return dict(zip(ordered, found, strict=True))
+
+
+def _resolved_sides(pair: Pair, documents: Documents, judge_: Judge) -> tuple[ResolvedSide, ResolvedSide]:
+    """Return both sides as they are. Raises InvalidArgumentError for a closed pair, or one of changed texts."""
+    if pair.by_person and judge_.program_id is not None:
+        raise InvalidArgumentError(f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say")
+    a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
+    for side in (a, b):
+        if isinstance(side, ChangedSide):
+            raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {side.why}")
+    _require_own(pair, documents, judge_)
+    return a, b
+
+
+def _require_own(pair: Pair, documents: Documents, judge_: Judge) -> None:
+    if judge_.program_id is None:
+        return
+    name = same_program(judge_.program_id)
+    mine = any(same_program(side.program_id) == name for side in (pair.a, pair.b))
+    if not mine and not any(contributes(entry, name) for entry in documents.entries.values()):
+        raise InvalidArgumentError(
+            f"pairId: {pair.pair_id!r} is not about a lesson of {judge_.program_id}; judge those in your toJudge"
+        )
+
+
+def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, read: _Read) -> Judgement:
+    names = {same_program(side.program_id) for side in (pair.a, pair.b)}
+    own = judge_.program_id is not None and same_program(judge_.program_id) in names
+    return Judgement(
+        verdict=verdict.verdict,
+        program_id=judge_.program_id,
+        at=fleet.now(),
+        reason=verdict.reason,
+        connection=judge_.connection,
+        contributed=own or _over_a_contributors_connection(judge_, read),
+    )
+
+
+def _over_a_contributors_connection(judge_: Judge, read: _Read) -> bool:
+    """Whether anybody contributed to either side over the judge's own unbound connection."""
+    if judge_.connection is None:
+        return False
+    documents = read.documents()
+    sources = {
+        pattern.source.connection
+        for program in documents.programs.values()
+        for pattern in program.patterns.values()
+        if pattern.words in read.pair.words
+    }
+    sources |= {line.connection for entry in documents.entries.values() for line in entry.provenance}
+    return judge_.connection in sources
+
+
+async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, policy: Policy) -> Judged:
+    now, commit_id = fleet.now(), uuid.uuid4().hex
+    by, after = judge_.program_id or PERSON, decision.documents
+    writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
+    changed: Entry | None = None
+    before: EntryState | None = None
+    for key, entry in after.entries.items():
+        versioned = read.entries[key]
+        final = settled(versioned.entry, entry, policy, now)
+        if final is versioned.entry:
+            continue
+        writes += fleet.knowledge.writes(versioned, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
+        if key == decision.key:
+            changed, before = final, entry_state(versioned.entry, now) if versioned.entry else None
+    for name, versioned_program in read.programs.items():
+        program = stamped(versioned_program.program, after.programs[name], now)
+        writes += fleet.programs.writes(versioned_program, program)
+    await fleet.programs.store.commit(*writes)
+    state = entry_state(changed, now) if changed else None
+    return Judged(decision.pair.pair_id, decision.pair.state, changed, before, state)
+
+
+def _why(pair: Pair) -> str:
+    said = [f"{one.program_id or PERSON}: {one.verdict}" for one in pair.judgements]
+    return f"pair {pair.pair_id}: {', '.join(said)}"

@@ -1,0 +1,166 @@
+"""The maintainer's run: it reads what changed, joins equal words, proposes pairs, and stamps what it considered.
+
+It runs under the maintainer's lease. Killed anywhere it leaves whole promotions and whole pairs, and the programs that
+it did not stamp wait for the next run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from anyio import to_thread
+
+from fleet_memory.errors import EmbedderError
+from fleet_memory.fleet import Fleet, Progress
+from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
+from fleet_memory.jobs.proposing.joining import MAINTAINER, Joined, join_equal_words, publish_candidates
+from fleet_memory.jobs.proposing.memory import KnownLesson, ProposingMemory
+from fleet_memory.jobs.proposing.pairing import PairPlan, planned_pairs, renewed_pairs, with_known_pairs
+from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
+from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
+from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
+from fleet_memory.rules.text.vectors import packed
+from fleet_memory.schemas.comparison import ComparableLesson
+from fleet_memory.schemas.policy import Policy
+
+
+@dataclass
+class ProposalReport:
+    """What a run did: the entries that lessons joined, the pairs that it opened, and the documents that it skipped.
+
+    `waiting` counts the living lessons that are in no entry.
+    """
+
+    joined: list[Joined] = field(default_factory=list)
+    opened: int = 0
+    closed: int = 0
+    waiting: int = 0
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def changes_knowledge(self) -> bool:
+        """Whether an entry changed."""
+        return bool(self.joined)
+
+
+async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: Progress) -> ProposalReport:
+    """Run once. A dry run reports the entries and counts the pairs, and leaves nothing.
+
+    Raises LeaseLostError, ConflictError when every race for the note of the run was lost, and the store's errors.
+    """
+    memory = ProposingMemory() if writer.is_dry_run else fleet.memory
+    await progress(0, 4, "reading what changed")
+    view = await read_fleet(fleet, memory)
+    report = ProposalReport(skipped=list(view.unreadable))
+    await progress(1, 4, "joining equal words")
+    vectors = await _embed_missing(fleet, memory, view)
+    considered = {
+        name: Considered(memory.lessons[name], pending, vectors.get(name, {})) for name, pending in view.pending.items()
+    }
+    await _join(fleet, writer, _Run(memory, view, policy, report))
+    await progress(2, 4, "comparing lessons")
+    plan = await to_thread.run_sync(_plan, fleet, memory, view, abandon_on_cancel=True)
+    changes = await with_known_pairs(fleet, memory, view, plan)
+    report.opened = sum(change.after.state == "open" and change.before.pair is None for change in changes)
+    report.closed = sum(change.after.state == "gone" for change in changes)
+    report.waiting = sum(lesson.knowledge_key is None for lesson in memory.living(fleet.now()))
+    await progress(3, 4, "writing pairs")
+    if not writer.is_dry_run:
+        await _leave(fleet, writer, _Run(memory, view, policy, report), considered, changes)
+    await progress(4, 4, "done")
+    return report
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run under way."""
+
+    memory: ProposingMemory
+    view: FleetView
+    policy: Policy
+    report: ProposalReport
+
+
+async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
+    """Join equal words, and publish the candidates that may be; memory and view follow."""
+    groups = _equal_words(run.memory, run.view, fleet)
+    attempts = await attempt_each(
+        groups, lambda group: join_equal_words(fleet, writer, group, run.policy), _name_of_group
+    )
+    joined = [one for one in attempts.results if one is not None]
+    joined += await publish_candidates(fleet, writer, run.view.candidates, run.policy)
+    run.report.skipped += [one.name for one in attempts.skipped]
+    run.report.joined += joined
+    for one in joined:
+        run.view.entries[one.entry.key] = known_entry(one.entry)
+        for program in one.programs:
+            run.memory.remember(program)
+
+
+def _name_of_group(group: EqualWords) -> str:
+    return f"entry {group.key}" if group.key else f"lesson {group.lessons[0].lesson_id}"
+
+
+def _equal_words(memory: ProposingMemory, view: FleetView, fleet: Fleet) -> list[EqualWords]:
+    """Return the groups of equal words that hold a lesson or an entry to be considered."""
+    living = memory.living(fleet.now())
+    free: dict[str, list[ComparableLesson]] = {}
+    wanted = {entry.comparable.words for key, entry in view.entries.items() if key in view.new_keys(memory)}
+    for lesson in living:
+        one = lesson.comparable
+        if lesson.knowledge_key is None:
+            free.setdefault(one.words, []).append(one)
+            if one.lesson_id in view.pending.get(one.program_id, ()):
+                wanted.add(one.words)
+    return equal_words(wanted, free, by_words(view.entries))
+
+
+async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> dict[str, dict[str, str]]:
+    """Make the vectors that lessons of the considered programs lack; return them by program and pattern id.
+
+    None while the engine does not answer: equal words still meet, and these lessons are alike to nothing.
+    """
+    await fleet.embedder.ready()
+    engine = fleet.embedder.name
+    missing = [one for name in view.pending for one in memory.lessons[name] if one.embedder != engine]
+    if not missing:
+        return {}
+    try:
+        rows = await fleet.embedder.vectors([one.comparable.text for one in missing])
+    except EmbedderError:
+        return {}
+    made: dict[str, dict[str, str]] = {}
+    for lesson, row in zip(missing, rows, strict=True):
+        made.setdefault(lesson.comparable.program_id, {})[lesson.comparable.lesson_id] = packed(row)
+    for name, vectors in made.items():
+        memory.lessons[name] = [_with_vector(one, vectors, engine) for one in memory.lessons[name]]
+    return made
+
+
+def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -> KnownLesson:
+    vector = vectors.get(lesson.comparable.lesson_id)
+    return lesson if vector is None else lesson._replace(vector=vector, embedder=engine)
+
+
+def _plan(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> PairPlan:
+    now, profile, engine = fleet.now(), fleet.embedder.profile, fleet.embedder.name
+    return planned_pairs(memory, view, profile, engine, now)
+
+
+async def _leave(
+    fleet: Fleet, writer: FencedWriter, run: _Run, seen: Mapping[str, Considered], changes: Sequence[PairChange]
+) -> None:
+    """Write the pairs, the stamps, the snapshot and the note of this run; the memory follows."""
+    stamped = await stamp_considered(fleet, writer, seen, changes, run.view.run)
+    run.report.skipped += stamped.skipped
+    for program in stamped.programs:
+        run.memory.remember(program)
+    run.memory.pairs |= {change.after.pair_id: change.after for change in changes}
+    now = fleet.now()
+    by = fleet.caller.program_id or fleet.caller.client or MAINTAINER
+    note = replace(run.view.last.last, run=run.view.run, at=now, by=by)
+    await retry_conflicts(
+        lambda: writer.commit(fleet.last_runs.write(run.view.last, note)), "the note of the last run", 0.0
+    )
+    run.memory.run = run.view.run
+    await writer.publish(consolidated_at=now)

@@ -1,0 +1,145 @@
+"""Equal words carried out: lessons join the entry of their words, or make one; candidates that may are published."""
+
+import uuid
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.consensus.deciding import entry_for, with_membership
+from fleet_memory.rules.consensus.equal_words import EqualWords
+from fleet_memory.rules.knowledge.entries import (
+    JoiningLesson,
+    better_text,
+    candidate_of,
+    keys_of,
+    settled,
+    under_policy,
+    with_lesson,
+)
+from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.rules.text.keys import pair_id
+from fleet_memory.schemas.knowledge import Entry, EntryState
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
+
+MAINTAINER = "maintainer"  # how the ledger names a run
+
+class Joined(NamedTuple):
+    """An entry after lessons joined it, with its state before and after; `echoes` of them had no vote."""
+
+    entry: Entry
+    before: EntryState | None
+    after: EntryState
+    programs: Sequence[Program] = ()
+    echoes: int = 0
+
+
+async def join_equal_words(
+    fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
+) -> Joined | None:
+    """Let lessons of equal words join their entry, or make one; None when they changed since.
+
+    Raises LeaseLostError, and ConflictError when every race was lost. Billed 1 read for each program and key.
+    """
+    attempt = partial(_join_once, fleet, writer, group, policy)
+    return await retry_conflicts(attempt, f"entry {group.key or group.lessons[0].text[:40]}")
+
+
+async def _join_once(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> Joined | None:
+    names = sorted({lesson.program_id for lesson in group.lessons})
+    versioned = dict(zip(names, await fleet.programs.read_versioned(*names), strict=True))
+    apart = await _kept_apart(fleet, group)
+    joining = [
+        JoiningLesson(lesson.program_id, pattern, "equal_words", shown=program.shown)
+        for lesson in group.lessons
+        if lesson.program_id not in apart
+        and (program := versioned[lesson.program_id].program)
+        and (pattern := program.patterns.get(lesson.lesson_id))
+        and (pattern.words, pattern.knowledge_key) == (group.words, None)
+    ]
+    if not joining or (group.key is None and len({same_program(one.program_id) for one in joining}) < 2):
+        return None
+    entries = await _entries(fleet, group, joining, policy)
+    known = {key: one.entry for key, one in entries.items() if one.entry is not None}
+    if group.key is not None and group.key not in known:
+        return None
+    entry = known[group.key] if group.key is not None else entry_for(better_text(joining), known, policy)
+    return await _commit(fleet, writer, _Join(entries[entry.key], entry, joining, versioned), policy)
+
+
+async def _kept_apart(fleet: Fleet, group: EqualWords) -> set[str]:
+    """Return the programs whose lesson people have split off from an entry of these very words."""
+    if group.key is None:
+        return set()
+    (versioned,) = await fleet.pairs.read(pair_id(group.words, group.words))
+    pair = versioned.pair
+    return {pair.a.program_id, pair.b.program_id} if pair and pair.state == "different" else set()
+
+
+async def _entries(
+    fleet: Fleet, group: EqualWords, joining: Sequence[JoiningLesson], policy: Policy
+) -> dict[str, VersionedEntry]:
+    keys = [group.key] if group.key is not None else [*keys_of(candidate_of(better_text(joining), policy))]
+    return dict(zip(keys, await fleet.knowledge.read_versioned(*keys), strict=True))
+
+
+class _Join(NamedTuple):
+    """Lessons about to join an entry, and the documents as they were read."""
+
+    before: VersionedEntry
+    entry: Entry
+    lessons: Sequence[JoiningLesson]
+    programs: dict[str, VersionedProgram]
+
+
+async def _commit(fleet: Fleet, writer: FencedWriter, join: _Join, policy: Policy) -> Joined:
+    now, commit_id, entry = fleet.now(), uuid.uuid4().hex, join.entry
+    after = {name: one.program for name, one in join.programs.items()}
+    echoes = 0
+    text = better_text(join.lessons) if join.before.entry is None else None
+    for lesson in join.lessons:
+        outcome = with_lesson(entry, lesson._replace(basis="text") if lesson is text else lesson)
+        entry, echoes = outcome.entry, echoes + outcome.echo
+        program = after[lesson.program_id]
+        after[lesson.program_id] = with_membership(program, lesson.pattern.id, entry.key, echo=outcome.echo)
+    final = settled(join.before.entry, entry, policy, now)
+    stamped_programs = {name: stamped(join.programs[name].program, program, now) for name, program in after.items()}
+    places = tuple(f"{lesson.program_id}/{lesson.pattern.id}" for lesson in join.lessons)
+    writes = fleet.knowledge.writes(
+        join.before, final, by=MAINTAINER, why="equal words", now=now, commit_id=commit_id, patterns=places
+    )
+    for name, program in stamped_programs.items():
+        writes += fleet.programs.writes(join.programs[name], program)
+    await writer.commit(*writes)
+    before = entry_state(join.before.entry, now) if join.before.entry else None
+    return Joined(final, before, entry_state(final, now), list(stamped_programs.values()), echoes)
+
+
+async def publish_candidates(
+    fleet: Fleet, writer: FencedWriter, candidates: Sequence[VersionedEntry], policy: Policy
+) -> list[Joined]:
+    """Publish the candidates that reach the policy's threshold now; one that somebody changes meanwhile waits.
+
+    Raises LeaseLostError.
+    """
+    published: list[Joined] = []
+    for versioned in candidates:
+        now = fleet.now()
+        if versioned.entry is None or (after := under_policy(versioned.entry, policy)) is versioned.entry:
+            continue
+        final = settled(versioned.entry, after, policy, now)
+        if entry_state(final, now) == "candidate":
+            continue
+        writes = fleet.knowledge.writes(
+            versioned, final, by=MAINTAINER, why="reached the threshold", now=now, commit_id=uuid.uuid4().hex
+        )
+        if await writer.try_commit(*writes):
+            published.append(Joined(final, "candidate", entry_state(final, now)))
+    return published

@@ -1,0 +1,88 @@
+"""The maintainer's memory of a fleet between its runs: every living lesson, and the pairs that are open.
+
+A server that has it is warm: the next run reads the programs that changed, and those that other servers' runs considered
+meanwhile. It can be thrown away at any time.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.lifecycle.decay import stale_after
+from fleet_memory.schemas.comparison import ComparableLesson
+from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.programs import Program
+
+MAX_EVIDENCE_CHARS: Final = 160  # characters of evidence that a pair shows; Source: docs/consensus.md
+COLD: Final = -1  # the run of a memory that has read nothing
+
+
+class KnownLesson(NamedTuple):
+    """A lesson as comparing needs it. `vector` is base64 int8 of `embedder`; it is stale after `stale_at` (s, epoch)."""
+
+    comparable: ComparableLesson
+    evidence: str
+    stale_at: float
+    knowledge_key: str | None
+    vector: str
+    embedder: str
+
+
+@dataclass
+class ProposingMemory:
+    """The lessons by program and the pairs that still ask somebody, as of a run of an epoch."""
+
+    run: int = COLD
+    epoch: int = 0
+    lessons: dict[str, Sequence[KnownLesson]] = field(default_factory=dict)
+    pairs: dict[str, Pair] = field(default_factory=dict)
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether it has read nothing yet."""
+        return self.run == COLD
+
+    def forget(self) -> None:
+        """Start again: the next run reads everything."""
+        self.run = COLD
+        self.lessons.clear()
+        self.pairs.clear()
+
+    def remember(self, program: Program) -> None:
+        """Take up a program as it is now."""
+        self.lessons[program.program_id] = known_lessons(program)
+
+    def remember_pairs(self, programs: Iterable[str], pairs: Iterable[Pair]) -> None:
+        """Take up all pairs that ask any of these programs."""
+        names = set(programs)
+        left = {
+            pair_id: pair
+            for pair_id, pair in self.pairs.items()
+            if not {pair.a.program_id, pair.b.program_id} & names
+        }
+        self.pairs = left | {pair.pair_id: pair for pair in pairs}
+
+    def living(self, now: datetime) -> list[KnownLesson]:
+        """Return the lessons that are not stale, in order of program and id."""
+        instant = now.timestamp()
+        return [
+            lesson for name in sorted(self.lessons) for lesson in self.lessons[name] if lesson.stale_at >= instant
+        ]
+
+
+def known_lessons(program: Program) -> list[KnownLesson]:
+    """Return a program's lessons as comparing needs them, in order of their ids."""
+    return [
+        KnownLesson(
+            ComparableLesson(
+                program.program_id, pattern.id, pattern.domain, pattern.pattern, pattern.words, pattern.project_id
+            ),
+            pattern.evidence[:MAX_EVIDENCE_CHARS],
+            stale_after(pattern, program.decay),
+            pattern.knowledge_key,
+            pattern.vector,
+            pattern.embedder,
+        )
+        for _, pattern in sorted(program.patterns.items())
+    ]

@@ -1,0 +1,131 @@
+"""The pairs of a run: which open ones go on, and which new ones a reader should judge."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.proposing.considering import PairChange
+from fleet_memory.jobs.proposing.memory import KnownLesson, ProposingMemory
+from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
+from fleet_memory.repositories.pairs import VersionedPair
+from fleet_memory.rules.consensus.choosing import OpenPair, chosen
+from fleet_memory.rules.consensus.proposing import proposals
+from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
+from fleet_memory.rules.guard import objection
+from fleet_memory.rules.knowledge.entries import oldest_contributor
+from fleet_memory.rules.text.keys import pair_id
+from fleet_memory.rules.text.vectors import int8_rows
+from fleet_memory.schemas.comparison import ComparableLesson, Proposal
+from fleet_memory.schemas.pairs import Pair, Side
+from fleet_memory.schemas.similarity import Profile
+
+
+@dataclass(frozen=True)
+class PairPlan:
+    """The lessons and entries that were compared, the proposals by position, and the open pairs that changed."""
+
+    compared: Sequence[KnownLesson | KnownEntry]
+    proposals: Sequence[Proposal]
+    renewed: Sequence[Pair]
+
+
+def planned_pairs(memory: ProposingMemory, view: FleetView, profile: Profile, engine: str, now: datetime) -> PairPlan:
+    """Compare the lessons to be considered with all others of the fleet, and look at the open pairs again."""
+    living = memory.living(now)
+    entries = [entry for _, entry in sorted(view.entries.items())]
+    compared: list[KnownLesson | KnownEntry] = [*(one for one in living if one.knowledge_key is None), *entries]
+    new_keys = view.new_keys(memory)
+    wanted = [at for at, one in enumerate(compared) if _is_wanted(one.comparable, view, new_keys)]
+    rows = int8_rows([(one.vector, one.embedder) for one in compared], engine)
+    found = proposals([one.comparable for one in compared], rows, wanted, profile) if wanted else []
+    return PairPlan(compared, found, renewed_pairs(memory, view, living))
+
+
+def _is_wanted(lesson: ComparableLesson, view: FleetView, new_keys: Collection[str]) -> bool:
+    if lesson.is_entry:
+        return lesson.lesson_id in new_keys
+    return lesson.lesson_id in view.pending.get(lesson.program_id, ())
+
+
+def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[KnownLesson]) -> list[Pair]:
+    """Return the open pairs that go on otherwise than before, or not at all."""
+    standing = {
+        one.comparable.place: Standing(one.comparable.words, one.knowledge_key) for one in living
+    }
+    texts = {
+        key: EntryText(one.comparable.words, one.comparable.text, one.comparable.domain, one.asked)
+        for key, one in view.entries.items()
+    }
+    after = (renewed(pair, lambda *place: standing.get(place), texts) for pair in memory.pairs.values())
+    return [pair for pair in after if pair is not memory.pairs[pair.pair_id]]
+
+
+class _Chosen(NamedTuple):
+    """A proposal with the id of its pair."""
+
+    pair_id: str
+    proposal: Proposal
+
+
+async def with_known_pairs(
+    fleet: Fleet, memory: ProposingMemory, view: FleetView, plan: PairPlan
+) -> list[PairChange]:
+    """Return the pairs to write: the renewed ones, and the best proposals that nobody has judged or been asked about.
+
+    Which pairs are known is read for those that would be opened alone, until none of them is. Billed 1 read each.
+    """
+    lessons = [one.comparable for one in plan.compared]
+    ids = [pair_id(lessons[one.a].words, lessons[one.b].words) for one in plan.proposals]
+    gone = {pair.pair_id for pair in plan.renewed if pair.state == "gone"}
+    asking = [pair for name, pair in memory.pairs.items() if name not in gone]
+    read: dict[str, VersionedPair] = {}
+    while True:
+        known = {name for name, one in read.items() if one.pair is not None and one.pair.state != "gone"}
+        picked = chosen(lessons, plan.proposals, asking, known | {pair.pair_id for pair in asking})
+        unread = [ids[at] for at in picked if ids[at] not in read]
+        if not unread:
+            break
+        read |= dict(zip(unread, await fleet.pairs.read(*unread), strict=True))
+    changes = [await _opened(fleet, view, plan, at, read[ids[at]]) for at in picked]
+    if plan.renewed:
+        before = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
+        changes += [
+            PairChange(old, new, new.a.program_id) for old, new in zip(before, plan.renewed, strict=True)
+        ]
+    return changes
+
+
+async def _opened(fleet: Fleet, view: FleetView, plan: PairPlan, at: int, before: VersionedPair) -> PairChange:
+    proposal = plan.proposals[at]
+    a, b = [await _side(fleet, view, plan.compared[position]) for position in (proposal.a, proposal.b)]
+    pair = Pair(
+        pair_id=before.pair_id,
+        a=a,
+        b=b,
+        cosine=proposal.cosine,
+        margin=proposal.margin,
+        rank=proposal.rank,
+        objection=objection(a.text, b.text) or "",
+        judgements=before.pair.judgements if before.pair else (),
+        opened_at=fleet.now(),
+    )
+    return PairChange(before, pair, next(side.program_id for side in (a, b) if side.key is None))
+
+
+async def _side(fleet: Fleet, view: FleetView, one: KnownLesson | KnownEntry) -> Side:
+    lesson = one.comparable
+    if isinstance(one, KnownLesson):
+        return Side(
+            program_id=lesson.program_id,
+            pattern_id=lesson.lesson_id,
+            domain=lesson.domain,
+            text=lesson.text,
+            evidence=one.evidence,
+        )
+    asked = one.asked
+    if not asked:
+        (versioned,) = await fleet.knowledge.read_versioned(lesson.lesson_id)
+        asked = oldest_contributor(versioned.entry) if versioned.entry else ""
+    return Side(program_id=asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text)

@@ -1,0 +1,128 @@
+"""What a run reads: the programs that changed, or all of them when the server is cold; the entries; the open pairs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.proposing.memory import ProposingMemory
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
+from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.rules.knowledge.entries import oldest_contributor
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.comparison import ComparableLesson
+from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
+
+MAX_RUNS_BEHIND: Final = 20  # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
+PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
+
+
+@dataclass(frozen=True)
+class KnownEntry:
+    """An entry as comparing needs it. `asked` is the program asked about it, "" as long as its document is unread."""
+
+    comparable: ComparableLesson
+    vector: str
+    embedder: str
+    is_retired: bool
+    asked: str = ""
+
+
+@dataclass
+class FleetView:
+    """What a run has before it: which lessons to consider, by program, every entry, and the candidates among them."""
+
+    last: VersionedLastRun
+    pending: dict[str, Sequence[str]] = field(default_factory=dict)
+    entries: dict[str, KnownEntry] = field(default_factory=dict)
+    candidates: list[VersionedEntry] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+    @property
+    def run(self) -> int:
+        """The number of this run."""
+        return self.last.last.run + 1
+
+    def new_keys(self, memory: ProposingMemory) -> set[str]:
+        """Return the keys of the entries that lessons to be considered have joined since."""
+        return {
+            lesson.knowledge_key
+            for name, pending in self.pending.items()
+            for lesson in memory.lessons[name]
+            if lesson.knowledge_key is not None and lesson.comparable.lesson_id in pending
+        }
+
+
+async def read_fleet(fleet: Fleet, memory: ProposingMemory) -> FleetView:
+    """Bring the memory up to date, and return what is to be considered.
+
+    Billed 1 read for each program that changed or that another server's run considered since, all of them on a cold
+    server; 2 queries and their pairs for each of these; 3 queries for the entries that the snapshot lacks.
+    """
+    view = FleetView(await fleet.last_runs.read())
+    last = view.last.last
+    if memory.epoch != last.epoch or last.run - memory.run > MAX_RUNS_BEHIND or last.run < memory.run:
+        memory.forget()
+    if memory.is_cold:
+        await _read_everything(fleet, memory, view)
+    else:
+        await _read_changes(fleet, memory, view, last)
+    memory.epoch, memory.run = last.epoch, last.run
+    await _read_entries(fleet, view)
+    return view
+
+
+async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> None:
+    async for block in fleet.programs.in_blocks(PROGRAMS_PER_READ):
+        view.unreadable += [str(one) for one in block.unreadable]
+        for versioned in block.programs:
+            _remember(versioned, memory, view)
+    memory.pairs = {pair.pair_id: pair for pair in await fleet.pairs.asking()}
+
+
+async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, last: LastRun) -> None:
+    changed = list(await fleet.programs.dirty())
+    for run in range(memory.run + 1, last.run + 1):
+        changed += await fleet.programs.considered_in(run)
+    names = sorted({versioned.program.program_id for versioned in changed})
+    for versioned in changed:
+        _remember(versioned, memory, view)
+    asked = [pair for name in names for pair in await fleet.pairs.asked_of(name)]
+    memory.remember_pairs(names, (versioned.pair for versioned in asked if versioned.pair))
+
+
+def _remember(versioned: VersionedProgram, memory: ProposingMemory, view: FleetView) -> None:
+    program = versioned.program
+    memory.remember(program)
+    if program.pending:
+        view.pending[program.program_id] = program.pending
+
+
+async def _read_entries(fleet: Fleet, view: FleetView) -> None:
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    view.entries = {row.key: _of_row(row) for row in rows if row.state != "candidate"}
+    view.candidates = await fleet.knowledge.in_state("candidate")
+    for versioned in (*await fleet.knowledge.behind(), *view.candidates):
+        if versioned.entry is not None:
+            view.entries[versioned.entry.key] = known_entry(versioned.entry)
+
+
+def _of_row(row: KnowledgeRow) -> KnownEntry:
+    lesson = ComparableLesson("", row.key, row.domain, row.pattern, text_hash(row.pattern), row.project_id)
+    return KnownEntry(lesson, row.vector, row.embedder, row.state == "retired")
+
+
+def known_entry(entry: Entry) -> KnownEntry:
+    """Return an entry as comparing needs it."""
+    value = entry.value
+    lesson = ComparableLesson("", entry.key, value.domain, value.pattern, text_hash(value.pattern), entry.project_id)
+    return KnownEntry(lesson, entry.vector, entry.embedder, entry.retired_at is not None, oldest_contributor(entry))
+
+
+def by_words(entries: Mapping[str, KnownEntry]) -> dict[str, list[ComparableLesson]]:
+    """Return the entries by the hash of their words."""
+    found: dict[str, list[ComparableLesson]] = {}
+    for entry in entries.values():
+        found.setdefault(entry.comparable.words, []).append(entry.comparable)
+    return found

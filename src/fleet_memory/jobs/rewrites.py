@@ -1,0 +1,105 @@
+"""An author's verdict about its own rewrite of a lesson that contributes to an entry."""
+
+import uuid
+from dataclasses import replace
+from typing import NamedTuple
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.consensus.deciding import with_membership
+from fleet_memory.rules.knowledge.entries import settled, with_open_rewrite, without_lesson
+from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
+from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.schemas.knowledge import Entry, EntryState, Word
+from fleet_memory.schemas.pairs import NewVerdict
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
+
+
+class OwnRewrite(NamedTuple):
+    """A lesson whose text its author changed while the earlier one votes in an entry."""
+
+    program_id: str
+    pattern_id: str
+    pair_id: str
+
+
+class ChangedEntry(NamedTuple):
+    """An entry after a verdict, None when it is gone, with its state before and after."""
+
+    after: Entry | None
+    state_before: EntryState | None
+    state_after: EntryState | None
+
+
+def rewrite_pair_id(pattern: Pattern) -> str | None:
+    """Return the pair id of a lesson's rewrite; None for a lesson that is none."""
+    return pair_id(text_hash(pattern.rewrite.voting_text), pattern.words) if pattern.rewrite else None
+
+
+async def rewrite_of(fleet: Fleet, program_id: str | None, wanted: str) -> OwnRewrite | None:
+    """Return the program's rewrite that has this pair id; None when it has none. Billed 1 read."""
+    if program_id is None:
+        return None
+    program = await fleet.programs.read(program_id)
+    patterns = program.patterns.values()
+    return next((OwnRewrite(program_id, one.id, wanted) for one in patterns if rewrite_pair_id(one) == wanted), None)
+
+
+async def judge_rewrite(
+    fleet: Fleet, own: OwnRewrite, verdict: NewVerdict, connection: str | None, policy: Policy
+) -> ChangedEntry:
+    """Carry out an author's verdict: `same` keeps the earlier text voting, any other takes it out of its entry.
+
+    `contradict` is its word against the entry too. Raises InvalidArgumentError when the lesson has changed since.
+    Billed 2 reads and at most 3 writes.
+    """
+
+    async def attempt() -> ChangedEntry:
+        now, commit_id = fleet.now(), uuid.uuid4().hex
+        (versioned,) = await fleet.programs.read_versioned(own.program_id)
+        pattern = versioned.program.patterns.get(own.pattern_id)
+        if pattern is None or pattern.knowledge_key is None or rewrite_pair_id(pattern) != own.pair_id:
+            raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: the lesson was changed again")
+        (known,) = await fleet.knowledge.read_versioned(pattern.knowledge_key)
+        if known.entry is None:
+            raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: its entry is gone")
+        if verdict.verdict == "unsure":
+            state = entry_state(known.entry, now)
+            return ChangedEntry(known.entry, state, state)
+        program, entry = _judged(versioned.program, pattern, known.entry, verdict)
+        if verdict.verdict == "contradict":
+            word = Word(
+                program_id=own.program_id,
+                outcome="contradicted",
+                at=now,
+                evidence=verdict.reason or f"rewritten: {pattern.pattern}",
+                session_id=pattern.session_id,
+                connection=connection,
+                waits=not may_contradict(program.against, entry.key, now),
+            )
+            entry = with_contradiction(entry, word)
+            program = replace(program, against=with_recent(program.against, entry.key, now))
+        final = settled(known.entry, entry, policy, now)
+        why = f"its author called the rewrite {verdict.verdict}"
+        writes = fleet.programs.writes(versioned, stamped(versioned.program, program, now))
+        writes += fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
+        await fleet.programs.store.commit(*writes)
+        return ChangedEntry(final, entry_state(known.entry, now), entry_state(final, now))
+
+    return await retry_conflicts(attempt, f"program {own.program_id}")
+
+
+def _judged(program: Program, pattern: Pattern, entry: Entry, verdict: NewVerdict) -> tuple[Program, Entry]:
+    name = program.program_id
+    if verdict.verdict == "same" and pattern.rewrite is not None:
+        kept = replace(pattern, rewrite=replace(pattern.rewrite, judged_same=True))
+        return (
+            replace(program, patterns={**program.patterns, pattern.id: kept}),
+            with_open_rewrite(entry, name, pattern.id, is_open=False),
+        )
+    return with_membership(program, pattern.id, None), without_lesson(entry, name, pattern.id)
