@@ -52,7 +52,9 @@ class EntryDrafts:
     def state_changed(self) -> bool:
         """Whether an entry has another state now, which readers should learn soon."""
         before = {key: one.entry for key, one in self.stored.items() if one.entry is not None}
-        return any(entry_state(before[key], self.now) != entry_state(after, self.now) for key, after in self.drafts.items())
+        return any(
+            entry_state(before[key], self.now) != entry_state(after, self.now) for key, after in self.drafts.items()
+        )
 
     def writes(self, fleet: Fleet, by: str) -> list[Write]:
         """Return the writes of the drafts, valid only for the revisions that were read."""

@@ -30,8 +30,6 @@ class Profile(Value):
 
 
 # For a model that nobody measured here. Where unrelated lessons have cosine u, a pair needs c - u/2 >= .60: a cosine of
-# .75 at MiniLM's u of .30, of .98 where a model puts everything above .75. So it is never looser than MiniLM's own strict
-# threshold, and what it does not merge is offered for review.
-CAUTIOUS: Final = Profile(
-    related=0.50, auto=0.60, words=0.0, alone=NEVER, triangle=NEVER, strict=0.65, review=0.30
-)
+# .75 at MiniLM's u of .30, of .98 where a model puts everything above .75. So it is never looser than MiniLM's own
+# strict threshold, and what it does not merge is offered for review.
+CAUTIOUS: Final = Profile(related=0.50, auto=0.60, words=0.0, alone=NEVER, triangle=NEVER, strict=0.65, review=0.30)
