@@ -1,5 +1,6 @@
 """What Firestore bills: counted on any store."""
 
+from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.stores import Document, Query, Ref, Store, Write
@@ -34,9 +35,9 @@ class Billed(Wrapped):
         self._add(sums=1)
         return await super().total(query, field)
 
-    async def commit(self, *writes: Write) -> None:
+    async def commit(self, *writes: Write) -> datetime:
         self._add(writes=len(writes))
-        await super().commit(*writes)
+        return await super().commit(*writes)
 
     def _add(self, reads: int = 0, writes: int = 0, sums: int = 0) -> None:
         self.bill = Bill(self.bill.reads + reads, self.bill.writes + writes, self.bill.sums + sums)

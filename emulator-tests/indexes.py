@@ -1,6 +1,7 @@
 """Whether Firestore itself would answer a query: the emulator needs no index and never complains."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -41,7 +42,8 @@ def declared() -> Declared:
 def index_needed(query: Query, summed: str | None = None) -> Index | None:
     """Return the composite index that Firestore wants for a `find`, or for a `total` of `summed`.
 
-    Its automatic indexes serve any number of equalities, or one order, or one sum.
+    Its automatic indexes serve any number of equalities, or one order, or one sum. They end with the document's id, so
+    equalities with `after` (an order by `__name__`) are served too.
     Source: cloud.google.com/firestore/docs/query-data/index-overview
     """
     asked = [name for name in (query.order, summed) if name and name.lstrip("-") not in query.where]
@@ -74,12 +76,12 @@ class Watched(Wrapped):
         return await super().find(query)
 
     async def total(self, query: Query, field: str | None = None) -> int:
-        self._note(query._replace(order=None, limit=None), field)
+        self._note(query._replace(order=None, limit=None, after=None), field)
         return await super().total(query, field)
 
-    async def commit(self, *writes: Write) -> None:
+    async def commit(self, *writes: Write) -> datetime:
         assert len({write.ref for write in writes}) == len(writes), "two writes to one document in one commit"
-        await super().commit(*writes)
+        return await super().commit(*writes)
 
     def _note(self, query: Query, summed: str | None) -> None:
         self.asked.add((_group(query), tuple(sorted(query.where)), query.order, summed))

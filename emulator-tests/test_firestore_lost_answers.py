@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import datetime
 
 import anyio
 import pytest
@@ -70,13 +71,13 @@ class Lossy(Wrapped):
         self._direct, self._wire, self._tasks = direct, wire, tasks
         self.loses = False
 
-    async def commit(self, *writes: Write) -> None:
+    async def commit(self, *writes: Write) -> datetime:
         if self.loses:
             self.loses = False
             self._wire.swallows = True
             before = await self._direct.get(writes[0].ref)
             self._tasks.start_soon(self._cut_when_it_changes, writes[0].ref, before)
-        await super().commit(*writes)
+        return await super().commit(*writes)
 
     async def _cut_when_it_changes(self, ref: Ref, before: list[Document | None]) -> None:
         while await self._direct.get(ref) == before:

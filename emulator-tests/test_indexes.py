@@ -38,6 +38,8 @@ GROUPS = ("programs", "archive", "history", "receipts", *KNOWLEDGE_GROUPS)
         (Query(PROGRAMS), "pending", None),
         (Query(PROGRAMS, {"a": 1, "b": 2}), None, None),
         (Query(PROGRAMS, order="-a"), None, None),
+        (Query(PROGRAMS, limit=100, after="basher"), None, None),
+        (Query(PROGRAMS, {"a": 1, "b": 2}, limit=100, after="basher"), None, None),
         (Query(PROGRAMS, {"a": 1}, order="a"), None, None),
         (Query(PROGRAMS, {"a": 1}, order="b"), None, Index("programs", ("a", "b"))),
         (Query(PROGRAMS, {"b": 1, "a": 1}, order="-c"), None, Index("programs", ("a", "b", "-c"))),

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_memory.errors import StoreError, StoreRejectedError, StoreUnavailableError
+from fleet_memory.errors import DocumentRejectedError, StoreError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import ABSENT, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite import SqliteStore, open_database
 from fleet_memory.stores.sqlite.tables import MIGRATIONS
@@ -108,7 +108,7 @@ async def test_a_bad_file_is_refused_with_what_to_do_until_it_is_replaced(
     spoilt = await file.read_bytes()
     for _ in range(2):
         error = await refusal(store)
-        assert (type(error), str(error)) == (StoreRejectedError, message)
+        assert (isinstance(error, StoreRejectedError), str(error)) == (True, message)
         assert str(path) in error.operator_detail
     assert await file.read_bytes() == spoilt
     await file.write_bytes(good)
@@ -152,6 +152,20 @@ async def test_the_database_of_another_program_is_left_as_it_is(path: Path, stor
     before = await anyio.Path(path).read_bytes()
     assert str(await refusal(store)) == FOREIGN
     assert await anyio.Path(path).read_bytes() == before
+
+
+async def test_a_damaged_document_is_named_and_the_others_go_on(path: Path, store: SqliteStore) -> None:
+    bad, good = Ref("entries", "bad"), Ref("entries", "good")
+    await store.commit(Write(bad, {"n": 1}), Write(good, {"n": 1}))
+    execute(path, "update docs set body = '{' where id = 'bad'")
+    for verb in (store.get(bad), store.commit(Write(bad, {"n": 2}))):
+        with pytest.raises(DocumentRejectedError) as caught:
+            await verb
+        assert "entries/bad" in caught.value.operator_detail
+    await store.commit(Write(good, {"n": 2}))
+    (document,) = await store.get(good)
+    assert document is not None
+    assert document.fields == {"n": 2}
 
 
 REJECTED = "StoreRejectedError"

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from agents import opened
 
-from fleet_memory.errors import ConflictError, StoreRejectedError
+from fleet_memory.errors import ConflictError, DocumentRejectedError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, StoreHealth, Write
 
 pytestmark = pytest.mark.anyio
@@ -174,14 +174,14 @@ async def test_three_documents_of_900_kb_fit_into_one_commit(store: Store) -> No
 
 
 async def test_a_document_over_1_mib_is_refused_and_nothing_is_applied(store: Store) -> None:
-    with anyio.fail_after(LIMIT_S), pytest.raises(StoreRejectedError):
+    with anyio.fail_after(LIMIT_S), pytest.raises(DocumentRejectedError):
         await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"text": "x" * 1_100_000}))
     assert await store.get(ISO, BASHER) == [None, None]
 
 
 @pytest.mark.parametrize("unfit", ["\ud800", float("nan"), float("inf"), 2**63])
 async def test_what_no_store_can_keep_is_refused_and_nothing_is_applied(store: Store, unfit: str | float) -> None:
-    with pytest.raises(StoreRejectedError, match="which no store keeps"):
+    with pytest.raises(DocumentRejectedError, match="which no store keeps"):
         await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"n": unfit}))
     assert await store.get(ISO, BASHER) == [None, None]
 

@@ -94,3 +94,5 @@ async def test_a_store_ends_where_a_dict_would(store: Store, commits: list[dict[
             with pytest.raises(ConflictError):
                 await store.commit(*writes)
     assert {document.ref.id: document.fields for document in await store.find(Query(home))} == model
+    blocks = {name: [document.ref.id for document in await store.find(Query(home, after=name))] for name in "wxyz"}
+    assert blocks == {name: sorted(each for each in model if each > name) for name in "wxyz"}

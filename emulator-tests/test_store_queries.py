@@ -3,6 +3,7 @@
 import pytest
 from indexes import OWN
 
+from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores import Json, Query, Ref, Scalar, Store, Write
 
 pytestmark = pytest.mark.anyio
@@ -74,12 +75,42 @@ async def test_find_returns_the_documents_that_equal_everywhere_by_id(
         (Query(HOME, order="age", limit=3), "fac"),
         (Query(HOME, limit=2), "ab"),
         (Query(HOME, limit=100), "abcdef"),
+        (Query(HOME, after="b"), "cdef"),
+        (Query(HOME, after="bb", limit=2), "cd"),
+        (Query(HOME, after="B"), "abcdef"),
+        (Query(HOME, after="f"), ""),
+        (Query(HOME, after=""), "abcdef"),
+        (Query(HOME, {"active": True}, after="c"), "de"),
+        (Query(HOME, {"active": True, "tier": "one"}, after="c"), "d"),
+        (Query(HOME, {"active": True}, after="c", limit=1), "d"),
     ],
 )
-async def test_find_orders_with_ties_by_id_and_leaves_out_what_lacks_the_field(
+async def test_find_orders_with_ties_by_id_leaves_out_what_lacks_the_field_and_reads_on_after_an_id(
     entries: Store, query: Query, ids: str
 ) -> None:
     assert await found(entries, query) == ids
+
+
+async def test_blocks_that_follow_each_other_are_the_collection(entries: Store) -> None:
+    read, last = "", ""
+    while block := await found(entries, Query(HOME, limit=4, after=last)):
+        read, last = read + block, block[-1]
+    assert read == "abcdef"
+
+
+async def test_ids_go_by_their_bytes_whatever_was_written_first(store: Store) -> None:
+    ids = ["-", "0", "10", "9", "A", "Z", "_5f_", "a", "a-", "a0", "aa"]
+    for name in reversed(ids):
+        await store.commit(Write(Ref(HOME, name), {"n": 1}))
+    for n, name in enumerate(ids):
+        documents = await store.find(Query(HOME, {"n": 1}, after=name))
+        assert [document.ref.id for document in documents] == ids[n + 1 :]
+
+
+async def test_reading_on_after_an_id_takes_no_other_order(entries: Store) -> None:
+    for order in ("age", "-age"):
+        with pytest.raises(StoreRejectedError, match="leave out one of them"):
+            await entries.find(Query(HOME, order=order, after=""))
 
 
 async def test_find_reads_the_same_revision_as_get(entries: Store) -> None:
@@ -108,10 +139,11 @@ async def test_find_forgets_old_values_and_deleted_documents(entries: Store) -> 
         (Query(HOME), "active", 0),
         (Query(HOME, order="weight", limit=1), "weight", 13),
         (Query(HOME, order="weight", limit=1), None, 6),
+        (Query(HOME, {"active": True}, limit=1, after="d"), None, 3),
         (Query(f"fleets/f3/{OWN}"), "weight", 0),
     ],
 )
-async def test_total_counts_or_sums_the_matches_whatever_the_order_and_limit(
+async def test_total_counts_or_sums_the_matches_whatever_the_order_limit_and_after(
     entries: Store, query: Query, field: str | None, expected: int
 ) -> None:
     total = await entries.total(query, field)

@@ -29,10 +29,10 @@ class Interrupted(Wrapped):
         self._matches = matches
         self._meanwhile = [meanwhile]
 
-    async def commit(self, *writes: Write) -> None:
+    async def commit(self, *writes: Write) -> datetime:
         if self._meanwhile and self._matches(writes):
             await self._meanwhile.pop()()
-        await super().commit(*writes)
+        return await super().commit(*writes)
 
 
 def at(fleet: Fleet, moment: datetime) -> Fleet:

@@ -66,8 +66,8 @@ LAYERS = {
     "similarity.minilm": layer("schemas rules.text similarity errors", "anyio numpy onnxruntime tokenizers"),
     "similarity.openai": layer("schemas rules.text similarity errors", "anyio httpx2 numpy pydantic"),
     "stores": layer("stores errors", "anyio", ENGINES),
-    "stores.sqlite": layer("stores errors", "anyio", "stores.firestore"),
-    "stores.firestore": layer("stores errors", "anyio google grpc", "stores.sqlite"),
+    "stores.sqlite": layer("stores errors clock", "anyio", "stores.firestore"),
+    "stores.firestore": layer("stores errors clock", "anyio google grpc", "stores.sqlite"),
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("similarity repositories errors", "", ENGINES),
@@ -76,7 +76,8 @@ LAYERS = {
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address clock", "anyio mcp pydantic pydantic_core", ENGINES
     ),
-    "server.composition": layer(f"{BELOW_JOBS} settings store_address clock", "anyio"),
+    "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address clock", "anyio"),
+    "server.store_time": layer("stores clock", "", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
         "integration server.composition tools jobs views schemas.answers fleet settings errors",
@@ -139,6 +140,7 @@ VIOLATIONS = {
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
+    "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.std_streams": ["import mcp"],
     "integration": ["from fleet_memory.repositories.programs import Programs"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],

@@ -1,5 +1,7 @@
 """A store around another: the base of stores that count, watch or interfere."""
 
+from datetime import datetime
+
 from fleet_memory.stores import Document, Query, Ref, Store, StoreHealth, Write
 
 
@@ -18,8 +20,8 @@ class Wrapped(Store):
     async def total(self, query: Query, field: str | None = None) -> int:
         return await self._store.total(query, field)
 
-    async def commit(self, *writes: Write) -> None:
-        await self._store.commit(*writes)
+    async def commit(self, *writes: Write) -> datetime:
+        return await self._store.commit(*writes)
 
     async def check(self) -> StoreHealth:
         return await self._store.check()

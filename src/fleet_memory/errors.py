@@ -15,6 +15,7 @@
     │   ├── StoreUnavailableError store_unavailable     exit 3   retryable
     │   │   └── OutcomeUnknownError   store_unavailable exit 3   retryable
     │   └── StoreRejectedError    store_unavailable     exit 3
+    │       └── DocumentRejectedError store_unavailable exit 3
     └── EmbedderError             internal              exit 5
         └── EmbedderUnavailableError  embedder_unavailable  exit 3   retryable
 
@@ -159,3 +160,7 @@ class EmbedderUnavailableError(EmbedderError):
     code = "embedder_unavailable"
     retryable = True
     exit_code = EXIT_UNAVAILABLE
+
+
+class DocumentRejectedError(StoreRejectedError):
+    """The store refuses this document, which is damaged, too large or holds an unfit value; others are unaffected."""

@@ -87,7 +87,7 @@ class FencedWriter:
 
     async def _publish_once(self, consolidated_at: datetime | None) -> bool:
         """Publish as many entries as one commit takes; return whether these were all."""
-        publication = await self._knowledge.snapshots.publication(consolidated_at=consolidated_at)
+        publication = await self._knowledge.snapshots.publication(now=self._now(), consolidated_at=consolidated_at)
         # A draft may not be missing, and an overtaken worker may not write one over its successor's.
         for drafts in batches(publication.drafts):
             await self.commit(*drafts)

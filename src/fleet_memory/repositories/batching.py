@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable
 
+from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.stores import Write
 from fleet_memory.stores.limits import MAX_COMMIT_BYTES
 
 
 def batches(writes: Iterable[Write]) -> list[list[Write]]:
-    """Return writes in as few commits as their size allows, in order."""
+    """Return writes in as few commits as their size in UTF-8 allows, in order; a write is never split."""
     commits: list[list[Write]] = [[]]
-    size = 0
+    room = MAX_COMMIT_BYTES
     for write in writes:
-        bytes_ = sum(len(str(value)) for value in (write.fields or {}).values())
-        if commits[-1] and size + bytes_ > MAX_COMMIT_BYTES:
+        bytes_ = size(dict(write.fields or {}))
+        if commits[-1] and bytes_ > room:
             commits.append([])
-            size = 0
+            room = MAX_COMMIT_BYTES
         commits[-1].append(write)
-        size += bytes_
+        room -= bytes_
     return [commit for commit in commits if commit]

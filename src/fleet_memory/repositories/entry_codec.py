@@ -2,25 +2,47 @@
 
 from typing import NamedTuple
 
+from fleet_memory.repositories.version_before import ENTRY_FIELDS_BEFORE, converted_entry
+from fleet_memory.rules.knowledge.state import recorded_state
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.stores import ABSENT, Document, Json
 
 
 class VersionedEntry(NamedTuple):
-    """An entry as it was read, None when there is none, and the revision that a commit must expect."""
+    """An entry as it was read, None when there is none, and the revision that a commit must expect.
+
+    `is_converted`: its document is of the version before, so a change writes all of it.
+    """
 
     entry: Entry | None
     revision: str
+    is_converted: bool = False
 
 
-def versioned_entry(document: Document | None) -> VersionedEntry:
-    """Return the entry that a document holds."""
-    if document is None:
-        return VersionedEntry(None, ABSENT)
+ABSENT_ENTRY = VersionedEntry(None, ABSENT)
+
+
+def versioned_entry(document: Document) -> VersionedEntry:
+    """Return the entry that a document holds; one of the version before is converted.
+
+    Raises ValueError, KeyError, TypeError or AttributeError for fields of any other shape.
+    """
+    if "state" not in document.fields:
+        return VersionedEntry(converted_entry(document.fields), document.revision, is_converted=True)
     return VersionedEntry(Entry.from_fields(document.fields), document.revision)
 
 
-def changed_entry_fields(before: Entry | None, after: Entry) -> dict[str, Json]:
-    """Return the fields of an entry that differ; its provenance is long and seldom does."""
-    old = before.wire() if before else {}
-    return {name: value for name, value in after.wire().items() if name not in old or old[name] != value}
+def changed_entry_fields(before: VersionedEntry, after: Entry) -> dict[str, Json]:
+    """Return the fields of an entry that differ; its provenance is long and seldom does. None removes a field.
+
+    `state` is there to be asked for: the entry's state without the passing of time.
+    """
+    old, new = _fields(before.entry) if before.entry else {}, _fields(after)
+    gone: dict[str, Json] = dict.fromkeys(old.keys() - new.keys())
+    if before.is_converted:
+        return gone | dict.fromkeys(ENTRY_FIELDS_BEFORE) | new
+    return gone | {name: value for name, value in new.items() if name not in old or old[name] != value}
+
+
+def _fields(entry: Entry) -> dict[str, Json]:
+    return {**entry.wire(), "state": recorded_state(entry)}

@@ -1,8 +1,12 @@
-"""The ledger: one line for each version of each entry, never changed afterwards."""
+"""The ledger: a line for each change of shared knowledge that matters, never changed afterwards."""
+
+from typing import Final
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
-from fleet_memory.stores import ABSENT, Query, Write
+from fleet_memory.stores import Query, Write
+
+MAX_LINES_OF_ENTRY: Final = 20  # ids of its newest lines that an entry names; chosen
 
 
 class Ledger(FleetDocuments):
@@ -13,11 +17,11 @@ class Ledger(FleetDocuments):
         return await self.store.total(Query(self.paths.ledger, {"event": event}))
 
     async def newest(self, entry: Entry, count: int) -> list[LedgerLine]:
-        """Return an entry's newest lines, at most `count`, the oldest first. Billed 1 read each."""
-        versions = range(max(1, entry.version - count + 1), entry.version + 1)
-        documents = await self.store.get(*(self.paths.ledger_line(entry.key, version) for version in versions))
+        """Return an entry's newest lines, at most `count` and 20, the oldest first. Billed 1 read each."""
+        ids = entry.ledger[-count:]
+        documents = await self.store.get(*map(self.paths.ledger_line, ids)) if ids else []
         return [LedgerLine.from_fields(document.fields) for document in documents if document]
 
-    def write(self, entry: Entry, line: LedgerLine) -> Write:
-        """Return the write of the line for an entry's version; the id makes a second line for it impossible."""
-        return Write(self.paths.ledger_line(entry.key, entry.version), line.wire(), ABSENT)
+    def write(self, line: LedgerLine, line_id: str) -> Write:
+        """Return the write of a line under an id that no other line has, so that nothing there can block it."""
+        return Write(self.paths.ledger_line(line_id), line.wire())

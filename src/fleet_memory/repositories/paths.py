@@ -19,6 +19,11 @@ class FleetPaths:
         return f"fleets/{document_id(self.fleet_id)}/{group}"
 
     @property
+    def policy(self) -> Ref:
+        """Where the fleet's policy is, fleets/f1."""
+        return Ref("fleets", document_id(self.fleet_id))
+
+    @property
     def programs(self) -> str:
         """The collection of the programs, "fleets/f1/programs"."""
         return self.collection("programs")
@@ -39,6 +44,11 @@ class FleetPaths:
         return self.collection("archive")
 
     @property
+    def pairs(self) -> str:
+        """The collection of the pairs of texts to judge, "fleets/f1/pairs"."""
+        return self.collection("pairs")
+
+    @property
     def history(self) -> str:
         """The collection of earlier context summaries, "fleets/f1/history"."""
         return self.collection("history")
@@ -51,9 +61,13 @@ class FleetPaths:
         """Return where an entry is, e.g. "pattern/ci/pin" -> fleets/f1/gsp/pattern_2f_ci_2f_pin."""
         return Ref(self.entries, document_id(key))
 
-    def ledger_line(self, key: str, version: int) -> Ref:
-        """Return where the line of an entry's version is, e.g. "pin", 2 -> fleets/f1/ledger/pin_23_2."""
-        return Ref(self.ledger, document_id(f"{key}#{version}"))
+    def ledger_line(self, line_id: str) -> Ref:
+        """Return where a line of the ledger is, e.g. "9f86d0" -> fleets/f1/ledger/9f86d0."""
+        return Ref(self.ledger, document_id(line_id))
+
+    def pair(self, pair_id: str) -> Ref:
+        """Return where a pair is, e.g. "9f86d0" -> fleets/f1/pairs/9f86d0."""
+        return Ref(self.pairs, document_id(pair_id))
 
     def snapshot_shard(self, part: int, half: int = 0) -> Ref:
         """Return where a shard of the snapshot is, e.g. 2, half=1 -> fleets/f1/snapshots/t2."""
@@ -72,25 +86,13 @@ class FleetPaths:
         return Ref(self.collection("receipts"), document_id(f"{program_id}#{slot}"))
 
     def lease(self, name: str) -> Ref:
-        """Return where a lease is, e.g. "consolidation" -> fleets/f1/leases/consolidation."""
+        """Return where a lease is, e.g. "maintenance" -> fleets/f1/leases/maintenance."""
         return Ref(self.collection("leases"), document_id(name))
 
     @property
-    def waiting_index(self) -> Ref:
-        """Where consolidation keeps its index between runs, fleets/f1/waiting/index."""
-        return Ref(self.collection("waiting"), "index")
-
-    @property
-    def waiting_pairs(self) -> Ref:
-        """Where consolidation keeps the pairs that wait for judgement, fleets/f1/waiting/pairs."""
-        return Ref(self.collection("waiting"), "pairs")
-
-    def waiting_shard(self, domain: str, part: int) -> Ref:
-        """Return where a shard of a domain's lessons is, e.g. "ci", 0 -> fleets/f1/waiting/0_2f_ci.
-
-        The id begins with a number and an escaped slash: no domain can be taken for "index" or "pairs".
-        """
-        return Ref(self.collection("waiting"), document_id(f"{part}/{domain}"))
+    def last_run(self) -> Ref:
+        """Where the last run that proposed pairs is noted, fleets/f1/maintenance/run."""
+        return Ref(self.collection("maintenance"), "run")
 
     @property
     def last_maintenance(self) -> Ref:

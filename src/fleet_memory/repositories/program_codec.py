@@ -1,10 +1,10 @@
 """A program's document: how the fields of a document become a program, and which fields a change of one writes."""
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, cast
 
+from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
 from fleet_memory.rules.lifecycle.pruning import sweep_after
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import digest
@@ -21,26 +21,24 @@ class VersionedProgram(NamedTuple):
     revision: str
 
 
-def versioned_program(program_id: str, document: Document | None, known: Program | None = None) -> VersionedProgram:
-    """Return the program that a document holds; an empty one for None; `known` if no agent changed that since."""
-    if document is None:
-        return VersionedProgram(Program(program_id=program_id), ABSENT)
+def versioned_program(document: Document) -> VersionedProgram:
+    """Return the program that a document holds.
+
+    Documents of the version before are read too: they have `knowledgeSeen` for `readVersion`, fields that are ignored
+    here, and patterns without a source. Raises ValueError, KeyError, TypeError or AttributeError for any other shape.
+    """
     fields = document.fields
-    if known is not None and fields["changes"] == known.changes:
-        return VersionedProgram(known, document.revision)
-    state = {name: _object(fields.get(name)) for name in ("contextSummary", "config", "baselines")}
     patterns = [Pattern.from_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
     notes = [Note.from_json(str(text)) for text in cast("dict[str, Json]", fields.get("notes", {})).values()]
     return VersionedProgram(
         Program.from_fields(
-            {name: value for name, value in fields.items() if name in _PLAIN_FIELDS and value is not None}
-            | state
+            {"readVersion": fields.get("knowledgeSeen", 0)}
+            | {name: fields[name] for name in _PLAIN_FIELDS if fields.get(name) is not None}
+            | {name: _object(fields.get(name)) for name in _TEXT_FIELDS}
             | {
                 "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
                 "notes": {note.id: note for note in sorted(notes, key=lambda n: (n.at, len(n.id), n.id))},
                 "pending": fields.get("pendingIds", ()),
-                "touched": fields.get("touched", ()),
-                "retired": fields.get("retired", ()),
                 "decay": DecayConfig.from_fields(cast("dict[str, Json]", fields.get("decayConfig", {}))),
             }
         ),
@@ -48,32 +46,37 @@ def versioned_program(program_id: str, document: Document | None, known: Program
     )
 
 
+def absent_program(program_id: str) -> VersionedProgram:
+    """Return the empty program of an id that has no document."""
+    return VersionedProgram(Program(program_id=program_id), ABSENT)
+
+
 def _object(text: Json) -> Json:
     return cast("Json", json.loads(text)) if isinstance(text, str) else {}  # a map there was empty, see `_state`
 
 
-_PLAIN_FIELDS: Final = frozenset(
-    {
-        "programId",
-        "knowledgeSeen",
-        "changes",
-        "lastUpdate",
-        "requestIds",
-        "stateVersion",
-        "summaries",
-        "notesMade",
-        "sessions",
-    }
+_PLAIN_FIELDS: Final = (
+    "programId",
+    "run",
+    "readVersion",
+    "commits",
+    "changes",
+    "lastUpdate",
+    "requestIds",
+    "stateVersion",
+    "summaries",
+    "notesMade",
+    "sessions",
 )
+_TEXT_FIELDS: Final = ("contextSummary", "config", "baselines", "shown", "against")
+_DERIVED_FIELDS: Final = ("pending", "dirty", "stored", "sweepAfter")
 
 
-def iter_versioned_programs(documents: Iterable[Document]) -> Iterator[VersionedProgram]:
-    """Yield the programs of these documents, and let go of each document before the next: both take much memory."""
-    left = deque(documents)
-    del documents
-    while left:
-        document = left.popleft()
-        yield versioned_program(str(document.fields["programId"]), document)
+def iter_versioned_programs(
+    documents: Iterable[Document], unreadable: list[UnreadableDocument] | None = None
+) -> Iterator[VersionedProgram]:
+    """Yield the programs of these documents, each document let go before the next; see `iter_readable`."""
+    return iter_readable(documents, versioned_program, unreadable)
 
 
 def _pattern_key(pattern_id: str) -> str:
@@ -89,7 +92,9 @@ def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     old, new = _state(before.program), _state(after)
     fields = {name: value for name, value in new.items() if old[name] != value}
     fields |= _changed_entries("patterns", _pattern_key, before.program.patterns, after.patterns)
-    return fields | _changed_entries("notes", str, before.program.notes, after.notes)
+    fields |= _changed_entries("notes", str, before.program.notes, after.notes)
+    # Another version may have derived them otherwise, so the document's own are not those of `before`.
+    return fields | {name: new[name] for name in _DERIVED_FIELDS} if fields else {}
 
 
 def document_size(program: Program) -> int:
@@ -109,32 +114,33 @@ def _changed_entries(
 def _state(program: Program) -> dict[str, Json]:
     """Return every field of the document but the maps.
 
-    `dirty`, `stored` and `sweepAfter` (seconds since 1970) are there to be asked for. What agents shape themselves is
-    kept as text: engines refuse a list in a list and have words of their own.
+    `pending` counts the pending lessons that are still here. It, `dirty`, `stored` and `sweepAfter` (seconds since
+    1970) are there to be asked for. Maps of any names are kept as text: engines have words and indexes of their own.
     """
-    wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_STATE))
-    return wire | {
-        "pending": len(program.pending),
-        "pendingIds": list(program.pending),
-        "touched": list(program.touched),
-        "retired": list(program.retired),
-        "sweepAfter": sweep_after(program),
-        "dirty": bool(program.pending or program.touched),
-        "stored": program.exists,
-        "contextSummary": _text(program.context_summary),
-        "config": _text(program.config),
-        "baselines": _text(program.baselines),
-        "decayConfig": program.decay.wire(),
-    }
+    wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE))
+    return (
+        {name: wire[name] for name in _PLAIN_FIELDS}
+        | {name: _text(wire[name]) for name in _TEXT_FIELDS}
+        | {
+            "pending": sum(id_ in program.patterns for id_ in program.pending),
+            "pendingIds": list(program.pending),
+            "dirty": bool(program.pending),
+            "stored": program.exists,
+            "sweepAfter": sweep_after(program),
+            "decayConfig": program.decay.wire(),
+        }
+    )
 
 
-def _text(value: Mapping[str, object]) -> str:
+def _text(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-_STATE: Final = {
+_WIRE: Final = {
     "program_id",
-    "knowledge_seen",
+    "run",
+    "read_version",
+    "commits",
     "changes",
     "last_update",
     "request_ids",
@@ -142,4 +148,9 @@ _STATE: Final = {
     "summaries",
     "notes_made",
     "sessions",
+    "context_summary",
+    "config",
+    "baselines",
+    "shown",
+    "against",
 }

@@ -1,79 +1,50 @@
 """Programs on top of the four verbs: one document each; read, decide, commit with the revision that was read."""
 
 import weakref
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final, Generic, Protocol, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 import anyio
 from anyio import to_thread
 
-from fleet_memory.errors import CapacityExceededError, FleetMemoryError
+from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.archive import Archive
+from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.history import History
-from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import (
     VersionedProgram,
+    absent_program,
     changed_fields,
-    document_size,
     iter_versioned_programs,
     versioned_program,
 )
+from fleet_memory.repositories.queueing import ChangeResult, QueuedCall, Turn, applied
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.room import with_archived, with_room
+from fleet_memory.repositories.unreadable import UnreadableDocument, decoded_or_raised
 from fleet_memory.rules.lifecycle.idempotency import MAX_REQUESTS
-from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
-from fleet_memory.schemas.value import InvalidValueError
-from fleet_memory.stores import Query, Ref, Store, Write
+from fleet_memory.stores import Document, Json, Query, Ref, Scalar, Store, Write
 
 MAX_CHANGES_PER_COMMIT: Final = 64  # changes committed at once, the number of request ids a program remembers
+MAX_COMMITS: Final = 16  # ids of its latest commits that a program remembers; chosen
 MAX_PROGRAMS_SEARCHED: Final = 100  # programs looked at for close names, one billed read each, only for an unknown name
+PROGRAMS_PER_BLOCK: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
 
 
-class ChangeResult(Protocol):
-    """What a change returns: the new program, and what it archived on the way."""
+class VersionedChange(NamedTuple):
+    """A program as it was read, as it shall be, stamped, and what leaves it for the archive or the history."""
 
-    @property
-    def program(self) -> Program:
-        """The program after the change; the same object when nothing changed."""
-
-    @property
-    def archived(self) -> Sequence[ProgramRecord]:
-        """What left the program, kept in the archive or the history by the same commit."""
+    before: VersionedProgram
+    after: Program
+    archived: Sequence[ProgramRecord] = ()
 
 
 _C = TypeVar("_C", bound=ChangeResult)
 _T = TypeVar("_T")
-
-
-class _Call(Generic[_C]):
-    """One caller's change, and what became of it."""
-
-    def __init__(self, change: Callable[[Program], _C], now: datetime) -> None:
-        self.change = change
-        self.now = now
-        self.outcome: _C | None = None
-        self.error: FleetMemoryError | InvalidValueError | None = None
-
-    @property
-    def settled(self) -> bool:
-        return self.outcome is not None or self.error is not None
-
-    def result(self) -> _C:
-        if self.error is not None:
-            raise self.error
-        return cast("_C", self.outcome)
-
-
-class _Turn:
-    """The callers that wait for one program inside this process."""
-
-    def __init__(self) -> None:
-        self.lock = anyio.Lock()
-        self.waiting: deque[_Call[ChangeResult]] = deque()
 
 
 class Programs:
@@ -84,20 +55,22 @@ class Programs:
         self.paths = FleetPaths(fleet_id)
         self.archive = Archive(store, self.paths)
         self.history = History(store, self.paths)
-        self._turns: weakref.WeakValueDictionary[str, _Turn] = weakref.WeakValueDictionary()
+        self._turns: weakref.WeakValueDictionary[str, Turn] = weakref.WeakValueDictionary()
 
     async def read(self, program_id: str) -> Program:
         """Return a program, an empty one when nothing was stored for it. Billed 1 read."""
         return (await self.read_versioned(program_id))[0].program
 
     async def read_versioned(self, *program_ids: str) -> list[VersionedProgram]:
-        """Return programs with what a commit needs to replace them. Billed 1 read each."""
-        return await self.reread_versioned({}, *program_ids)
+        """Return programs with what a commit needs to replace them. Billed 1 read each.
 
-    async def reread_versioned(self, known: Mapping[str, Program], *program_ids: str) -> list[VersionedProgram]:
-        """Do what `read_versioned` does; a program that no agent changed since it was `known` is not decoded again."""
+        Raises DocumentRejectedError for one that cannot be read.
+        """
         documents = await self.store.get(*(self.paths.program(program_id) for program_id in program_ids))
-        return [versioned_program(name, one, known.get(name)) for name, one in zip(program_ids, documents, strict=True)]
+        return [
+            decoded_or_raised(document, versioned_program) if document else absent_program(program_id)
+            for program_id, document in zip(program_ids, documents, strict=True)
+        ]
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return what it returned, durably stored.
@@ -106,18 +79,18 @@ class Programs:
         one commit; between processes the revision decides. Raises what `change` raises, ConflictError when every race
         was lost, CapacityExceededError when the program would outgrow its document, and the store's errors.
         """
-        call = _Call(change, now)
-        turn = self._turns.setdefault(program_id, _Turn())
-        turn.waiting.append(cast("_Call[ChangeResult]", call))
+        call = QueuedCall(change, now)
+        turn = self._turns.setdefault(program_id, Turn())
+        turn.waiting.append(cast("QueuedCall[ChangeResult]", call))
         try:
-            while not call.settled:
+            while not call.is_settled:
                 async with turn.lock:
-                    if not call.settled:
+                    if not call.is_settled:
                         with anyio.CancelScope(shield=True):  # a batch holds other callers' changes too
                             await self._settle(program_id, turn)
         finally:
             if call in turn.waiting:
-                turn.waiting.remove(cast("_Call[ChangeResult]", call))
+                turn.waiting.remove(cast("QueuedCall[ChangeResult]", call))
         return call.result()
 
     async def update_with(
@@ -128,51 +101,102 @@ class Programs:
         `change` reads those documents itself and names their revisions; it runs again when any of them moved. It must
         not raise ConflictError: that would run it again too.
         """
-        turn = self._turns.setdefault(program_id, _Turn())
+        turn = self._turns.setdefault(program_id, Turn())
 
         async def attempt() -> _C:
             (before,) = await self.read_versioned(program_id)
             outcome, beside = await change(before.program)
-            after = stamped(before.program, outcome.program, now)
-            require_room(before.program, after)
-            if writes := [*self.writes(before, after, outcome.archived), *beside]:
-                await self.store.commit(*writes)
+            room = with_room(before.program, outcome.program, now)
+            outcome = with_archived(outcome, room, tuple(outcome.archived))
+            await self.commit([VersionedChange(before, room.program, outcome.archived)], beside)
             return outcome
 
         async with turn.lock:
             return await retry_conflicts(attempt, f"program {program_id}")
 
+    async def commit(
+        self, changes: Sequence[VersionedChange], others: Sequence[Write] = (), commit_id: str | None = None
+    ) -> None:
+        """Apply changes of programs and writes of `others` documents, all or none; nothing to write is fine.
+
+        A lost answer is settled: each changed program remembers `commit_id` (`new_commit_id()` unless given, e.g. the
+        one that lines of the ledger have), and the first of them is read again. Raises ConflictError when any of the
+        documents moved; read them again and decide again. Raises OutcomeUnknownError when the store does not answer,
+        or for `others` alone.
+        """
+        commit_id = commit_id or new_commit_id()
+        writes = [write for one in changes for write in self.writes(*one, commit_id=commit_id)]
+        programs = {self.paths.program(one.after.program_id): one.before.revision for one in changes}
+        changed = next((write.ref for write in writes if write.ref in programs), None)
+        if changed is not None:
+            witness = Witness(changed, programs[changed], lambda document: _remembers(document, commit_id))
+            await commit_settled(self.store, [*writes, *others], witness)
+        elif writes or others:
+            await self.store.commit(*writes, *others)
+
+    async def in_blocks(
+        self,
+        after: str = "",
+        size: int = PROGRAMS_PER_BLOCK,
+        unreadable: list[UnreadableDocument] | None = None,
+        where: Mapping[str, Scalar] | None = None,
+    ) -> AsyncIterator[list[VersionedProgram]]:
+        """Yield every program in blocks of at most `size`, by document id, those greater than `after`.
+
+        A document that cannot be read is skipped, logged, and added to `unreadable`. Billed 1 read each.
+        """
+        while True:
+            documents = await self.store.find(Query(self.paths.programs, where or {}, limit=size, after=after or None))
+            is_last = len(documents) < size
+            after = documents[-1].ref.id if documents else after
+            yield await _decoded(documents, unreadable)
+            if is_last:
+                return
+
     async def dirty(self) -> list[VersionedProgram]:
-        """Return the programs that changed since consolidation last looked. Billed 1 read each."""
+        """Return the programs with lessons that the maintainer has not considered. Billed 1 read each."""
         return await self._find(Query(self.paths.programs, {"dirty": True}))
 
     async def any_dirty(self) -> bool:
         """Whether `dirty` would return any. Billed 1 read."""
         return bool(await self.store.find(Query(self.paths.programs, {"dirty": True}, limit=1)))
 
+    async def considered_in(self, run: int) -> list[VersionedProgram]:
+        """Return the programs that the maintainer considered last in the run of this number. Billed 1 read each."""
+        return await self._find(Query(self.paths.programs, {"run": run}))
+
     async def due_for_sweep(self, most: int) -> list[VersionedProgram]:
         """Return the programs that the decay sweep must look at first, `most` of them. Billed 1 read each."""
         return await self._find(Query(self.paths.programs, order="sweepAfter", limit=most))
 
-    async def newest_seen(self) -> int:
-        """Return the newest version of knowledge that any program has read. Billed 1 read."""
-        found = await self.store.find(Query(self.paths.programs, order="-knowledgeSeen", limit=1))
-        return cast("int", found[0].fields["knowledgeSeen"]) if found else 0
+    async def newest_read_version(self) -> int:
+        """Return the newest version of knowledge that any program has read. Billed 2 reads."""
+        newest = 0
+        for name in ("readVersion", "knowledgeSeen"):  # the second is of documents of the version before
+            found = await self.store.find(Query(self.paths.programs, order=f"-{name}", limit=1))
+            newest = max([newest, *(cast("int", document.fields[name]) for document in found)])
+        return newest
 
     async def all(self) -> list[VersionedProgram]:
         """Return every program. Billed 1 read each."""
-        return await self._find(Query(self.paths.programs))
+        return [versioned async for block in self.in_blocks() for versioned in block]
 
     async def map_programs(self, look: Callable[[Program], _T]) -> list[_T]:
         """Return what `look` makes of every program that stored something. Billed 1 read each.
 
-        It runs in a thread, on one program at a time: a large fleet takes seconds, and other calls go on meanwhile.
+        It runs in a thread, on one block of programs at a time: a large fleet takes seconds, and other calls go on.
         """
-        every = iter_versioned_programs(await self.store.find(Query(self.paths.programs, {"stored": True})))
-        return await to_thread.run_sync(lambda: [look(versioned.program) for versioned in every])
+        looks: list[_T] = []
+        async for block in self.in_blocks(where={"stored": True}):
+            looks += await to_thread.run_sync(_looked, look, block)
+        return looks
+
+    async def count(self) -> int:
+        """Return how many programs stored something. Billed as one sum."""
+        return await self.store.total(Query(self.paths.programs, {"stored": True}))
 
     async def count_pending(self) -> int:
-        """Return how many patterns consolidation has not considered, fleet-wide. Billed as one sum."""
+        """Return how many lessons the maintainer has not considered, fleet-wide. Billed as one sum."""
         return await self.store.total(Query(self.paths.programs), "pending")
 
     async def suggestions(self, program_id: str) -> tuple[str, ...]:
@@ -184,26 +208,36 @@ class Programs:
         """Return where the receipt of a program's session of this number is."""
         return self.paths.receipt(program_id, number % MAX_REQUESTS)  # it stays while its request is remembered
 
-    def writes(self, before: VersionedProgram, after: Program, archived: Sequence[ProgramRecord] = ()) -> list[Write]:
+    def writes(
+        self,
+        before: VersionedProgram,
+        after: Program,
+        archived: Sequence[ProgramRecord] = (),
+        *,
+        commit_id: str | None = None,
+    ) -> list[Write]:
         """Return the writes that turn one program into the other, valid only while nobody else writes it.
 
-        `after` is stamped already, or differs only in fields that consolidation writes (an entry's key, `pending`,
-        `touched`, vectors), which are no change of the program.
+        `after` is stamped already, or differs only in the maintainer's own marks (an entry's key, `pending`, `run`,
+        vectors), which are no change of the program. With `commit_id` the program remembers this commit.
         """
         if after is before.program and not archived:
             return []
         fields = changed_fields(before, after)
+        if fields and commit_id:
+            commits: list[Json] = [*before.program.commits, commit_id]
+            fields["commits"] = commits[-MAX_COMMITS:]
         change = Write(self.paths.program(after.program_id), fields, before.revision)
         records = {write.ref: write for write in map(self._record_write, archived)}
         return [*([change] if fields else ()), *records.values()]
 
     async def _find(self, query: Query) -> list[VersionedProgram]:
-        return list(iter_versioned_programs(await self.store.find(query)))
+        return await _decoded(await self.store.find(query))
 
     def _record_write(self, record: ProgramRecord) -> Write:
         return self.history.write(record) if isinstance(record, PastSummary) else self.archive.write(record)
 
-    async def _settle(self, program_id: str, turn: _Turn) -> None:
+    async def _settle(self, program_id: str, turn: Turn) -> None:
         batch = [turn.waiting.popleft() for _ in range(min(MAX_CHANGES_PER_COMMIT, len(turn.waiting)))]
         try:
             await self._commit_together(program_id, batch)
@@ -211,47 +245,30 @@ class Programs:
             for call in batch:
                 call.error = call.error or error
         finally:
-            turn.waiting.extendleft(call for call in reversed(batch) if not call.settled)
+            turn.waiting.extendleft(call for call in reversed(batch) if not call.is_settled)
 
-    async def _commit_together(self, program_id: str, batch: Sequence[_Call[ChangeResult]]) -> None:
+    async def _commit_together(self, program_id: str, batch: Sequence[QueuedCall[ChangeResult]]) -> None:
         async def attempt() -> None:
             (before,) = await self.read_versioned(program_id)
-            after, archived, outcomes = _applied(before.program, batch)
-            if writes := self.writes(before, after, archived):
-                await self.store.commit(*writes)
+            after, archived, outcomes = applied(before.program, batch)
+            await self.commit([VersionedChange(before, after, archived)])
             for call, outcome in outcomes:
                 call.outcome = outcome
 
         await retry_conflicts(attempt, f"program {program_id}")
 
 
-def _applied(
-    program: Program, batch: Sequence[_Call[ChangeResult]]
-) -> tuple[Program, list[ProgramRecord], list[tuple[_Call[ChangeResult], ChangeResult]]]:
-    """Run the changes in order, each on the result of the one before; one that raises keeps its error and no effect."""
-    archived: list[ProgramRecord] = []
-    outcomes: list[tuple[_Call[ChangeResult], ChangeResult]] = []
-    for call in batch:
-        call.error = None
-        try:
-            outcome = call.change(program)
-            after = stamped(program, outcome.program, call.now)
-            require_room(program, after)
-        except (FleetMemoryError, InvalidValueError) as error:
-            call.error = error
-            continue
-        program = after
-        archived.extend(outcome.archived)
-        outcomes.append((call, outcome))
-    return program, archived, outcomes
+def _remembers(document: Document, commit_id: str) -> bool:
+    return commit_id in cast("list[Json]", document.fields.get("commits") or [])
 
 
-def require_room(before: Program, after: Program) -> None:
-    """Raise CapacityExceededError when a changed program would outgrow its document."""
-    if after is not before:
-        size = document_size(after)
-        if size > MAX_PROGRAM_BYTES:
-            raise CapacityExceededError(
-                f"{after.program_id}'s memory is full ({size} of {MAX_PROGRAM_BYTES} bytes). "
-                "Forget patterns it no longer needs, or store under another programId."
-            )
+async def _decoded(
+    documents: list[Document], unreadable: list[UnreadableDocument] | None = None
+) -> list[VersionedProgram]:
+    """Return the programs of documents, decoded in a thread: other calls go on meanwhile."""
+    found = iter_versioned_programs(documents, unreadable)
+    return await to_thread.run_sync(list, found) if documents else []
+
+
+def _looked(look: Callable[[Program], _T], block: Sequence[VersionedProgram]) -> list[_T]:
+    return [look(versioned.program) for versioned in block]

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple, cast
 
 from fleet_memory.errors import ConflictError
@@ -11,7 +11,9 @@ from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entr
 from fleet_memory.repositories.limits import MAX_ENTRIES_PER_PUBLICATION, MAX_SNAPSHOT_SHARD_BYTES
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.repositories.unreadable import iter_readable
+from fleet_memory.repositories.version_before import converted_row
+from fleet_memory.rules.knowledge.state import doubts, recorded_state
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
 
@@ -63,46 +65,50 @@ class Snapshots:
 
     async def behind(self) -> list[VersionedEntry]:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
-        return [
-            versioned_entry(document)
-            for document in await self._store.find(Query(self._paths.entries, {"unpublished": True}))
-        ]
+        return await self._entries(Query(self._paths.entries, {"unpublished": True}))
 
     async def missing(self) -> list[VersionedEntry]:
         """Return the entries that the snapshot does not show as they are. Billed 1 read per entry, and the snapshot."""
         rows = {row.key: row for row in (await self.read()).rows}
-        every = [versioned_entry(document) for document in await self._store.find(Query(self._paths.entries))]
-        return [
-            versioned
-            for versioned in every
-            if versioned.entry and not _is_shown(versioned.entry, rows.get(versioned.entry.key))
-        ]
+        every = await self._entries(Query(self._paths.entries))
+        return [one for one in every if one.entry and not _is_shown(one.entry, rows.get(one.entry.key))]
+
+    async def published_lately(self, now: datetime, within_s: float) -> bool:
+        """Whether a snapshot was written less than `within_s` seconds from `now`, by any server. Billed 1 read."""
+        head = await self._head()
+        at = head.fields.get("publishedAt") if head else None
+        return at is not None and abs(now - datetime.fromisoformat(str(at))) < timedelta(seconds=within_s)
 
     def first(self, version: int) -> Write:
         """Return the write that begins a snapshot where there is none, after `version`."""
         return Write(self._paths.snapshot_shard(0), _shards(Snapshot(version=version))[0], ABSENT)
 
-    async def publication(self, *, consolidated_at: datetime | None = None) -> Publication:
-        """Return what brings the snapshot up to date with the entries.
+    async def publication(self, *, now: datetime, consolidated_at: datetime | None = None) -> Publication:
+        """Return the writes that bring the snapshot up to date with the entries, at `now`.
 
-        `consolidated_at` is when a consolidation ended, None when none did. The shards after the first are written in
-        two places by turns: whoever reads the old ones meanwhile finds them whole.
+        `consolidated_at` is when a run that proposed pairs ended, None when none did. The shards after the first are
+        written in two places by turns, so that a reader of the old ones finds them whole meanwhile.
         """
         head = await self._head()
         old = await self.read()
         behind = await self.behind()
-        if head is not None and not behind:
-            at = consolidated_at or old.consolidated_at
-            moved = Write(head.ref, {"consolidatedAt": at.isoformat() if at else None}, head.revision)
-            return Publication([], [moved], complete=True)
         taken = behind[:MAX_ENTRIES_PER_PUBLICATION]
-        new, writes = _published(self._paths, old, taken, consolidated_at)
+        new, marks = _published(self._paths, old, taken, consolidated_at)
+        is_complete = len(taken) == len(behind)
+        stamp: dict[str, Json] = {"publishedAt": now.isoformat()}
+        if head is not None and new.rows == old.rows:
+            at = new.consolidated_at
+            moved = Write(head.ref, stamp | {"consolidatedAt": at.isoformat() if at else None}, head.revision)
+            return Publication([], [moved, *marks], is_complete)
         half = 1 - _half(head) if head else 0
         first, *rest = _shards(new)
         drafts = [Write(self._paths.snapshot_shard(part, half), fields) for part, fields in enumerate(rest, 1)]
         revision = head.revision if head else ABSENT
-        switch = Write(self._paths.snapshot_shard(0), first | {"half": half}, revision)
-        return Publication(drafts, [switch, *writes], complete=len(taken) == len(behind))
+        switch = Write(self._paths.snapshot_shard(0), first | stamp | {"half": half}, revision)
+        return Publication(drafts, [switch, *marks], is_complete)
+
+    async def _entries(self, query: Query) -> list[VersionedEntry]:
+        return list(iter_readable(await self._store.find(query), versioned_entry))
 
     async def _head(self) -> Document | None:
         (head,) = await self._store.get(self._paths.snapshot_shard(0))
@@ -115,19 +121,17 @@ def _half(head: Document) -> int:
 
 def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
     """Return an entry as the snapshot of `version` holds it; `since` is the version it first appeared in."""
-    value = entry.value
     return KnowledgeRow(
         key=entry.key,
         tier=entry.tier,
-        **value.statement,
+        **entry.value.statement,
         last_confirmed=entry.last_confirmed,
-        contradicted_by=tuple(word.program_id for word in entry.contradictions),
-        status=entry.status,
+        state=recorded_state(entry),
+        doubts=doubts(entry),
+        project_id=entry.project_id,
+        relearnt=entry.relearnt,
         since=since,
         changed_in=version,
-        wordings=tuple(
-            sorted(text_hash(text) for text in {value.pattern, *(line.pattern for line in entry.provenance)})
-        ),
         vector=entry.vector,
         embedder=entry.embedder,
     )
@@ -136,25 +140,44 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
 def _published(
     paths: FleetPaths, old: Snapshot, behind: Sequence[VersionedEntry], consolidated_at: datetime | None
 ) -> tuple[Snapshot, list[Write]]:
-    """Return the snapshot after `old` with these entries as they are, and the writes that say so of them."""
-    version = old.version + 1 if behind else max(old.version, 1)
+    """Return the snapshot after `old` with these entries as they are, and the writes that say so of them.
+
+    A candidate has no row, unless it had one: that stays, so that a reader learns that the entry is gone.
+    """
+    version = old.version + 1
     rows = {row.key: row for row in old.rows}
-    writes: list[Write] = []
-    for entry, revision in behind:
-        if entry is not None:
-            since = entry.since or version
-            rows[entry.key] = row_of(entry, since, version)
-            writes.append(Write(paths.entry(entry.key), {"unpublished": False, "since": since}, revision))
+    marks: list[Write] = []
+    for entry, revision, _ in behind:
+        if entry is None:
+            continue
+        row = _row_after(entry, rows.get(entry.key), version)
+        mark: dict[str, Json] = {"unpublished": False}
+        if row is not None:
+            rows[entry.key] = row
+            mark["since"] = row.since
+        marks.append(Write(paths.entry(entry.key), mark, revision))
+    ordered = tuple(rows[key] for key in sorted(rows))
     new = Snapshot(
-        version=version,
+        version=version if ordered != old.rows else max(old.version, 1),
         consolidated_at=consolidated_at or old.consolidated_at,
-        rows=tuple(rows[key] for key in sorted(rows)),
+        rows=ordered,
     )
-    return new, writes
+    return new, marks
+
+
+def _row_after(entry: Entry, before: KnowledgeRow | None, version: int) -> KnowledgeRow | None:
+    """Return the row of an entry, None for a candidate that had none. A later confirmation alone is no change."""
+    if before is None:
+        return None if recorded_state(entry) == "candidate" else row_of(entry, entry.since or version, version)
+    row = row_of(entry, before.since, before.changed_in)
+    aside = replace(row, last_confirmed=before.last_confirmed, vector=before.vector, embedder=before.embedder)
+    return row if aside == before else replace(row, changed_in=version)
 
 
 def _is_shown(entry: Entry, row: KnowledgeRow | None) -> bool:
-    return row is not None and row_of(entry, row.since, row.changed_in) == row
+    if row is None:
+        return recorded_state(entry) == "candidate"
+    return row_of(entry, row.since, row.changed_in) == row
 
 
 def _shards(snapshot: Snapshot) -> list[dict[str, Json]]:
@@ -191,6 +214,6 @@ def _snapshot(parts: Sequence[Document]) -> Snapshot:
         {
             "version": parts[0].fields["version"],
             "consolidatedAt": parts[0].fields.get("consolidatedAt"),
-            "rows": [json.loads(line) for line in lines],
+            "rows": [converted_row(json.loads(line)) for line in lines],
         }
     )

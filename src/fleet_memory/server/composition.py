@@ -10,10 +10,11 @@ from typing import TypeVar
 import anyio
 from anyio import to_thread
 
-from fleet_memory.clock import clock
+from fleet_memory.clock import StoreClock, clock
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.programs import Programs
+from fleet_memory.server.store_time import ObservedStore
 from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
@@ -25,7 +26,10 @@ _T = TypeVar("_T")
 
 
 class LazyFleet:
-    """The fleet of one server, opened once. A failure is not remembered: the next call tries again."""
+    """The fleet of one server, opened once. A failure is not remembered: the next call tries again.
+
+    A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its own way.
+    """
 
     def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -58,6 +62,8 @@ class LazyFleet:
     async def _open(self) -> tuple[Store, Fleet]:
         settings = self._settings
         store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would hold up other calls
+        if isinstance(self._now, StoreClock):
+            store = ObservedStore(store, self._now)
         fleet = Fleet(
             programs=Programs(store, settings.fleet),
             knowledge=Knowledge(store, settings.fleet),

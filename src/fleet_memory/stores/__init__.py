@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool
@@ -38,13 +39,17 @@ class Query(NamedTuple):
 
     `where` holds equalities on top-level scalars (texts up to 200 characters, one type per field). `order` is a
     field name, descending with a leading "-"; documents without that field are left out. Ties go by document id,
-    in the same direction.
+    in the same direction; without `order` documents come by ascending id.
+
+    `after` reads a collection in blocks: only ids greater than this one, which need not exist. It takes `where` and
+    `limit` and never `order`. Example: `Query(collection, after="basher", limit=100)`.
     """
 
     collection: str
     where: Mapping[str, Scalar] = {}
     order: str | None = None
     limit: int | None = None
+    after: str | None = None
 
 
 class Write(NamedTuple):
@@ -81,7 +86,8 @@ class Store(Protocol):
     """What an engine must do. All errors are of `fleet_memory.errors`.
 
     Any verb may raise StoreUnavailableError (nothing was written, try again later) or StoreRejectedError
-    (it will fail the same way again).
+    (it will fail the same way again); of these DocumentRejectedError is about one document, and the others can still
+    be read and written.
     """
 
     async def get(self, *refs: Ref) -> list[Document | None]:
@@ -91,21 +97,26 @@ class Store(Protocol):
         """
 
     async def find(self, query: Query) -> list[Document]:
-        """Read every match. Billed 1 read per document returned, at least 1."""
+        """Read every match. Billed 1 read per document returned, at least 1.
+
+        Raises StoreRejectedError for a query with `after` and `order`: no engine has such an index.
+        """
 
     async def total(self, query: Query, field: str | None = None) -> int:
-        """Sum the integers in `field` over the matches, or count them without one; order and limit are ignored.
+        """Sum the integers in `field` over the matches, or count them without one; order, limit and after are ignored.
 
         Documents without the field count as 0. Billed 1 read per 1,000 matches, at least 1.
         """
 
-    async def commit(self, *writes: Write) -> None:
+    async def commit(self, *writes: Write) -> datetime:
         """Apply all writes or none; durable when it returns. At most one write per document.
 
-        A commit that has begun is finished even when the caller is cancelled.
+        Returns the store's time of the commit, in UTC: Firestore's own clock, for a file this machine's. A commit
+        without writes does nothing and returns this machine's time. A commit that has begun is finished even when the
+        caller is cancelled.
 
         Raises ConflictError when any `expect` does not hold (nothing was applied), OutcomeUnknownError when the
-        answer was lost (it may have been applied, and still may be), StoreRejectedError when a document is too large
+        answer was lost (it may have been applied, and still may be), DocumentRejectedError when a document is too large
         or holds what `Write` excludes.
         """
 

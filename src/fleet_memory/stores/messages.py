@@ -1,4 +1,4 @@
-"""Messages of refused commits, the same for every engine."""
+"""Messages of refused queries and commits, the same for every engine."""
 
 from typing import Final, TypeAlias
 
@@ -11,3 +11,4 @@ CONFLICT: Final = "Someone else changed this memory at the same moment; nothing 
 UNFIT: Final = (
     "A document holds half a character, NaN or an integer over 64 bits, which no store keeps; nothing was written."
 )
+ORDER_AFTER: Final = "A query that reads on after an id comes by id and takes no other order; leave out one of them."

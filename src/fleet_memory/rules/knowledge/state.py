@@ -28,6 +28,11 @@ def entry_state(entry: Entry, now: datetime) -> EntryState:
     return "verify" if doubts(entry) or is_unconfirmed(entry, now) else "fresh"
 
 
+def recorded_state(entry: Entry) -> EntryState:
+    """Return the state of an entry without the passing of time, as documents keep it."""
+    return entry_state(entry, entry.last_confirmed)
+
+
 def row_state(row: KnowledgeRow, now: datetime) -> EntryState:
     """Return the state at `now` of an entry as boot reads it."""
     return "verify" if row.state == "fresh" and is_unconfirmed(row, now) else row.state

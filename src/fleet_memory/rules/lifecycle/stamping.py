@@ -1,12 +1,15 @@
 """The stamps that every commit of a program leaves, derived from the program before and after."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Archived, DecayConfig, Program
+
+MAX_GONE: Final = 500  # pending ids of lessons that left, the newest; chosen, so that churn does not fill a memory
 
 
 class ProgramChange(NamedTuple):
@@ -19,38 +22,69 @@ class ProgramChange(NamedTuple):
 def stamped(before: Program, after: Program, now: datetime) -> Program:
     """Return `after` with the stamps of one commit; the same object when nothing changed.
 
-    `changes` grows by one. `touched` gains the domains in which a lesson changed or left, or came back without being
-    pending. `last_update` becomes `now` when an agent's lessons, notes, state or sessions changed, but not when it
-    only read, nor for verdicts, new vectors or the sweep's list of retired entries.
+    `changes` grows by one. `pending` gains the ids of lessons that are new or back, left, were revived, or have another
+    text, domain, project or entry; a reinforced lesson that was not stale needs no second look. `last_update` becomes
+    `now` when an agent's lessons, notes, state or sessions changed, but not when it only read, nor for new vectors or
+    for the entry that a lesson is in.
     """
     if after is before:
         return after
     return replace(
         after,
         changes=before.changes + 1,
-        touched=touched(after, *_touched(before, after)),
+        pending=_bounded((*before.pending, *after.pending, *_news(before, after, now)), after),
         last_update=now if _agents_part_changed(before, after) else after.last_update,
     )
 
 
-def touched(program: Program, *domains: str) -> tuple[str, ...]:
-    """Return the domains in which a program's lessons changed since consolidation last looked, with these."""
-    return tuple(sorted({*program.touched, *domains}))
+def considered(now: Program, seen: Program, run: int) -> Program:
+    """Return the program `now` after the run of this number considered it as `seen`.
+
+    A lesson that changed in between stays pending. Marks of the run itself (`knowledge_key`, vectors) are set on the
+    result, not before: they would look like such a change. No stamps: it is no change by an agent.
+    """
+    known = frozenset(seen.pending)
+    left = tuple(
+        id_
+        for id_ in now.pending
+        if id_ not in known or _is_news(seen.patterns.get(id_), now.patterns.get(id_), now.decay, None)
+    )
+    return replace(now, pending=left, run=run)
 
 
 def without_marks(pattern: Pattern) -> Pattern:
-    """Return a lesson without consolidation's own marks and without vectors of another embedder."""
-    return replace(pattern, knowledge_key=None, echo=False, vector="", embedder="")
+    """Return a lesson without the marks of judging, and without vectors, which another embedder may make again."""
+    return replace(pattern, knowledge_key=None, echo=False, rewrite=None, vector="", embedder="")
 
 
-def _touched(before: Program, after: Program) -> Iterator[str]:
-    for id_, old in before.patterns.items():
-        new = after.patterns.get(id_)
-        if before.decay != after.decay or new is None or (new is not old and without_marks(new) != without_marks(old)):
-            yield old.domain
-    for id_, new in after.patterns.items():
-        if id_ not in before.patterns and id_ not in after.pending:
-            yield new.domain
+def _news(before: Program, after: Program, now: datetime) -> Iterator[str]:
+    for id_ in {**before.patterns, **after.patterns}:
+        old, new = before.patterns.get(id_), after.patterns.get(id_)
+        if (old is not new or before.decay != after.decay) and (
+            _is_news(old, new, before.decay, now)
+            or (old and new and is_stale(old, now, before.decay) and not is_stale(new, now, after.decay))
+        ):
+            yield id_
+
+
+def _is_news(old: Pattern | None, new: Pattern | None, decay: DecayConfig, now: datetime | None) -> bool:
+    """Whether the maintainer must look at a lesson; without `now` a revival shows in the time of reinforcement."""
+    if old is None or new is None:
+        return old is not new
+    if now is None and is_stale(old, new.last_reinforced, decay):
+        return True
+    return _compared(old) != _compared(new)
+
+
+def _compared(pattern: Pattern) -> tuple[object, ...]:
+    return pattern.pattern, pattern.domain, pattern.project_id, pattern.knowledge_key, pattern.stored_at
+
+
+def _bounded(ids: Iterable[str], after: Program) -> tuple[str, ...]:
+    unique = tuple(dict.fromkeys(ids))
+    gone = [id_ for id_ in unique if id_ not in after.patterns]
+    dropped = frozenset(gone[: max(0, len(gone) - MAX_GONE)])
+    return tuple(id_ for id_ in unique if id_ not in dropped)
 
 
 def _agents_part_changed(before: Program, after: Program) -> bool:
@@ -59,8 +93,4 @@ def _agents_part_changed(before: Program, after: Program) -> bool:
     if (before.state_version, before.sessions) != (after.state_version, after.sessions):
         return True
     pairs = ((old, after.patterns[id_]) for id_, old in before.patterns.items())
-    return any(new is not old and _from_agents(new) != _from_agents(old) for old, new in pairs)
-
-
-def _from_agents(pattern: Pattern) -> Pattern:
-    return replace(without_marks(pattern), verdicts={})
+    return any(new is not old and without_marks(new) != without_marks(old) for old, new in pairs)

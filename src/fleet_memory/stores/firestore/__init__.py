@@ -5,12 +5,14 @@ Importing this module is free. The Google client takes half a second and 40 MB: 
 
 import os
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
+from fleet_memory.clock import machine_time
 from fleet_memory.errors import StoreError
 from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
 
@@ -51,10 +53,9 @@ class FirestoreStore:
         """See `Store.total`."""
         return await self._run(lambda documents: documents.total(query, field))
 
-    async def commit(self, *writes: Write) -> None:
+    async def commit(self, *writes: Write) -> datetime:
         """See `Store.commit`."""
-        if writes:
-            await self._run(lambda documents: documents.commit(writes))
+        return await self._run(lambda documents: documents.commit(writes)) if writes else machine_time()
 
     async def check(self) -> StoreHealth:
         """Count every document and report; Firestore itself vouches for what they hold. Billed 10 reads a fleet."""

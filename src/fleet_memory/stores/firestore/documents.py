@@ -6,8 +6,9 @@ There are no transactions: Firestore's take locks that stall and fail under cont
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
@@ -26,7 +27,7 @@ from google.cloud.firestore import (
 )
 from google.cloud.firestore_v1.async_batch import AsyncWriteBatch
 
-from fleet_memory.errors import StoreRejectedError, StoreUnavailableError
+from fleet_memory.errors import DocumentRejectedError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import ABSENT, Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.firestore.failures import (
     NEWER_DATABASE,
@@ -36,13 +37,16 @@ from fleet_memory.stores.firestore.failures import (
     commit_failure,
     read_failure,
 )
-from fleet_memory.stores.messages import UNFIT
+from fleet_memory.stores.messages import ORDER_AFTER, UNFIT
 
 _T = TypeVar("_T")
 FirestoreDocument: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
 
 SCHEMA_VERSION: Final = 1  # of the documents; `fleet_memory/schema` says so once there is another
 _SCHEMA = "fleet_memory/schema"
+_BY_ID = "__name__"  # Firestore's automatic order; equalities and this one together need no composite index
+
+_MAX_NAMES: Final = 3  # documents that the log line of a refused commit names
 
 _SILENCE_S: Final = 4.0  # seconds without an answer until an attempt is given up
 _STREAM_S: Final = 120.0  # seconds for all documents of a large query, as long as they keep coming
@@ -79,7 +83,11 @@ class Documents:
 
     async def find(self, query: Query) -> list[Document]:
         """See `Store.find`."""
+        if query.order and query.after is not None:
+            raise StoreRejectedError(ORDER_AFTER, operator_detail=str(query))
         asked = self._matching(query)
+        if query.after:
+            asked = asked.order_by(_BY_ID).start_after({_BY_ID: query.after})
         if query.order:
             direction = AsyncQuery.DESCENDING if query.order.startswith("-") else AsyncQuery.ASCENDING
             asked = asked.order_by(query.order.removeprefix("-"), direction=direction)
@@ -94,7 +102,7 @@ class Documents:
         ((total,),) = await self._patiently(partial(aggregation.get, retry=None, timeout=_SILENCE_S))
         return int(total.value or 0)
 
-    async def commit(self, writes: Sequence[Write]) -> None:
+    async def commit(self, writes: Sequence[Write]) -> datetime:
         """See `Store.commit`."""
         batch, failed = self._batch(writes), list[BaseException]()
         attempt = partial(batch.commit, retry=None, timeout=_SILENCE_S)
@@ -104,8 +112,10 @@ class Documents:
             try:
                 await _RETRY(attempt, on_error=failed.append)()
             except GoogleAPIError as failure:
-                raise commit_failure(failure, failed, self._place) from failure
+                raise commit_failure(failure, failed, self._place, _names(writes)) from failure
         await anyio.lowlevel.checkpoint()  # a cancellation that came meanwhile is delivered here
+        committed_at = cast("datetime", batch.commit_time)  # google leaves it as None for mypy
+        return datetime.fromtimestamp(committed_at.timestamp(), UTC)
 
     async def health(self) -> StoreHealth:
         """Count the documents of every fleet. Billed 1 read per fleet, and 1 per 1,000 documents of a collection."""
@@ -164,7 +174,7 @@ class Documents:
                 self._add(batch, write)
             except ValueError as unfit:  # half a character, an integer over 64 bits, NaN
                 detail = f"{'/'.join(write.ref)}: {unfit}"
-                raise StoreRejectedError(UNFIT, operator_detail=detail) from unfit
+                raise DocumentRejectedError(UNFIT, operator_detail=detail) from unfit
         return batch
 
     def _add(self, batch: AsyncWriteBatch, write: Write) -> None:
@@ -204,3 +214,10 @@ async def _read(stream: AsyncIterator[FirestoreDocument]) -> list[Document]:
 def _document(snapshot: FirestoreDocument) -> Document:
     collection, _, name = snapshot.reference.path.rpartition("/")
     return Document(Ref(collection, name), snapshot.to_dict() or {}, snapshot.update_time.rfc3339())
+
+
+def _names(writes: Sequence[Write]) -> str:
+    """Return the documents of a commit for a log line: Firestore does not name the one that it refuses."""
+    names = ["/".join(write.ref) for write in writes[:_MAX_NAMES]]
+    more = len(writes) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")

@@ -10,6 +10,7 @@ from google.api_core import exceptions as google
 
 from fleet_memory.errors import (
     ConflictError,
+    DocumentRejectedError,
     FleetMemoryError,
     OutcomeUnknownError,
     StoreError,
@@ -110,19 +111,20 @@ def read_failure(failure: google.GoogleAPIError, place: DatabaseAddress) -> Stor
 
 
 def commit_failure(
-    failure: google.GoogleAPIError, attempts: Sequence[BaseException], place: DatabaseAddress
+    failure: google.GoogleAPIError, attempts: Sequence[BaseException], place: DatabaseAddress, documents: str
 ) -> FleetMemoryError:
-    """Return the error to raise when a commit failed; `attempts` are those that failed before.
+    """Return the error to raise when a commit of these documents failed; `attempts` are those that failed before.
 
     After an attempt without an answer, a conflict may be with that very attempt: then nobody knows the outcome.
     """
     cause = _cause(failure)
+    detail = f"{place.told(cause)} ({documents})"
     if isinstance(cause, _UNANSWERED) or any(isinstance(one, _UNANSWERED) for one in attempts):
-        return OutcomeUnknownError(UNCONFIRMED, operator_detail=place.told(cause))
+        return OutcomeUnknownError(UNCONFIRMED, operator_detail=detail)
     if isinstance(cause, _EXPECTED):
-        return ConflictError(CONFLICT, operator_detail=place.told(cause))
+        return ConflictError(CONFLICT, operator_detail=detail)
     if isinstance(cause, google.InvalidArgument):
-        return StoreRejectedError(PROBABLY_TOO_LARGE, operator_detail=place.told(cause))
+        return DocumentRejectedError(PROBABLY_TOO_LARGE, operator_detail=detail)
     return read_failure(cause, place)
 
 

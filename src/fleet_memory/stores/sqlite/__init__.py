@@ -7,12 +7,14 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
 
+from fleet_memory.clock import machine_time
 from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite.failures import is_busy, translated
@@ -58,10 +60,11 @@ class SqliteStore:
         """See `Store.total`."""
         return await self._run("begin", lambda db: total(db, query, field))
 
-    async def commit(self, *writes: Write) -> None:
+    async def commit(self, *writes: Write) -> datetime:
         """See `Store.commit`."""
         if writes:  # the write lock comes before the read, or a commit fails because another one overtook it
             await self._run("begin immediate", lambda db: apply(db, writes))
+        return machine_time()
 
     async def check(self) -> StoreHealth:
         """Read the whole file and report; a file too damaged to be read raises StoreRejectedError."""

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from fleet_memory.errors import ConflictError, StoreRejectedError
+from fleet_memory.errors import ConflictError, DocumentRejectedError, StoreRejectedError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Scalar, StoreHealth, Write
 from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES
-from fleet_memory.stores.messages import CONFLICT, UNFIT
+from fleet_memory.stores.messages import CONFLICT, ORDER_AFTER, UNFIT
 from fleet_memory.stores.sqlite.failures import CORRUPT, DOCUMENT_TOO_LARGE, FOREIGN, NEWER_FILE
 
 Indexed: TypeAlias = Scalar | bytes
@@ -84,6 +84,8 @@ def read(db: sqlite3.Connection, ref: Ref) -> Document | None:
 
 def find(db: sqlite3.Connection, query: Query) -> list[Document]:
     """See `Store.find`."""
+    if query.order and query.after is not None:
+        raise StoreRejectedError(ORDER_AFTER, operator_detail=str(query))
     equalities, values = _equalities(query)
     parts, order = ["select d.id, d.body, d.revision from docs d"], "d.id"
     if query.order:
@@ -91,7 +93,11 @@ def find(db: sqlite3.Connection, query: Query) -> list[Document]:
         parts.append("join fields o on o.collection = d.collection and o.id = d.id and o.name = ?")
         values = [query.order.removeprefix("-"), *values]
         order = f"o.value {direction}, d.id {direction}"
-    parts += ["where d.collection = ?", equalities, "order by", order, "limit ?"]
+    parts += ["where d.collection = ?", equalities]
+    if query.after is not None:
+        parts.append("and d.id > ?")
+        values.append(query.after)
+    parts += ["order by", order, "limit ?"]
     limit = -1 if query.limit is None else query.limit
     rows = db.execute(" ".join(parts), (*values, limit))
     return [_document(Ref(query.collection, name), body, revision) for name, body, revision in rows]
@@ -132,12 +138,12 @@ def apply(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
 def _put(db: sqlite3.Connection, ref: Ref, fields: Mapping[str, Json], revision: int) -> None:
     try:
         if _size(fields) > MAX_DOCUMENT_BYTES:
-            raise StoreRejectedError(DOCUMENT_TOO_LARGE, operator_detail="/".join(ref))
+            raise DocumentRejectedError(DOCUMENT_TOO_LARGE, operator_detail="/".join(ref))
         body = json.dumps(fields, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         db.execute("insert into docs values(?, ?, ?, ?)", (*ref, body, revision))
         db.executemany("insert into fields values(?, ?, ?, ?)", _scalars(ref, fields))
     except (ValueError, OverflowError) as unfit:
-        raise StoreRejectedError(UNFIT, operator_detail=f"{'/'.join(ref)}: {unfit}") from unfit
+        raise DocumentRejectedError(UNFIT, operator_detail=f"{'/'.join(ref)}: {unfit}") from unfit
 
 
 def _size(value: Json | Mapping[str, Json]) -> int:
@@ -187,7 +193,7 @@ def _document(ref: Ref, body: str, revision: int) -> Document:
     try:
         return Document(ref, json.loads(body), str(revision))
     except ValueError as broken:
-        raise StoreRejectedError(CORRUPT, operator_detail=f"{'/'.join(ref)}: {broken}") from broken
+        raise DocumentRejectedError(CORRUPT, operator_detail=f"{'/'.join(ref)}: {broken}") from broken
 
 
 def health(db: sqlite3.Connection) -> StoreHealth:

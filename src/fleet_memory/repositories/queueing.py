@@ -1,0 +1,78 @@
+"""Changes of one program that wait for each other inside this process, and share one read and one commit."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar, cast
+
+import anyio
+
+from fleet_memory.errors import FleetMemoryError
+from fleet_memory.repositories.room import with_archived, with_room
+from fleet_memory.schemas.programs import Program, ProgramRecord
+from fleet_memory.schemas.value import InvalidValueError
+
+
+class ChangeResult(Protocol):
+    """What a change returns: the new program, and what it archived on the way."""
+
+    @property
+    def program(self) -> Program:
+        """The program after the change; the same object when nothing changed."""
+
+    @property
+    def archived(self) -> Sequence[ProgramRecord]:
+        """What left the program, kept in the archive or the history by the same commit."""
+
+
+_C = TypeVar("_C", bound=ChangeResult)
+
+
+class QueuedCall(Generic[_C]):
+    """One caller's change, and what became of it."""
+
+    def __init__(self, change: Callable[[Program], _C], now: datetime) -> None:
+        self.change = change
+        self.now = now
+        self.outcome: _C | None = None
+        self.error: FleetMemoryError | InvalidValueError | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the change was committed, or has failed."""
+        return self.outcome is not None or self.error is not None
+
+    def result(self) -> _C:
+        """Return what the change returned, or raise what it raised."""
+        if self.error is not None:
+            raise self.error
+        return cast("_C", self.outcome)
+
+
+class Turn:
+    """The callers that wait for one program inside this process."""
+
+    def __init__(self) -> None:
+        self.lock = anyio.Lock()
+        self.waiting: deque[QueuedCall[ChangeResult]] = deque()
+
+
+def applied(
+    program: Program, batch: Sequence[QueuedCall[ChangeResult]]
+) -> tuple[Program, list[ProgramRecord], list[tuple[QueuedCall[ChangeResult], ChangeResult]]]:
+    """Run the changes in order, each on the result of the one before; one that raises keeps its error and no effect."""
+    archived: list[ProgramRecord] = []
+    outcomes: list[tuple[QueuedCall[ChangeResult], ChangeResult]] = []
+    for call in batch:
+        call.error = None
+        try:
+            outcome = call.change(program)
+            room = with_room(program, outcome.program, call.now)
+            outcome = with_archived(outcome, room, tuple(outcome.archived))
+        except (FleetMemoryError, InvalidValueError) as error:
+            call.error = error
+            continue
+        program = room.program
+        archived.extend(outcome.archived)
+        outcomes.append((call, outcome))
+    return program, archived, outcomes

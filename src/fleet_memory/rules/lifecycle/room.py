@@ -1,0 +1,27 @@
+"""Making room in a full memory: promoted lessons leave first, because their entries keep text and provenance."""
+
+from datetime import datetime
+from typing import Final
+
+from fleet_memory.rules.lifecycle.admission import archived
+from fleet_memory.rules.lifecycle.decay import strength
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Program
+
+MADE_ROOM: Final = "its memory was full; the entry keeps what it contributed"
+
+
+def without_weakest_promoted(before: Program, after: Program, excess: int, now: datetime) -> ProgramChange:
+    """Return `after` without its weakest promoted lessons, as many as make `excess` bytes of room if there are.
+
+    Lessons that differ from those of `before` stay: the change is about them. The same program when none can leave.
+    """
+    idle = [p for p in after.patterns.values() if p.promoted and before.patterns.get(p.id) is p]
+    leaving: list[Pattern] = []
+    for pattern in sorted(idle, key=lambda p: (strength(p, now), p.last_reinforced, p.id)):
+        if excess <= 0:
+            break
+        leaving.append(pattern)
+        excess -= len(pattern.compact().encode())
+    return ProgramChange(*archived(after, leaving, "cap", now, MADE_ROOM)) if leaving else ProgramChange(after)
