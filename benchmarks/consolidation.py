@@ -26,8 +26,6 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import consolidate
 from fleet_memory.jobs.consolidation.scene import RunScope
-from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.patterns import Pattern
@@ -98,7 +96,7 @@ async def measured(sizes: argparse.Namespace) -> int:
     made = MadeUp(sizes)
     with tempfile.TemporaryDirectory() as folder:
         store = Counting(Path(folder) / "memory.db")
-        fleet = Fleet(Programs(store, "default"), Knowledge(store, "default"), Unasked(), lambda: NOW)
+        fleet = Fleet.on(store, "default", Unasked(), lambda: NOW)
         await seeded(store, fleet, made.programs())
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         cold_s, cold = await timed(store, fleet)

@@ -21,8 +21,6 @@ import anyio
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
@@ -139,7 +137,7 @@ class Life:
 
     def __init__(self, store: Store, seed: int) -> None:
         self.clock = Clock()
-        self.fleet = Fleet(Programs(store, "default"), Knowledge(store, "default"), MiniLM(), self.clock)
+        self.fleet = Fleet.on(store, "default", MiniLM(), self.clock)
         self.chronicle = Chronicle()
         self._random = random.Random(seed)  # noqa: S311 a world, not a secret
         self._truths = truths()

@@ -3,8 +3,6 @@
 from datetime import UTC, datetime
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.patterns import NewPattern
@@ -17,12 +15,7 @@ NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 
 
 def fleet_on(store: Store, now: datetime = NOW, fleet_id: str = "default") -> Fleet:
-    return Fleet(
-        programs=Programs(store, fleet_id),
-        knowledge=Knowledge(store, fleet_id),
-        embedder=Lexical(),
-        now=lambda: now,
-    )
+    return Fleet.on(store, fleet_id, Lexical(), lambda: now)
 
 
 async def learn(fleet: Fleet, program: str, *names: str) -> list[StoreAnswer]:

@@ -14,8 +14,6 @@ from billing import Bill, Billed
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.repositories.entry_codec import VersionedEntry
-from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.rules.text.vectors import packed
@@ -100,7 +98,7 @@ async def entries() -> Sequence[Entry]:
 
 
 def fleet_on(store: Store) -> Fleet:
-    return Fleet(Programs(store, "default"), Knowledge(store, "default"), ENGINE, lambda: NOW)
+    return Fleet.on(store, "default", ENGINE, lambda: NOW)
 
 
 async def known(fleet: Fleet, entries: Sequence[Entry]) -> None:

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.consolidation import runs
 from fleet_memory.jobs.consolidation.scene import RunScope
-from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.similarity import Profile
@@ -76,7 +74,7 @@ class Clock:
 
 
 def fleet_on(store: Store, clock: Clock) -> Fleet:
-    return Fleet(Programs(store, "default"), Knowledge(store, "default"), Directions(), clock)
+    return Fleet.on(store, "default", Directions(), clock)
 
 
 def lesson(text: str, domain: str) -> NewPattern:

@@ -5,9 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.leases import take
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.stores import Document, Query, Store, Write
 from fleet_memory.tools.store_memory import store_memory
@@ -15,7 +13,7 @@ from tests.wrapped import Wrapped
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 FLEET = "default"
-COLLECTIONS = ("programs", "gsp", "snapshots", "ledger", "archive", "history", "waiting", "maintenance")
+COLLECTIONS = ("programs", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "maintenance")
 
 Meanwhile = Callable[[], Awaitable[object]]
 Matches = Callable[[Sequence[Write]], bool]
@@ -40,7 +38,7 @@ def at(fleet: Fleet, moment: datetime) -> Fleet:
 
 
 def on(fleet: Fleet, store: Store) -> Fleet:
-    return replace(fleet, programs=Programs(store, FLEET), knowledge=Knowledge(store, FLEET))
+    return Fleet.on(store, FLEET, fleet.embedder, fleet.now, fleet.caller)
 
 
 def interrupted(fleet: Fleet, matches: Matches, meanwhile: Meanwhile) -> Fleet:

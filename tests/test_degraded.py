@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.fallback import Fallback
 from fleet_memory.similarity.minilm import FOLDER, MiniLM
@@ -33,7 +31,7 @@ async def test_a_damaged_model_is_named_in_every_affected_answer_and_vectors_nev
     store = SqliteStore(tmp_path / "memory.db")
     engine = Fallback(MiniLM(damaged))
     now = datetime(2026, 3, 1, tzinfo=UTC)
-    fleet = Fleet(Programs(store, "default"), Knowledge(store, "default"), engine, lambda: now)
+    fleet = Fleet.on(store, "default", engine, lambda: now)
     lesson = NewPattern.model_validate({"pattern": "Check first", "domain": "d", "confidence": 0.8, "evidence": ""})
     answers = [
         await memory_health(fleet, "basher"),

@@ -9,8 +9,6 @@ import pytest
 
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.rules.health.duplicates import Repeat, Scale
 from fleet_memory.rules.health.fleet import (
     HORIZONS,
@@ -184,6 +182,6 @@ def test_the_largest_answer_without_its_list_fits_the_least_budget() -> None:
 @pytest.mark.anyio
 async def test_an_agent_that_is_bound_to_one_program_is_refused() -> None:
     store = SqliteStore("never-opened.db")
-    agent = Fleet(Programs(store, "f"), Knowledge(store, "f"), Lexical(), lambda: NOW, Caller("basher"))
+    agent = Fleet.on(store, "f", Lexical(), lambda: NOW, Caller("basher"))
     with pytest.raises(ForbiddenError, match="Call memory_health for your own"):
         await fleet_health(agent)

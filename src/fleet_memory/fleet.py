@@ -7,9 +7,14 @@ from typing import Literal, TypeAlias
 
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.repositories.knowledge import Knowledge
+from fleet_memory.repositories.last_run import LastRuns
+from fleet_memory.repositories.pairs import Pairs
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.policies import Policies
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.similarity import Embedder
+from fleet_memory.stores import Store
 
 Role: TypeAlias = Literal["agent", "auditor", "admin"]
 Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
@@ -74,13 +79,37 @@ class Caller:
 
 @dataclass(frozen=True)
 class Fleet:
-    """What a tool works with: the fleet's memory, its embedder, its clock and the caller."""
+    """What a tool works with: the fleet's memory, its embedder, its clock and the caller.
+
+    `publish_later` asks the server's background task to publish soon; nothing does where there is none.
+    """
 
     programs: Programs
     knowledge: Knowledge
+    pairs: Pairs
+    policies: Policies
+    last_runs: LastRuns
     embedder: Embedder
     now: Callable[[], datetime]
     caller: Caller = Caller()
+    publish_later: Callable[[], None] = lambda: None
+
+    @classmethod
+    def on(
+        cls, store: Store, fleet_id: str, embedder: Embedder, now: Callable[[], datetime], caller: Caller = Caller()
+    ) -> "Fleet":
+        """Return the fleet of this id in a store."""
+        paths = FleetPaths(fleet_id)
+        return cls(
+            programs=Programs(store, fleet_id),
+            knowledge=Knowledge(store, fleet_id),
+            pairs=Pairs(store, paths),
+            policies=Policies(store, paths),
+            last_runs=LastRuns(store, paths),
+            embedder=embedder,
+            now=now,
+            caller=caller,
+        )
 
     @property
     def degraded_engine(self) -> str | None:

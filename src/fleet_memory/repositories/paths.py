@@ -93,8 +93,3 @@ class FleetPaths:
     def last_run(self) -> Ref:
         """Where the last run that proposed pairs is noted, fleets/f1/maintenance/run."""
         return Ref(self.collection("maintenance"), "run")
-
-    @property
-    def last_maintenance(self) -> Ref:
-        """Where the last maintenance is noted, fleets/f1/maintenance/last."""
-        return Ref(self.collection("maintenance"), "last")

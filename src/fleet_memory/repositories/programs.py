@@ -47,6 +47,13 @@ _C = TypeVar("_C", bound=ChangeResult)
 _T = TypeVar("_T")
 
 
+class ProgramBlock(NamedTuple):
+    """Some programs of a fleet, and the documents among them that cannot be read, which are logged too."""
+
+    programs: list[VersionedProgram]
+    unreadable: list[UnreadableDocument]
+
+
 class Programs:
     """The programs of one fleet, with their `archive` and their `history`."""
 
@@ -135,21 +142,17 @@ class Programs:
             await self.store.commit(*writes, *others)
 
     async def in_blocks(
-        self,
-        after: str = "",
-        size: int = PROGRAMS_PER_BLOCK,
-        unreadable: list[UnreadableDocument] | None = None,
-        where: Mapping[str, Scalar] | None = None,
-    ) -> AsyncIterator[list[VersionedProgram]]:
+        self, size: int = PROGRAMS_PER_BLOCK, *, after: str = "", where: Mapping[str, Scalar] | None = None
+    ) -> AsyncIterator[ProgramBlock]:
         """Yield every program in blocks of at most `size`, by document id, those greater than `after`.
 
-        A document that cannot be read is skipped, logged, and added to `unreadable`. Billed 1 read each.
+        `where` holds equalities, as in a `Query`. Billed 1 read each.
         """
         while True:
             documents = await self.store.find(Query(self.paths.programs, where or {}, limit=size, after=after or None))
             is_last = len(documents) < size
             after = documents[-1].ref.id if documents else after
-            yield await _decoded(documents, unreadable)
+            yield await _block(documents)
             if is_last:
                 return
 
@@ -165,9 +168,9 @@ class Programs:
         """Return the programs that the maintainer considered last in the run of this number. Billed 1 read each."""
         return await self._find(Query(self.paths.programs, {"run": run}))
 
-    async def due_for_sweep(self, most: int) -> list[VersionedProgram]:
-        """Return the programs that the decay sweep must look at first, `most` of them. Billed 1 read each."""
-        return await self._find(Query(self.paths.programs, order="sweepAfter", limit=most))
+    async def due_for_sweep(self, limit: int) -> ProgramBlock:
+        """Return the programs that the decay sweep must look at first, at most `limit`. Billed 1 read each."""
+        return await _block(await self.store.find(Query(self.paths.programs, order="sweepAfter", limit=limit)))
 
     async def newest_read_version(self) -> int:
         """Return the newest version of knowledge that any program has read. Billed 2 reads."""
@@ -179,7 +182,7 @@ class Programs:
 
     async def all(self) -> list[VersionedProgram]:
         """Return every program. Billed 1 read each."""
-        return [versioned async for block in self.in_blocks() for versioned in block]
+        return [versioned async for block in self.in_blocks() for versioned in block.programs]
 
     async def map_programs(self, look: Callable[[Program], _T]) -> list[_T]:
         """Return what `look` makes of every program that stored something. Billed 1 read each.
@@ -188,7 +191,7 @@ class Programs:
         """
         looks: list[_T] = []
         async for block in self.in_blocks(where={"stored": True}):
-            looks += await to_thread.run_sync(_looked, look, block)
+            looks += await to_thread.run_sync(_looked, look, block.programs)
         return looks
 
     async def count(self) -> int:
@@ -232,7 +235,7 @@ class Programs:
         return [*([change] if fields else ()), *records.values()]
 
     async def _find(self, query: Query) -> list[VersionedProgram]:
-        return await _decoded(await self.store.find(query))
+        return (await _block(await self.store.find(query))).programs
 
     def _record_write(self, record: ProgramRecord) -> Write:
         return self.history.write(record) if isinstance(record, PastSummary) else self.archive.write(record)
@@ -262,12 +265,11 @@ def _remembers(document: Document, commit_id: str) -> bool:
     return commit_id in cast("list[Json]", document.fields.get("commits") or [])
 
 
-async def _decoded(
-    documents: list[Document], unreadable: list[UnreadableDocument] | None = None
-) -> list[VersionedProgram]:
+async def _block(documents: list[Document]) -> ProgramBlock:
     """Return the programs of documents, decoded in a thread: other calls go on meanwhile."""
-    found = iter_versioned_programs(documents, unreadable)
-    return await to_thread.run_sync(list, found) if documents else []
+    unreadable: list[UnreadableDocument] = []
+    programs = iter_versioned_programs(documents, unreadable)
+    return ProgramBlock(await to_thread.run_sync(list, programs) if documents else [], unreadable)
 
 
 def _looked(look: Callable[[Program], _T], block: Sequence[VersionedProgram]) -> list[_T]:

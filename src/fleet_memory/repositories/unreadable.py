@@ -20,6 +20,10 @@ class UnreadableDocument(NamedTuple):
     ref: Ref
     reason: str
 
+    def __str__(self) -> str:
+        """Return it in one line, e.g. "programs/basher cannot be read: KeyError"."""
+        return f"{self.ref.collection.rsplit('/', 1)[-1]}/{self.ref.id} cannot be read: {self.reason}"
+
 
 def decoded(document: Document, decode: Callable[[Document], _T]) -> _T | UnreadableDocument:
     """Return the value of a document, or why it has none."""
@@ -54,6 +58,6 @@ def iter_readable(
         if not isinstance(value, UnreadableDocument):
             yield value
             continue
-        _logger.warning("%s/%s cannot be read and is skipped: %s", *value.ref, value.reason)
+        _logger.warning("skipped: %s", value)
         if unreadable is not None:
             unreadable.append(value)

@@ -12,8 +12,6 @@ from anyio import to_thread
 
 from fleet_memory.clock import StoreClock, clock
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.programs import Programs
 from fleet_memory.server.store_time import ObservedStore
 from fleet_memory.settings import Settings
 from fleet_memory.similarity import Embedder
@@ -64,13 +62,8 @@ class LazyFleet:
         store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would hold up other calls
         if isinstance(self._now, StoreClock):
             store = ObservedStore(store, self._now)
-        fleet = Fleet(
-            programs=Programs(store, settings.fleet),
-            knowledge=Knowledge(store, settings.fleet),
-            embedder=await to_thread.run_sync(open_embedder, settings),
-            now=self._now,
-            caller=Caller(settings.program),
-        )
+        embedder = await to_thread.run_sync(open_embedder, settings)
+        fleet = Fleet.on(store, settings.fleet, embedder, self._now, Caller(settings.program))
         return store, fleet
 
 

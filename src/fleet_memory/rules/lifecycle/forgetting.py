@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.rules.lifecycle.admission import archived, free_id, with_pattern
-from fleet_memory.rules.lifecycle.decay import is_prunable, is_stale
+from fleet_memory.rules.lifecycle.decay import is_prunable
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
 
@@ -36,8 +36,8 @@ def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Fo
 def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
     """Bring a pattern back with everything it had: clock, evidence, origin, contribution.
 
-    Under its own id, unless another pattern took that meanwhile. Consolidation looks at its domain again, and at the
-    pattern unless it is in an entry. `fades` when it is so old that the next sweep would archive it again.
+    Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it pending. `fades` when
+    it is so old that the next sweep would archive it again.
     """
     theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
     back = replace(
@@ -45,9 +45,8 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
         id=free_id(program.patterns, pattern.id),
         calls={id_: call for id_, call in pattern.calls.items() if id_ not in theirs},
     )
-    waits = back.knowledge_key is None and not is_stale(back, now, program.decay)
-    after = with_pattern(program, back, pending=waits)
-    return Restored(after, back, fades=is_prunable(back, now, program.decay) and not back.promoted)
+    after = with_pattern(program, back, pending=False)
+    return Restored(after, back, fades=is_prunable(back, now, program.decay))
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:

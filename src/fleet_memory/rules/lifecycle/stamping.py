@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, DecayConfig, Program
+from fleet_memory.schemas.programs import Archived, Program
 
 MAX_GONE: Final = 500  # pending ids of lessons that left, the newest; chosen, so that churn does not fill a memory
 
@@ -37,21 +37,6 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     )
 
 
-def considered(now: Program, seen: Program, run: int) -> Program:
-    """Return the program `now` after the run of this number considered it as `seen`.
-
-    A lesson that changed in between stays pending. Marks of the run itself (`knowledge_key`, vectors) are set on the
-    result, not before: they would look like such a change. No stamps: it is no change by an agent.
-    """
-    known = frozenset(seen.pending)
-    left = tuple(
-        id_
-        for id_ in now.pending
-        if id_ not in known or _is_news(seen.patterns.get(id_), now.patterns.get(id_), now.decay, None)
-    )
-    return replace(now, pending=left, run=run)
-
-
 def without_marks(pattern: Pattern) -> Pattern:
     """Return a lesson without the marks of judging, and without vectors, which another embedder may make again."""
     return replace(pattern, knowledge_key=None, echo=False, rewrite=None, vector="", embedder="")
@@ -60,20 +45,11 @@ def without_marks(pattern: Pattern) -> Pattern:
 def _news(before: Program, after: Program, now: datetime) -> Iterator[str]:
     for id_ in {**before.patterns, **after.patterns}:
         old, new = before.patterns.get(id_), after.patterns.get(id_)
-        if (old is not new or before.decay != after.decay) and (
-            _is_news(old, new, before.decay, now)
-            or (old and new and is_stale(old, now, before.decay) and not is_stale(new, now, after.decay))
-        ):
+        if old is None or new is None or ((old is not new or before.decay != after.decay) and (
+            _compared(old) != _compared(new)
+            or (is_stale(old, now, before.decay) and not is_stale(new, now, after.decay))
+        )):
             yield id_
-
-
-def _is_news(old: Pattern | None, new: Pattern | None, decay: DecayConfig, now: datetime | None) -> bool:
-    """Whether the maintainer must look at a lesson; without `now` a revival shows in the time of reinforcement."""
-    if old is None or new is None:
-        return old is not new
-    if now is None and is_stale(old, new.last_reinforced, decay):
-        return True
-    return _compared(old) != _compared(new)
 
 
 def _compared(pattern: Pattern) -> tuple[object, ...]:

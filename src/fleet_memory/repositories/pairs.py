@@ -1,0 +1,97 @@
+"""Pairs on top of the four verbs: one document each, asked for by the programs that shall judge."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fleet_memory.repositories.fleet_documents import FleetDocuments
+from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
+from fleet_memory.rules.consensus.judging import asked
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.pairs import Pair, PairState
+from fleet_memory.stores import ABSENT, Document, Json, Query, Write
+
+
+class VersionedPair(NamedTuple):
+    """A pair as it was read, None when there is none, and the revision that a commit must expect."""
+
+    pair_id: str
+    pair: Pair | None
+    revision: str
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The hashes of the words of both texts."""
+        return frozenset(text_hash(side.text) for side in (self.pair.a, self.pair.b)) if self.pair else frozenset()
+
+
+def versioned_pair(document: Document) -> VersionedPair:
+    """Return the pair that a document holds. Raises ValueError or KeyError for fields of another shape."""
+    pair = Pair.from_json(str(document.fields["text"]))
+    return VersionedPair(pair.pair_id, pair, document.revision)
+
+
+class Pairs(FleetDocuments):
+    """The pairs of one fleet."""
+
+    async def read(self, *pair_ids: str) -> list[VersionedPair]:
+        """Return pairs with what a commit needs to replace them, in this order. Billed 1 read each.
+
+        Raises DocumentRejectedError for one that cannot be read.
+        """
+        documents = await self.store.get(*(self.paths.pair(pair_id) for pair_id in pair_ids))
+        return [
+            decoded_or_raised(document, versioned_pair) if document else VersionedPair(pair_id, None, ABSENT)
+            for pair_id, document in zip(pair_ids, documents, strict=True)
+        ]
+
+    def write(self, before: VersionedPair, after: Pair) -> Write:
+        """Return the write of a pair that is new or changed, valid only while nobody else writes it.
+
+        `askA`, `askB` (the programs that are asked) and `openRank` are there to be asked for while anybody is asked;
+        the pair itself is kept as text.
+        """
+        names = asked(after)
+        a, b = after.a.program_id, after.b.program_id
+        fields: dict[str, Json] = {
+            "state": after.state,
+            "askA": a if a in names else None,
+            "askB": b if b in names and b != a else None,
+            "openRank": after.rank if names else None,
+            "text": after.compact(),
+        }
+        if before.pair is None:
+            fields = {name: value for name, value in fields.items() if value is not None}
+        return Write(self.paths.pair(after.pair_id), fields, before.revision)
+
+    async def asked_of(self, program_id: str) -> list[VersionedPair]:
+        """Return the pairs that a program is asked about, the likeliest first. Billed 1 read each, at least 2."""
+        pairs: list[VersionedPair] = []
+        for name in ("askA", "askB"):
+            pairs += _readable(await self.store.find(Query(self.paths.pairs, {name: program_id})))
+        return sorted(pairs, key=lambda one: (-one.pair.rank if one.pair else 0.0, one.pair_id))
+
+    async def asking(self) -> list[Pair]:
+        """Return every pair that some program is asked about, the likeliest first. Billed 1 read each."""
+        found = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))
+        return [one.pair for one in found if one.pair]
+
+    async def open_by_rank(self, limit: int) -> list[VersionedPair]:
+        """Return the pairs that programs are asked about, the likeliest first, at most `limit`. Billed 1 read each."""
+        return _readable(await self.store.find(Query(self.paths.pairs, order="-openRank", limit=limit)))
+
+    async def in_state(self, state: PairState, limit: int | None = None) -> list[VersionedPair]:
+        """Return pairs in this state, also those about which nobody is asked; by id. Billed 1 read each."""
+        return _readable(await self.store.find(Query(self.paths.pairs, {"state": state}, limit=limit)))
+
+    async def count_open(self) -> int:
+        """Return how many pairs are open, whoever is asked about them. Billed as one sum."""
+        return await self.store.total(Query(self.paths.pairs, {"state": "open"}))
+
+    async def count_asked_of(self, program_id: str) -> int:
+        """Return how many pairs a program is asked about. Billed as two sums."""
+        totals = [await self.store.total(Query(self.paths.pairs, {name: program_id})) for name in ("askA", "askB")]
+        return sum(totals)
+
+
+def _readable(documents: Iterable[Document]) -> list[VersionedPair]:
+    return list(iter_readable(documents, versioned_pair))
