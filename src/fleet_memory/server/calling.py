@@ -1,6 +1,5 @@
-"""Who calls: as far as the server process knows it, and as far as the client says it with each call."""
+"""Who calls, as far as the client says it with each call."""
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -8,17 +7,11 @@ from typing import Any, Final
 from mcp.server.mcpserver import Context
 
 from fleet_memory.fleet import Caller
-from fleet_memory.settings import Settings, is_name
+from fleet_memory.settings import is_name
 
 SESSION_META_KEY: Final = "fleet-memory/session"  # of a request's `_meta`: the session that the agent works in
 MODEL_META_KEY: Final = "fleet-memory/model"  # the family of the model behind the agent, e.g. claude
 MAX_CLIENT_CHARS: Final = 100  # characters of a client's name that are kept; chosen
-
-
-def caller_of_process(settings: Settings) -> Caller:
-    """Return the caller of a server over stdio; an unbound one has a connection of its own, new at each start."""
-    connection = None if settings.program else uuid.uuid4().hex
-    return Caller(settings.program, connection=connection, session_id=settings.session_id)
 
 
 def caller_of_request(context: Context[Any, Any], caller: Caller) -> Caller:  # Any: of no concern here
