@@ -17,16 +17,14 @@ from fleet_memory.rules.consensus.deciding import (
     ChangedSide,
     Decision,
     Documents,
-    LessonSide,
     ResolvedSide,
     decided,
     resolved,
 )
 from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
-from fleet_memory.rules.knowledge.state import contributes, entry_state
+from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.schemas.knowledge import Entry, EntryState
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, PairState
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import Write
@@ -40,18 +38,11 @@ class Judge(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A pair after a verdict, and the entry that it made or changed, with its state before and after."""
+    """A pair after a verdict, and the change of the entry that it made or changed."""
 
     pair_id: str
     state: PairState
-    entry: Entry | None = None
-    before: EntryState | None = None
-    after: EntryState | None = None
-
-    @property
-    def is_visible(self) -> bool:
-        """Whether agents would read something else now: an entry changed its state, and not among hidden ones."""
-        return self.before != self.after and {self.before, self.after} != {None, "candidate"}
+    change: EntryChange | None = None
 
 
 class Refused(NamedTuple):
@@ -104,17 +95,13 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
             raise InvalidArgumentError(
                 f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
             )
-        entry = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
-        return Judged(verdict.pair_id, _state_of_rewrite(verdict), entry.after, entry.state_before, entry.state_after)
+        change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
+        return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
     read = await _read(fleet, versioned, judge_, verdict, policy)
-    sides = _resolved_sides(versioned.pair, read.documents(), judge_)
+    sides = _resolved_sides(versioned.pair, read.documents(), judge_, policy)
     judgement = _judgement(versioned.pair, verdict, judge_, fleet, read)
     decision = decided(versioned.pair, judgement, sides, read.documents(), policy)
     return await _commit(fleet, read, decision, judge_, policy)
-
-
-def _state_of_rewrite(verdict: NewVerdict) -> PairState:
-    return "open" if verdict.verdict == "unsure" else verdict.verdict
 
 
 async def _read(
@@ -150,8 +137,12 @@ async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedPr
     return dict(zip(ordered, found, strict=True))
 
 
-def _resolved_sides(pair: Pair, documents: Documents, judge_: Judge) -> tuple[ResolvedSide, ResolvedSide]:
+def _resolved_sides(
+    pair: Pair, documents: Documents, judge_: Judge, policy: Policy
+) -> tuple[ResolvedSide, ResolvedSide]:
     """Return both sides as they are. Raises InvalidArgumentError for a closed pair, or one of changed texts."""
+    if policy.judging == "people" and judge_.program_id is not None:
+        raise InvalidArgumentError("pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites")
     if pair.by_person and judge_.program_id is not None:
         raise InvalidArgumentError(f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say")
     a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
@@ -205,22 +196,20 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
     now, commit_id = fleet.now(), uuid.uuid4().hex
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
-    changed: Entry | None = None
-    before: EntryState | None = None
+    change: EntryChange | None = None
     for key, entry in after.entries.items():
-        versioned = read.entries[key]
-        final = settled(versioned.entry, entry, policy, now)
-        if final is versioned.entry:
+        known = read.entries[key]
+        final = settled(known.entry, entry, policy, now)
+        if final is known.entry:
             continue
-        writes += fleet.knowledge.writes(versioned, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
+        writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
         if key == decision.key:
-            changed, before = final, entry_state(versioned.entry, now) if versioned.entry else None
-    for name, versioned_program in read.programs.items():
-        program = stamped(versioned_program.program, after.programs[name], now)
-        writes += fleet.programs.writes(versioned_program, program)
+            change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
+    for name, versioned in read.programs.items():
+        program = stamped(versioned.program, after.programs[name], now)
+        writes += fleet.programs.writes(versioned, program)
     await fleet.programs.store.commit(*writes)
-    state = entry_state(changed, now) if changed else None
-    return Judged(decision.pair.pair_id, decision.pair.state, changed, before, state)
+    return Judged(decision.pair.pair_id, decision.pair.state, change)
 
 
 def _why(pair: Pair) -> str:

@@ -9,11 +9,11 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import with_membership
 from fleet_memory.rules.knowledge.entries import settled, with_open_rewrite, without_lesson
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.schemas.knowledge import Entry, EntryState, Word
+from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
@@ -26,14 +26,6 @@ class OwnRewrite(NamedTuple):
     program_id: str
     pattern_id: str
     pair_id: str
-
-
-class ChangedEntry(NamedTuple):
-    """An entry after a verdict, None when it is gone, with its state before and after."""
-
-    after: Entry | None
-    state_before: EntryState | None
-    state_after: EntryState | None
 
 
 def rewrite_pair_id(pattern: Pattern) -> str | None:
@@ -52,14 +44,14 @@ async def rewrite_of(fleet: Fleet, program_id: str | None, wanted: str) -> OwnRe
 
 async def judge_rewrite(
     fleet: Fleet, own: OwnRewrite, verdict: NewVerdict, connection: str | None, policy: Policy
-) -> ChangedEntry:
+) -> EntryChange:
     """Carry out an author's verdict: `same` keeps the earlier text voting, any other takes it out of its entry.
 
     `contradict` is its word against the entry too. Raises InvalidArgumentError when the lesson has changed since.
     Billed 2 reads and at most 3 writes.
     """
 
-    async def attempt() -> ChangedEntry:
+    async def attempt() -> EntryChange:
         now, commit_id = fleet.now(), uuid.uuid4().hex
         (versioned,) = await fleet.programs.read_versioned(own.program_id)
         pattern = versioned.program.patterns.get(own.pattern_id)
@@ -70,7 +62,7 @@ async def judge_rewrite(
             raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: its entry is gone")
         if verdict.verdict == "unsure":
             state = entry_state(known.entry, now)
-            return ChangedEntry(known.entry, state, state)
+            return EntryChange(known.entry, state, state)
         program, entry = _judged(versioned.program, pattern, known.entry, verdict)
         if verdict.verdict == "contradict":
             word = Word(
@@ -89,7 +81,7 @@ async def judge_rewrite(
         writes = fleet.programs.writes(versioned, stamped(versioned.program, program, now))
         writes += fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
         await fleet.programs.store.commit(*writes)
-        return ChangedEntry(final, entry_state(known.entry, now), entry_state(final, now))
+        return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))
 
     return await retry_conflicts(attempt, f"program {own.program_id}")
 

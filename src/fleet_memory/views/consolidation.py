@@ -1,52 +1,111 @@
 """The result of a consolidation as answers."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from fleet_memory.rules.consensus.judging import sides_of
+from fleet_memory.rules.guard import objection
+from fleet_memory.rules.knowledge.state import EntryChange, doubts, row_state
+from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.answers.consolidation import (
-    LessonAnswer,
+    ConsolidateAnswer,
+    ContestedAnswer,
     PromotedAnswer,
     PromotedPattern,
-    ReviewPair,
     UpdatedAnswer,
 )
-from fleet_memory.schemas.knowledge import Entry
-from fleet_memory.schemas.waiting import OpenPair
+from fleet_memory.schemas.knowledge import Entry, EntryState, Snapshot
+from fleet_memory.schemas.pairs import Pair, Side
+from fleet_memory.schemas.patterns import Pattern
+
+MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; Source: docs/tools.md, chosen
+MAX_SHOWN_EVIDENCE: Final = 160  # characters of the evidence of others; Source: docs/consensus.md
 
 
-def promoted_answer(entry: Entry, explain: str) -> PromotedAnswer:
-    """Return a new entry with the contributions that it came from."""
+def promoted_answer(entry: Entry, state: EntryState) -> PromotedAnswer:
+    """Return a published entry with its contributions."""
     value = entry.value
     return PromotedAnswer(
         key=entry.key,
         **value.statement,
         first_discovered=value.first_discovered,
         last_promoted=value.last_promoted,
+        status=state,
+        doubts=doubts(entry) or None,
         provenance=tuple(
             PromotedPattern(program_id=line.program_id, pattern_id=line.pattern_id, similarity=line.similarity)
             for line in entry.provenance
         ),
-        explain=explain,
     )
 
 
-def updated_answer(entry: Entry, explain: str) -> UpdatedAnswer:
-    """Return an entry that gained a contributor."""
+def updated_answer(entry: Entry, state: EntryState) -> UpdatedAnswer:
+    """Return an entry whose votes or state changed."""
     value = entry.value
     return UpdatedAnswer(
         key=entry.key,
+        status=state,
         contributors=value.contributors,
         evidence_count=value.evidence_count,
         confidence=value.confidence,
-        explain=explain,
     )
 
 
-def pair_answer(pair: OpenPair) -> ReviewPair:
-    """Return a pair to judge, with both texts."""
-    return ReviewPair(
+def to_judge_answer(pair: Pair, program_id: str, own: Mapping[str, Pattern]) -> ToJudge:
+    """Return a pair as the program that is asked sees it: its own side whole, the other as a quotation."""
+    mine, other = sides_of(pair, program_id)
+    pattern = own.get(mine.pattern_id)
+    return ToJudge(
         pair_id=pair.pair_id,
-        similarity=pair.similarity,
-        contrast=pair.contrast,
         objection=pair.objection or None,
-        a=LessonAnswer(program_id=pair.a_program, pattern_id=pair.a_id, domain=pair.a_domain, pattern=pair.a_text),
-        b=LessonAnswer(program_id=pair.b_program, pattern_id=pair.b_id, domain=pair.b_domain, pattern=pair.b_text),
-        explain=pair.explain,
+        a=ToJudgeSide(
+            own=True,
+            pattern_id=mine.pattern_id or None,
+            key=mine.key,
+            domain=mine.domain,
+            pattern=mine.text,
+            evidence=pattern.evidence if pattern else mine.evidence,
+        ),
+        b=_other_side(other),
+    )
+
+
+def rewrite_to_judge(pattern: Pattern, pair_id: str) -> ToJudge:
+    """Return an author's own rewrite: the newest text, and the one that its entry still has."""
+    voting = pattern.rewrite.voting_text if pattern.rewrite else pattern.pattern
+    return ToJudge(
+        pair_id=pair_id,
+        objection=objection(pattern.pattern, voting),
+        a=ToJudgeSide(
+            own=True,
+            pattern_id=pattern.id,
+            domain=pattern.domain,
+            pattern=pattern.pattern,
+            evidence=pattern.evidence,
+        ),
+        b=ToJudgeSide(key=pattern.knowledge_key, domain=pattern.domain, pattern=voting),
+    )
+
+
+def _other_side(side: Side) -> ToJudgeSide:
+    evidence = None if side.key is not None else side.evidence[:MAX_SHOWN_EVIDENCE]
+    return ToJudgeSide(key=side.key, domain=side.domain, pattern=side.text, evidence=evidence)
+
+
+def consolidate_answer(
+    frame: ConsolidateAnswer, changes: Sequence[EntryChange], snapshot: Snapshot, now: datetime
+) -> ConsolidateAnswer:
+    """Return the answer with the entries that changed and those that are contested, at most 25 of each kind."""
+    promoted = [one for one in changes if one.is_promotion]
+    updated = [one for one in changes if not one.is_promotion and one.after != "candidate"]
+    contested = [row for row in snapshot.rows if row_state(row, now) == "contested"]
+    left = {"promoted": len(promoted), "updated": len(updated), "contested": len(contested)}
+    return replace(
+        frame,
+        promoted=tuple(promoted_answer(one.entry, one.after) for one in promoted[:MAX_OF_A_KIND]),
+        updated=tuple(updated_answer(one.entry, one.after) for one in updated[:MAX_OF_A_KIND]),
+        contested=tuple(ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested[:MAX_OF_A_KIND]),
+        omitted={name: count - MAX_OF_A_KIND for name, count in left.items() if count > MAX_OF_A_KIND},
     )

@@ -37,11 +37,6 @@ class ProposalReport:
     waiting: int = 0
     skipped: list[str] = field(default_factory=list)
 
-    @property
-    def changes_knowledge(self) -> bool:
-        """Whether an entry changed."""
-        return bool(self.joined)
-
 
 async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: Progress) -> ProposalReport:
     """Run once. A dry run reports the entries and counts the pairs, and leaves nothing.
@@ -54,10 +49,10 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
     vectors = await _embed_missing(fleet, memory, view)
+    await _join(fleet, writer, _Run(memory, view, policy, report))
     considered = {
         name: Considered(memory.lessons[name], pending, vectors.get(name, {})) for name, pending in view.pending.items()
     }
-    await _join(fleet, writer, _Run(memory, view, policy, report))
     await progress(2, 4, "comparing lessons")
     plan = await to_thread.run_sync(_plan, fleet, memory, view, abandon_on_cancel=True)
     changes = await with_known_pairs(fleet, memory, view, plan)
@@ -92,9 +87,10 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
     run.report.skipped += [one.name for one in attempts.skipped]
     run.report.joined += joined
     for one in joined:
-        run.view.entries[one.entry.key] = known_entry(one.entry)
+        run.view.entries[one.change.entry.key] = known_entry(one.change.entry)
         for program in one.programs:
             run.memory.remember(program)
+            run.view.pending[program.program_id] = program.pending
 
 
 def _name_of_group(group: EqualWords) -> str:

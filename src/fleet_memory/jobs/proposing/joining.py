@@ -21,22 +21,20 @@ from fleet_memory.rules.knowledge.entries import (
     under_policy,
     with_lesson,
 )
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.keys import pair_id
-from fleet_memory.schemas.knowledge import Entry, EntryState
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
 MAINTAINER = "maintainer"  # how the ledger names a run
 
 class Joined(NamedTuple):
-    """An entry after lessons joined it, with its state before and after; `echoes` of them had no vote."""
+    """An entry after lessons joined it, and their programs; `echoes` of the lessons had no vote."""
 
-    entry: Entry
-    before: EntryState | None
-    after: EntryState
+    change: EntryChange
     programs: Sequence[Program] = ()
     echoes: int = 0
 
@@ -119,7 +117,7 @@ async def _commit(fleet: Fleet, writer: FencedWriter, join: _Join, policy: Polic
         writes += fleet.programs.writes(join.programs[name], program)
     await writer.commit(*writes)
     before = entry_state(join.before.entry, now) if join.before.entry else None
-    return Joined(final, before, entry_state(final, now), list(stamped_programs.values()), echoes)
+    return Joined(EntryChange(final, before, entry_state(final, now)), list(stamped_programs.values()), echoes)
 
 
 async def publish_candidates(
@@ -141,5 +139,5 @@ async def publish_candidates(
             versioned, final, by=MAINTAINER, why="reached the threshold", now=now, commit_id=uuid.uuid4().hex
         )
         if await writer.try_commit(*writes):
-            published.append(Joined(final, "candidate", entry_state(final, now)))
+            published.append(Joined(EntryChange(final, "candidate", entry_state(final, now))))
     return published

@@ -1,40 +1,50 @@
 """How far shared knowledge is behind what agents stored."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from fleet_memory.schemas.knowledge import Freshness
 
 STALE_FROM_PENDING: Final = 10  # patterns; Source: docs/consolidation.md, "Freshness", chosen
+UNATTENDED_AFTER: Final = timedelta(days=1)  # without a run while lessons wait; Source: docs/consolidation.md, chosen
+NOBODY_PROPOSES: Final = "nobody proposes: run fleet-memory maintain daily"
 
 
-def freshness(pending: int, consolidated_at: datetime | None = None) -> Freshness:
-    """Grade the fleet's knowledge by the patterns that consolidation has not considered yet."""
+def freshness(pending: int, to_judge: int, consolidated_at: datetime | None, now: datetime) -> Freshness:
+    """Grade the fleet's knowledge by the patterns that no run has considered yet; `to_judge` counts open pairs."""
     if pending == 0:
         return Freshness(
             grade="up_to_date",
             is_stale=False,
             pending=0,
+            to_judge=to_judge,
             consolidated_at=consolidated_at,
             reason="Every stored pattern has been considered.",
         )
     stale = pending >= STALE_FROM_PENDING
+    waiting = f"{pending} stored pattern{'s' if pending > 1 else ''} not consolidated yet"
+    advice = "verify before relying on it" if stale else "a little may be missing"
     return Freshness(
         grade="stale" if stale else "slightly_stale",
         is_stale=stale,
         pending=pending,
+        to_judge=to_judge,
         consolidated_at=consolidated_at,
-        reason=f"{pending} stored pattern{'s' if pending > 1 else ''} not consolidated yet: "
-        + ("verify before relying on it, or call pattern_consolidate." if stale else "a little may be missing."),
+        reason=f"{waiting}: {NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}.",
     )
 
 
-def own_freshness(pending: int) -> Freshness:
-    """Say how much of a program's own memory waits for consolidation; its own patterns themselves are read live."""
-    graded = freshness(pending)
+def own_freshness(pending: int, now: datetime) -> Freshness:
+    """Return how much of a program's own memory waits for consolidation; its own patterns are read live."""
+    graded = freshness(pending, 0, now, now)
     return replace(
         graded,
+        consolidated_at=None,
         reason="Own patterns are read live. "
         + (f"{pending} of them not consolidated yet." if pending else "All of them have been considered."),
     )
+
+
+def _is_unattended(consolidated_at: datetime | None, now: datetime) -> bool:
+    return consolidated_at is not None and now - consolidated_at > UNATTENDED_AFTER

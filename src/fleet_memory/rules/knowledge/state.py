@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from fleet_memory.rules.knowledge.votes import (
     independent_origins,
@@ -15,6 +15,24 @@ from fleet_memory.rules.knowledge.votes import (
 from fleet_memory.schemas.knowledge import Doubt, Entry, EntryState, KnowledgeRow, Word
 
 VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: docs/knowledge.md, chosen
+
+
+class EntryChange(NamedTuple):
+    """An entry after a change, with its state before it (None for a new one) and after."""
+
+    entry: Entry
+    before: EntryState | None
+    after: EntryState
+
+    @property
+    def is_promotion(self) -> bool:
+        """Whether agents read it for the first time, or again."""
+        return self.before in (None, "candidate") and self.after not in ("candidate", "retired")
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether agents would read something else now."""
+        return self.before != self.after and (self.before, self.after) != (None, "candidate")
 
 
 def entry_state(entry: Entry, now: datetime) -> EntryState:

@@ -1,35 +1,17 @@
 """The answer of `pattern_consolidate`."""
 
 from collections.abc import Mapping
+from dataclasses import field
 
-from fleet_memory.schemas.answers.common import Degraded
+from fleet_memory.schemas.answers.common import Degraded, ToJudge
 from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.knowledge import Doubt, EntryState
+from fleet_memory.schemas.pairs import PairState
 from fleet_memory.schemas.value import Value
 
 
-class LessonAnswer(Value):
-    """One program's lesson in a pair to judge."""
-
-    program_id: str
-    pattern_id: str
-    domain: str
-    pattern: str
-
-
-class ReviewPair(Value):
-    """Two lessons that may be the same; judge them with `verdicts`."""
-
-    pair_id: str
-    similarity: float
-    contrast: float
-    objection: str | None = None
-    a: LessonAnswer
-    b: LessonAnswer
-    explain: str
-
-
 class PromotedPattern(Value):
-    """Where one contribution of an entry came from."""
+    """A contribution of an entry."""
 
     program_id: str
     pattern_id: str
@@ -37,7 +19,7 @@ class PromotedPattern(Value):
 
 
 class PromotedAnswer(Value):
-    """An entry that this run made or would make."""
+    """An entry that was published, or would be. `doubts` say why it is `verify`."""
 
     key: str
     pattern: str
@@ -47,29 +29,57 @@ class PromotedAnswer(Value):
     evidence_count: int
     first_discovered: Timestamp
     last_promoted: Timestamp
+    status: EntryState
+    doubts: tuple[Doubt, ...] | None = None
     provenance: tuple[PromotedPattern, ...]
-    explain: str
 
 
 class UpdatedAnswer(Value):
-    """An entry that gained contributors or returned."""
+    """An entry whose votes or state changed."""
 
     key: str
+    status: EntryState
     contributors: tuple[str, ...]
     evidence_count: int
     confidence: float
-    explain: str
+
+
+class JudgedAnswer(Value):
+    """A verdict carried out, with the entry that it made or changed; or the reason why nothing was written for it."""
+
+    pair_id: str
+    state: PairState | None = None
+    key: str | None = None
+    status: EntryState | None = None
+    error: str | None = None
+
+
+class ContestedAnswer(Value):
+    """An entry that somebody's word stands against."""
+
+    key: str
+    pattern: str
+
+
+class ProposalsAnswer(Value):
+    """When a maintainer last compared the lessons, and which; `note` says who does when this server does not."""
+
+    last_run: Timestamp | None = None
+    by: str | None = None
+    note: str | None = None
 
 
 class ConsolidateAnswer(Degraded):
-    """What consolidation grouped, what it refused and why, and what waits."""
+    """Entries that changed, pairs to judge, and lessons in no entry; `omitted` counts what is left out of each list."""
 
     dry_run: bool
     threshold: int
     promoted: tuple[PromotedAnswer, ...] = ()
     updated: tuple[UpdatedAnswer, ...] = ()
-    review: tuple[ReviewPair, ...] = ()
-    contested: tuple[ReviewPair, ...] = ()
+    judged: tuple[JudgedAnswer, ...] | None = None
+    to_judge: tuple[ToJudge, ...] = ()
+    contested: tuple[ContestedAnswer, ...] = ()
+    open_pairs: int
     waiting: int
-    echoes: int
-    stats: Mapping[str, int]
+    proposals: ProposalsAnswer
+    omitted: Mapping[str, int] = field(default_factory=dict)
