@@ -102,10 +102,12 @@ def test_only_equal_words_are_a_duplicate_however_alike_two_lessons_are() -> Non
     assert (near.status, [close.pattern.id for close in near.related]) == ("created", [first.pattern.id])
 
 
-def test_a_lesson_that_was_rewritten_is_no_duplicate_of_its_earlier_text() -> None:
+def test_a_call_of_another_text_is_no_retry_even_where_an_older_version_still_remembers_it() -> None:
     merged = stored(stored(EMPTY, lesson("Check the status", id="mine")).program, lesson("Check the status", id="other"))
-    rewritten = stored(merged.program, lesson("Rebase before you push", id="mine"), after=days(1))
-    again = stored(rewritten.program, lesson("Check the status", id="other"), after=days(2))
+    rewritten = stored(merged.program, lesson("Rebase before you push", id="mine"), after=days(1)).pattern
+    assert list(rewritten.calls) == ["mine"]
+    older = replace(rewritten, calls={**merged.pattern.calls, **rewritten.calls})
+    again = stored(program(older), lesson("Check the status", id="other"), after=days(2))
     assert (again.status, sorted(again.program.patterns)) == ("created", ["mine", "other"])
 
 
@@ -114,10 +116,10 @@ def test_lessons_of_other_projects_are_never_duplicates() -> None:
     assert stored(first.program, lesson("Check the status", id="other", projectId="b")).status == "created"
 
 
-def contributing(**fields: object) -> Program:
+def contributing(*, echo: bool = False) -> Program:
     """A program whose only lesson, "Check the status" of the session s1, contributes to an entry."""
     first = stored(EMPTY, lesson("Check the status", id="mine", sessionId="s1")).pattern
-    return program(replace(first, knowledge_key="pattern/a/b", **fields), program_id="basher")
+    return program(replace(first, knowledge_key="pattern/a/b", echo=echo))
 
 
 def test_another_text_under_the_same_id_is_another_lesson_with_an_origin_of_its_own() -> None:

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from fleet_memory.rules.knowledge.entries import JoiningLesson, candidate_of, settled, with_lesson
+from fleet_memory.rules.knowledge.entries import (
+    JoiningLesson,
+    candidate_of,
+    ledger_event,
+    settled,
+    with_lesson,
+    with_open_rewrite,
+)
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import votes
 from fleet_memory.rules.lifecycle.outcomes import (
@@ -38,7 +45,9 @@ ENTRY = entry_of("basher", "sark")
 KEY = ENTRY.key
 
 
-def report(outcome: Outcome = "confirmed", evidence: str = "seen again", request_id: str | None = None) -> OutcomeReport:
+def report(
+    outcome: Outcome = "confirmed", evidence: str = "seen again", request_id: str | None = None
+) -> OutcomeReport:
     return OutcomeReport(outcome, None, evidence, LATER, request_id)
 
 
@@ -113,6 +122,13 @@ def test_a_repeated_request_changes_nothing(outcome: Outcome, about: str) -> Non
     assert twice.program is once.program
     other = reported_of_entry(once.program, about, entry_after(once), report(outcome, request_id="r2"))
     assert other.program is not once.program
+
+
+def test_a_doubt_about_an_entry_is_no_line_in_the_ledger_and_its_publication_is() -> None:
+    doubted = with_open_rewrite(ENTRY, "basher", "p1", is_open=True)
+    assert entry_state(doubted, START) == "verify"
+    assert ledger_event(ENTRY, settled(ENTRY, doubted, POLICY, START), START) is None
+    assert ledger_event(None, ENTRY, START) == "promoted"
 
 
 def test_a_fourth_contradiction_within_a_day_waits_for_another_origin() -> None:

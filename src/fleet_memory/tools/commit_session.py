@@ -13,7 +13,7 @@ from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store, read_drafts
 from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.jobs.words import entry_key, with_word
-from fleet_memory.repositories.programs import ChangeResult
+from fleet_memory.repositories.queueing import ChangeResult
 from fleet_memory.repositories.room import with_room
 from fleet_memory.rules.lifecycle.admission import SentLesson, admitted, pattern_of, timestamp_problem
 from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request

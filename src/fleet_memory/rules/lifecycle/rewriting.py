@@ -1,4 +1,4 @@
-"""What another text under a known id does: a contribution's earlier text goes on voting until its author judges both."""
+"""Rewrites: another text under a known id. The earlier text of a contribution votes until its author judges both."""
 
 from datetime import datetime
 from typing import NamedTuple

@@ -5,7 +5,7 @@ from dataclasses import field
 
 from fleet_memory.schemas.answers.common import Degraded, ScoreTerms
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.knowledge import Contradiction, Freshness, LedgerEvent, Standing, Tier
+from fleet_memory.schemas.knowledge import EntryState, Freshness, LedgerEvent, Tier, Word
 from fleet_memory.schemas.value import Value
 
 
@@ -20,7 +20,7 @@ class KnowledgeAnswer(Value):
     contributors: tuple[str, ...] | None = None
     evidence_count: int
     last_confirmed: Timestamp
-    status: Standing
+    status: EntryState
     score: float | None = None
     explain: ScoreTerms | None = None
 
@@ -66,7 +66,7 @@ class EntryAnswer(Value):
     pattern: str
     domain: str
     confidence: float
-    status: Standing
+    status: EntryState
     description: str
     version: int
     contributors: tuple[str, ...]
@@ -75,7 +75,7 @@ class EntryAnswer(Value):
     last_promoted: Timestamp
     last_confirmed: Timestamp
     confirmations: int
-    contradictions: tuple[Contradiction, ...] = ()
+    contradictions: tuple[Word, ...] = ()
     provenance: tuple[ProvenanceLine, ...] = ()
     ledger: tuple[HistoryLine, ...] = ()
     omitted: Mapping[str, int] = field(default_factory=dict)
