@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import pytest
 
+from fleet_memory.clock import MAX_OFFSET
 from fleet_memory.errors import ConflictError, LeaseLostError
-from fleet_memory.repositories.leases import Lease, LeaseClaim, claimed, refreshed, release, take
+from fleet_memory.repositories.leases import CLOCK_DIFFERENCE, Lease, LeaseClaim, claimed, refreshed, release, take
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import ABSENT, Ref, Store, Write
 
@@ -54,6 +55,21 @@ async def test_a_held_lease_is_not_taken_before_it_expires(store: Store) -> None
     lease = await taken(store)
     assert await take(store, LEASE, "second", now=LATER - timedelta(seconds=1), ttl_s=TTL_S) is None
     assert await refreshed(store, lease) == lease
+
+
+async def test_a_holder_from_the_future_is_overtaken_at_once_and_applies_nothing(store: Store) -> None:
+    ahead = await taken(store, "killed", now=NOW + timedelta(days=300))
+    fast = await taken(store, "second")
+    assert fast.claim == LeaseClaim(owner="second", until=LATER, fence=2)
+    with pytest.raises(ConflictError):
+        await store.commit(ahead.guard(), Write(ENTRY, {"by": "killed"}, ABSENT))
+    assert await store.get(ENTRY) == [None]
+
+
+async def test_two_servers_whose_clocks_differ_as_much_as_they_may_respect_each_other(store: Store) -> None:
+    ahead = await taken(store, now=NOW + 2 * MAX_OFFSET)
+    assert await take(store, LEASE, "second", now=NOW, ttl_s=TTL_S) is None
+    assert await refreshed(store, ahead) == ahead
 
 
 async def test_a_guarded_commit_is_applied_as_long_as_the_lease_is_held(store: Store) -> None:
@@ -116,8 +132,12 @@ async def test_releasing_what_another_has_taken_leaves_it_alone(store: Store) ->
         (LeaseClaim(owner="other", until=NOW, fence=7, beat=3), 8),
         (LeaseClaim(owner="other", until=NOW + timedelta(microseconds=1), fence=7), None),
         (LeaseClaim(owner="first", until=LATER, fence=7, beat=3), None),
+        (LeaseClaim(owner="other", until=LATER + CLOCK_DIFFERENCE, fence=7), None),
+        (LeaseClaim(owner="other", until=LATER + CLOCK_DIFFERENCE + timedelta(milliseconds=1), fence=7), 8),
     ],
 )
-def test_a_claim_is_made_on_a_lease_that_is_free_or_expired(held: LeaseClaim | None, fence: int | None) -> None:
+def test_a_claim_is_made_on_a_lease_that_is_free_expired_or_from_the_future(
+    held: LeaseClaim | None, fence: int | None
+) -> None:
     claim = claimed(held, owner="first", now=NOW, ttl_s=TTL_S)
     assert claim == (None if fence is None else LeaseClaim(owner="first", until=LATER, fence=fence, beat=0))

@@ -58,6 +58,15 @@ async def put_unpublished_entry(fleet: Fleet) -> None:
     await fleet.knowledge.store.commit(*fleet.knowledge.writes(before, entry, line))
 
 
+async def test_a_run_that_was_killed_under_a_clock_ahead_locks_nobody_out(still: Fleet) -> None:
+    ref = still.knowledge.paths.lease(CONSOLIDATION_LEASE)
+    assert await take(still.knowledge.store, ref, "killed", now=START + timedelta(days=300), ttl_s=LEASE_S)
+    async with leased(still) as writer:
+        assert writer is not None
+        await writer.commit(Write(DOCUMENT, {"n": 1}, ABSENT))
+    assert await stored(still) == {"n": 1}
+
+
 async def test_a_dry_run_needs_no_lease_and_writes_nothing(still: Fleet) -> None:
     await put_unpublished_entry(still)
     async with leased(still):

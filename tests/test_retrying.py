@@ -2,8 +2,27 @@
 
 import pytest
 
-from fleet_memory.errors import ConflictError, PatternNotFoundError, RacesLostError
-from fleet_memory.repositories.retrying import MAX_PAUSE_S, Timing, pause_s, retry_conflicts
+from fleet_memory.errors import (
+    CapacityExceededError,
+    ConflictError,
+    DocumentRejectedError,
+    LeaseLostError,
+    OutcomeUnknownError,
+    PatternNotFoundError,
+    RacesLostError,
+    StoreRejectedError,
+    StoreUnavailableError,
+)
+from fleet_memory.repositories.retrying import (
+    MAX_PAUSE_S,
+    Attempted,
+    Timing,
+    attempt_each,
+    pause_s,
+    retry_conflicts,
+)
+from fleet_memory.schemas.programs import DecayConfig
+from fleet_memory.schemas.value import InvalidValueError
 
 ATTEMPT_S = 0.5
 
@@ -94,3 +113,93 @@ def test_a_pause_is_measured_in_the_attempts_own_duration() -> None:
     assert pause_s(0.1, draw=0.5) == 0.2
     assert pause_s(0.1, draw=0.0) == 0.0
     assert pause_s(60.0, draw=1.0) == MAX_PAUSE_S
+
+
+class Programs:
+    """Programs by name, each with the error that every attempt on it ends with, or None."""
+
+    def __init__(self, **errors: Exception | None) -> None:
+        self.errors = errors
+        self.tried: list[str] = []
+        self.now = 0.0
+        self.timing = Timing(lambda: self.now, self.sleep, lambda: 0.0)
+
+    async def sleep(self, _seconds: float) -> None:
+        """Pass no time: attempts do."""
+
+    async def attempt(self, name: str) -> str:
+        self.now += ATTEMPT_S
+        self.tried.append(name)
+        error = self.errors[name]
+        if error is not None:
+            raise error
+        return name.upper()
+
+    async def run(self) -> Attempted[str]:
+        return await attempt_each(self.errors, self.attempt, "program {}".format, within_s=1, timing=self.timing)
+
+
+def unreadable() -> InvalidValueError:
+    with pytest.raises(InvalidValueError) as caught:
+        DecayConfig.from_fields({"maxAge": "a secret text"})
+    return caught.value
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ConflictError("Someone else was faster.", operator_detail="programs/bad"), "Others keep writing program bad"),
+        (
+            DocumentRejectedError("The file is corrupt.", operator_detail="programs/bad: no JSON"),
+            "corrupt. programs/bad",
+        ),
+        (CapacityExceededError("It is full."), "is left out: It is full."),
+        (unreadable(), "it cannot be read (maxAge: int_parsing)"),
+    ],
+    ids=["lost races", "a refused document", "a full document", "an unreadable document"],
+)
+async def test_one_bad_document_is_named_and_the_others_go_on(
+    error: Exception, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    report = await Programs(basher=None, bad=error, sark=None).run()
+    assert report.results == ("BASHER", "SARK")
+    assert [skipped.name for skipped in report.skipped] == ["program bad"]
+    assert isinstance(report.skipped[0].error, type(error))
+    (line,) = caplog.messages
+    assert line.startswith("program bad is left out: ")
+    assert reason in line
+    assert "secret" not in line
+
+
+@pytest.mark.anyio
+async def test_a_run_over_items_tries_a_lost_race_again() -> None:
+    programs = Programs(basher=ConflictError("Someone else was faster."), sark=None)
+    report = await programs.run()
+    assert programs.tried == ["basher", "basher", "sark"]
+    assert isinstance(report.skipped[0].error, RacesLostError)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "error",
+    [
+        LeaseLostError("Another worker has taken over."),
+        StoreUnavailableError("The store did not answer."),
+        OutcomeUnknownError("The answer was lost."),
+        StoreRejectedError("The store is read-only."),
+        KeyError("a mistake in the code"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_an_error_that_is_not_about_one_document_stops_the_run(error: Exception) -> None:
+    programs = Programs(basher=None, bad=error, sark=None)
+    with pytest.raises(type(error)) as caught:
+        await programs.run()
+    assert caught.value is error
+    assert programs.tried == ["basher", "bad"]
+
+
+@pytest.mark.anyio
+async def test_a_run_over_nothing_has_nothing() -> None:
+    assert await Programs().run() == Attempted((), ())

@@ -1,7 +1,7 @@
 """The fleet that a tool works on: its memory, its embedder, its clock, its caller."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from fleet_memory.repositories.pairs import Pairs
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import Policies
 from fleet_memory.repositories.programs import Programs
+from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
@@ -81,7 +82,9 @@ class Caller:
 class Fleet:
     """What a tool works with: the fleet's memory, its embedder, its clock and the caller.
 
-    `publish_later` asks the server's background task to publish soon; nothing does where there is none.
+    `publish_later` asks the server's background task to publish soon; nothing does where there is none. `memory` is what
+    the maintainer's last run in this process read. `max_programs_read` is the largest fleet, in programs, that a server
+    without it reads whole to propose pairs; None for any.
     """
 
     programs: Programs
@@ -93,6 +96,8 @@ class Fleet:
     now: Callable[[], datetime]
     caller: Caller = Caller()
     publish_later: Callable[[], None] = lambda: None
+    memory: ProposingMemory = field(default_factory=ProposingMemory)
+    max_programs_read: int | None = None
 
     @classmethod
     def on(

@@ -15,8 +15,8 @@ from fleet_memory.views.consolidation import rewrite_to_judge, to_judge_answer
 async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, policy: Policy) -> list[ToJudge]:
     """Return the pairs that a program should judge, its own rewrites first, and remember that it was shown them.
 
-    None without a program. Where people judge, its own rewrites alone. Billed 1 read, 2 queries, and 1 write when a text
-    is shown to it for the first time.
+    None without a program. Where people judge, its own rewrites alone. Billed 1 read, 2 queries, and 1 write when a
+    text is shown to it for the first time.
     """
     if program_id is None or not limit:
         return []

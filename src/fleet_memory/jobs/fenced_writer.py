@@ -15,7 +15,7 @@ from typing import Final
 
 from anyio import move_on_after
 
-from fleet_memory.errors import ConflictError, LeaseLostError
+from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.leases import Lease, refreshed, release, take

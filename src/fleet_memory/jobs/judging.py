@@ -25,7 +25,7 @@ from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, can
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, PairState
+from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import Write
 
@@ -97,23 +97,37 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
             )
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
-    read = await _read(fleet, versioned, judge_, verdict, policy)
+    read = await _read(fleet, versioned, versioned.pair, judge_, verdict.verdict, policy)
     sides = _resolved_sides(versioned.pair, read.documents(), judge_, policy)
     judgement = _judgement(versioned.pair, verdict, judge_, fleet, read)
     decision = decided(versioned.pair, judgement, sides, read.documents(), policy)
     return await _commit(fleet, read, decision, judge_, policy)
 
 
+async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:
+    """Carry out the verdict of a pair once more: its sides are other lessons or entries of the same texts now.
+
+    None when they changed since. Billed as a verdict. Raises ConflictError when somebody wrote one of the documents.
+    """
+    judgement = next(one for one in reversed(pair.judgements) if one.verdict == pair.state)
+    judge_ = Judge(judgement.program_id, judgement.connection)
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    if versioned.pair is None or versioned.pair.state != pair.state:
+        return None
+    read = await _read(fleet, versioned, pair, judge_, judgement.verdict, policy)
+    a, b = (resolved(side, read.documents(), pair.pair_id) for side in (pair.a, pair.b))
+    if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
+        return None
+    return await _commit(fleet, read, decided(pair, judgement, (a, b), read.documents(), policy), judge_, policy)
+
+
 async def _read(
-    fleet: Fleet, versioned: VersionedPair, judge_: Judge, verdict: NewVerdict, policy: Policy
+    fleet: Fleet, versioned: VersionedPair, pair: Pair, judge_: Judge, verdict: Verdict, policy: Policy
 ) -> _Read:
     """Read the documents that a verdict may change: its programs, its entries, and the key of a new entry."""
-    pair = versioned.pair
-    if pair is None:
-        raise InvalidArgumentError(f"pairId: there is no pair {versioned.pair_id!r}")
     sides = (pair.a, pair.b)
     names = [side.program_id for side in sides if side.key is None]
-    if verdict.verdict == "contradict" and judge_.program_id is not None:
+    if verdict == "contradict" and judge_.program_id is not None:
         names.append(judge_.program_id)
     programs = await _programs(fleet, names)
     keys = {side.key for side in sides if side.key is not None}
@@ -142,9 +156,13 @@ def _resolved_sides(
 ) -> tuple[ResolvedSide, ResolvedSide]:
     """Return both sides as they are. Raises InvalidArgumentError for a closed pair, or one of changed texts."""
     if policy.judging == "people" and judge_.program_id is not None:
-        raise InvalidArgumentError("pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites")
+        raise InvalidArgumentError(
+            "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
+        )
     if pair.by_person and judge_.program_id is not None:
-        raise InvalidArgumentError(f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say")
+        raise InvalidArgumentError(
+            f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say"
+        )
     a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
     for side in (a, b):
         if isinstance(side, ChangedSide):

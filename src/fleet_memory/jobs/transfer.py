@@ -1,7 +1,7 @@
 """Moving house: what `fleet-memory export` and `fleet-memory import` do, between any two stores.
 
 A file holds one JSON value a line: a header, the documents, a footer with their count and hash, so that a file that was
-cut off is noticed. Leases and the shards of consolidation stay behind: the next consolidation makes its shards anew.
+cut off is noticed. Leases and the note of the last run stay behind, and the next run reads everything again.
 Snapshots move along, because what an agent has read is kept as their version. A collection is read whole: a fleet of
 1,000 full programs takes some 300 MB.
 """
@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -22,9 +23,11 @@ from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress
 from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.entry_codec import versioned_entry
+from fleet_memory.repositories.last_run import LastRuns
+from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import versioned_program
-from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
 
 Fields: TypeAlias = dict[str, Json]
@@ -37,7 +40,7 @@ NEWER_BY: Final = {
     "history": "number",
     "receipts": "number",
 }
-COLLECTIONS: Final = ("programs", "gsp", "snapshots", "ledger", "archive", "history", "receipts")
+COLLECTIONS: Final = ("programs", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts")
 DOCUMENTS_PER_READ: Final = 50  # documents looked up at once
 
 
@@ -87,7 +90,7 @@ async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bo
         batch = lines[start : start + DOCUMENTS_PER_READ]
         writes, kept = await _sorted_out(store, paths, batch, overwrite=overwrite)
         if writes and written == 0:
-            await _forget_shards(store, paths)
+            await _forget_runs(store, paths)
         for together in batches(writes):
             await store.commit(*together)
         written += len(writes)
@@ -175,11 +178,13 @@ def _line(text: str, number: int) -> Line:
 
 def _require_sound(line: Line) -> None:
     if line.collection == "programs":
-        name = str(line.fields["programId"])
-        versioned_program(name, Document(Ref("", line.id), line.fields, ""))
-        expected = document_id(name)
+        versioned_program(Document(Ref("", line.id), line.fields, ""))
+        expected = document_id(str(line.fields["programId"]))
+    elif line.collection == "pairs":
+        expected = versioned_pair(Document(Ref("", line.id), line.fields, "")).pair_id
     elif line.collection == "gsp":
-        expected = document_id(Entry.from_fields(line.fields).key)
+        expected = document_id(str(line.fields["key"]))
+        versioned_entry(Document(Ref("", line.id), line.fields, ""))
     else:
         expected = line.id
     if line.id != expected:
@@ -200,7 +205,8 @@ def _write(paths: FleetPaths, line: Line, old: Document | None) -> Write:
     return Write(Ref(paths.collection(line.collection), line.id), line.fields | gone, old.revision if old else ABSENT)
 
 
-async def _forget_shards(store: Store, paths: FleetPaths) -> None:
-    """Make the next consolidation write its shards anew: they know nothing of what is being imported."""
-    if (await store.get(paths.waiting_index))[0] is not None:
-        await store.commit(Write(paths.waiting_index, None))
+async def _forget_runs(store: Store, paths: FleetPaths) -> None:
+    """Make every maintainer read the whole fleet again: none of them knows the documents that are being imported."""
+    runs = LastRuns(store, paths)
+    before = await runs.read()
+    await store.commit(runs.write(before, replace(before.last, epoch=before.last.epoch + 1)))

@@ -16,6 +16,8 @@ from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
 
+# Two servers may differ by this much: each is up to 60 s off the store's time (`clock.MAX_OFFSET`)
+CLOCK_DIFFERENCE: Final = timedelta(seconds=120)
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -45,14 +47,16 @@ class Lease(NamedTuple):
 
 
 def claimed(current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: float) -> LeaseClaim | None:
-    """Return the claim that `owner` may make, or None while the current one has not expired.
+    """Return the claim that `owner` may make for `ttl_s` seconds, or None while the current one has not expired.
 
-    A claim is over at its `until`. The clock only schedules: the protection is that a commit names the claim under
-    which it was made.
+    A claim is over at its `until`. One that ends later than a claim made now could, for all that servers' clocks may
+    differ, is void: its maker's clock was wrong or chosen. Clocks only schedule: the protection is that a commit names
+    the claim under which it was made.
     """
-    if current is not None and now < current.until:
+    until = now + timedelta(seconds=ttl_s)
+    if current is not None and now < current.until <= until + CLOCK_DIFFERENCE:
         return None
-    return LeaseClaim(owner=owner, until=now + timedelta(seconds=ttl_s), fence=current.fence + 1 if current else 1)
+    return LeaseClaim(owner=owner, until=until, fence=current.fence + 1 if current else 1)
 
 
 async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: float) -> Lease | None:

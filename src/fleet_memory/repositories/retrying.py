@@ -1,20 +1,42 @@
-"""The only loop that tries a commit again after somebody else wrote first."""
+"""The only loop that tries a commit again after somebody else wrote first, and runs that leave out a bad document.
 
+report = await attempt_each(program_ids, sweep_program, "program {}".format)
+report.skipped  # (Skipped(name="program basher", error=RacesLostError(...)),)
+"""
+
+import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import anyio
 
-from fleet_memory.errors import ConflictError, RacesLostError
+from fleet_memory.errors import (
+    CapacityExceededError,
+    ConflictError,
+    DocumentRejectedError,
+    FleetMemoryError,
+    RacesLostError,
+)
+from fleet_memory.schemas.value import InvalidValueError
 
 RETRY_FOR_S: Final = 20.0  # seconds of losing every race until the caller gets a RacesLostError; chosen
 MAX_PAUSE_S: Final = 2.0  # seconds; chosen: a tenth of RETRY_FOR_S, the attempts themselves take time too
 MIN_ATTEMPTS: Final = 2  # however long one takes: a loop of one attempt is none
 _PAUSE_FACTOR: Final = 4.0  # pauses are drawn from 0 to this many times the attempt's own duration; chosen
 
+_MAX_COMPLAINTS: Final = 3  # fields of an unreadable document that a log line names
+
 _T = TypeVar("_T")
+_Item = TypeVar("_Item")
+
+ItemError: TypeAlias = RacesLostError | DocumentRejectedError | CapacityExceededError | InvalidValueError
+"""An error of one item while the others are fine: lost races, a bad, full or unreadable document."""
+_ITEM_ERRORS: Final = (RacesLostError, DocumentRejectedError, CapacityExceededError, InvalidValueError)
+
+_logger = logging.getLogger(__name__)
 
 
 class Timing(NamedTuple):
@@ -26,6 +48,20 @@ class Timing(NamedTuple):
 
 
 REAL_TIMING: Final = Timing(time.monotonic, anyio.sleep, random.random)  # jitter is no secret: `random` is enough
+
+
+class Skipped(NamedTuple):
+    """An item that a run left out, by its name for people, e.g. "program basher"."""
+
+    name: str
+    error: ItemError
+
+
+class Attempted(NamedTuple, Generic[_T]):
+    """A run over items: the results of those that went well, and those that were left out, each in their order."""
+
+    results: tuple[_T, ...]
+    skipped: tuple[Skipped, ...]
 
 
 async def retry_conflicts(
@@ -58,6 +94,37 @@ async def retry_conflicts(
                     message if document else str(error), operator_detail=error.operator_detail
                 ) from error
         await timing.sleep(pause_s(now - began, timing.draw()))
+
+
+async def attempt_each(
+    items: Iterable[_Item],
+    attempt: Callable[[_Item], Awaitable[_T]],
+    name: Callable[[_Item], str],
+    within_s: float = RETRY_FOR_S,
+    timing: Timing = REAL_TIMING,
+) -> Attempted[_T]:
+    """Run `attempt` on one item after the other, each under `retry_conflicts`; a bad item never stops the others.
+
+    An item that fails with an `ItemError` is logged with its name, e.g. "program basher", and left out. Any other error
+    stops the run, LeaseLostError and StoreUnavailableError among them; the items before it stay as they are.
+    """
+    results, skipped = list[_T](), list[Skipped]()
+    for item in items:
+        try:
+            results.append(await retry_conflicts(partial(attempt, item), name(item), within_s, timing))
+        except _ITEM_ERRORS as error:
+            skipped.append(Skipped(name(item), error))
+            _logger.warning("%s is left out: %s", name(item), _reason(error))
+    return Attempted(tuple(results), tuple(skipped))
+
+
+def _reason(error: ItemError) -> str:
+    """Return the operator's line; of an unreadable document the fields and never their values."""
+    if isinstance(error, FleetMemoryError):
+        return f"{error} {error.operator_detail}".rstrip()
+    complaints = error.errors(include_input=False, include_url=False)
+    listed = (f"{'.'.join(map(str, each['loc']))}: {each['type']}" for each in complaints[:_MAX_COMPLAINTS])
+    return f"it cannot be read ({', '.join(listed)})"
 
 
 def pause_s(attempt_s: float, draw: float) -> float:

@@ -13,6 +13,7 @@ from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.repositories.version_before import converted_row
+from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
@@ -129,6 +130,7 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
         state=recorded_state(entry),
         doubts=doubts(entry),
         project_id=entry.project_id,
+        asked=oldest_contributor(entry),
         relearnt=entry.relearnt,
         since=since,
         changed_in=version,

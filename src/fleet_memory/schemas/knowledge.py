@@ -14,8 +14,8 @@ EntryState: TypeAlias = Literal["candidate", "fresh", "verify", "contested", "re
 Doubt: TypeAlias = Literal["one_connection", "one_judge", "open_rewrite", "unjudged", "unconfirmed"]
 """Why an entry is `verify`. Source: docs/knowledge.md."""
 Basis: TypeAlias = Literal["text", "equal_words", "one_judge", "judged", "unjudged"]
-"""Why a lesson supports an entry's text: it is the text, its words are equal, one judge or more called both the same; or
-nobody has judged it (a merge by numbers of an older memory)."""
+"""Why a lesson supports an entry's text: it is the text, its words are equal, or one judge or more called both the
+same; `unjudged` is a merge by numbers of an older memory."""
 OriginRule: TypeAlias = Literal["program", "connection"]
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
 LedgerEvent: TypeAlias = Literal[
@@ -40,8 +40,8 @@ class Contribution(Value):
 
     `similarity` is its cosine to the entry's text (1 for equal words). `stored_at` is the server's time of the first
     store of this text, None where an older version did not keep it. `pair`: the id of the pair whose verdict is its
-    `basis`. `open_rewrite`: its author has since rewritten the lesson and has not judged the two texts. `program_deleted` marks a contribution of a program
-    whose memory was deleted since.
+    `basis`. `open_rewrite`: its author has since rewritten the lesson and has not judged the two texts.
+    `program_deleted` marks a contribution of a program whose memory was deleted since.
     """
 
     program_id: str
@@ -148,7 +148,7 @@ class KnowledgeRow(Value):
     """One entry as boot reads it: compact, with its vector. Candidates have none.
 
     `state` is its state when it was published last, without the passing of time; `doubts` are its reasons then.
-    `changed_in` is the knowledge version of its last change.
+    `changed_in` is the knowledge version of its last change. `asked` is the program that is asked about its pairs.
     """
 
     key: str
@@ -162,11 +162,17 @@ class KnowledgeRow(Value):
     state: EntryState = "fresh"
     doubts: tuple[Doubt, ...] = ()
     project_id: str | None = None
+    asked: str = ""
     relearnt: int = 0
     since: int = 0
     changed_in: int = 0
     vector: str = ""
     embedder: str = ""
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether no agent reads it at boot: retired, or a candidate again."""
+        return self.state in ("candidate", "retired")
 
 
 class Snapshot(Value):

@@ -50,8 +50,8 @@ class Program(Value):
     keys of entries that it contradicted lately to when. `commits` are the ids of its latest commits. `changes` counts
     the changes by agents and by the sweep, not the marks of the maintainer. `state_version` counts those of summary,
     config, baselines and decay, `summaries` those of the summary alone, `notes_made` all notes there ever were,
-    `sessions` all that were committed. `request_ids` are the latest idempotency keys. `last_update` is None until something was stored: such a program does
-    not exist for a reader.
+    `sessions` all that were committed. `request_ids` are the latest
+    idempotency keys. `last_update` is None until something was stored: such a program does not exist for a reader.
     """
 
     program_id: str

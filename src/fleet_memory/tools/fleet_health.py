@@ -45,6 +45,7 @@ async def fleet_health(
         left=await fleet.programs.archive.counts(),
         snapshot=await fleet.knowledge.snapshots.read(),
         events={event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)},
+        open_pairs=await fleet.pairs.count_open(),
         similarity_engine=fleet.degraded_engine,
     )
     return fleet_health_answer(reading, max_tokens, now)

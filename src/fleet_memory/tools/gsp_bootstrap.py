@@ -8,7 +8,6 @@ from pydantic import Field
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.knowledge.diff import changes_since
-from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.retrieval.boot import (
     SHARES,
@@ -24,6 +23,7 @@ from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import ranked
 from fleet_memory.views.boot import PROTOCOL, boot_answer
@@ -42,6 +42,7 @@ async def gsp_bootstrap(
     depth: Annotated[Depth, Field(description="How much to read")] = "standard",
     max_tokens: Annotated[MaxTokens | None, Field(description="Hard limit of the answer, 200 to 100000")] = None,
     task: Annotated[QueryText | None, Field(description="What you are about to do; its knowledge comes first")] = None,
+    project_id: Annotated[Name | None, Field(description="Leaves out knowledge of other projects")] = None,
     known_version: Annotated[
         int | None, Field(strict=True, ge=0, description="Version you hold; only what changed since comes back")
     ] = None,
@@ -57,7 +58,11 @@ async def gsp_bootstrap(
     program, seen, _ = await fleet.programs.update(agent_id, lambda program: booted(program, snapshot.version), now)
     # A version that is still to come was another memory's: what the agent holds cannot be known.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
-    rows = [row for row in snapshot.rows if row.status == "active" and row.changed_in > known]
+    rows = [
+        row
+        for row in snapshot.rows
+        if not row.is_hidden and row.changed_in > known and (project_id is None or row.project_id in (None, project_id))
+    ]
     own = own_lessons(program, now)
     scores = await _scores(fleet, rows, own, now, task)
     domains = {pattern.domain for pattern in program.patterns.values()}
@@ -73,7 +78,7 @@ async def gsp_bootstrap(
         similarity_engine=fleet.degraded_engine,
         agent_id=program.program_id,
         knowledge_version=snapshot.version,
-        freshness=freshness(await fleet.programs.count_pending(), snapshot.consolidated_at),
+        freshness=await fleet_freshness(fleet, snapshot),
         protocol=PROTOCOL,
     )
     return boot_answer(frame, reading, max_tokens or SHARES[depth].tokens, now)

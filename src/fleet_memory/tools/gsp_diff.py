@@ -7,9 +7,9 @@ from pydantic import Field
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.knowledge.diff import changes_since
-from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS
 from fleet_memory.schemas.answers.knowledge import DiffAnswer
+from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.views.knowledge import diff_answer
 
@@ -31,6 +31,6 @@ async def gsp_diff(
     frame = DiffAnswer(
         knowledge_version=snapshot.version,
         since_version=since_version,
-        freshness=freshness(await fleet.programs.count_pending(), snapshot.consolidated_at),
+        freshness=await fleet_freshness(fleet, snapshot),
     )
     return diff_answer(frame, changes_since(snapshot.rows, since_version), max_tokens, fleet.now())

@@ -6,10 +6,10 @@ from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, tokens
 from fleet_memory.schemas.answers.knowledge import EntryAnswer
 from fleet_memory.schemas.fields import Key
+from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.views.knowledge import entry_answer, entry_frame
 
@@ -28,7 +28,7 @@ async def gsp_read(
     entry = await fleet.knowledge.found(key)
     snapshot = await fleet.knowledge.snapshots.read()
     history = await fleet.knowledge.ledger.newest(entry, MAX_HISTORY_LINES)
-    fresh = freshness(await fleet.programs.count_pending(), snapshot.consolidated_at)
+    fresh = await fleet_freshness(fleet, snapshot)
     frame = entry_frame(entry, fresh, fleet.now())
     if (needed := tokens(frame.wire())) > max_tokens:
         raise InvalidArgumentError(f"maxTokens: the entry alone takes {needed} tokens; ask for at least as many")

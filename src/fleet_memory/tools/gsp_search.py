@@ -6,13 +6,13 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import SearchFilters
 from fleet_memory.rules.retrieval.ranking import PooledLesson
 from fleet_memory.schemas.answers.knowledge import SearchAnswer
 from fleet_memory.schemas.fields import Confidence, Name, QueryText
-from fleet_memory.schemas.knowledge import Standing, Tier
+from fleet_memory.schemas.knowledge import EntryState, Tier
+from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import ranked
 from fleet_memory.views.knowledge import knowledge_answer
@@ -25,7 +25,7 @@ async def gsp_search(
     domain: Annotated[Name | None, Field(description="Only this topic")] = None,
     tier: Annotated[Tier | None, Field(description="Only rules that people set, or only what agents learnt")] = None,
     status: Annotated[
-        Standing | None, Field(description="Only entries in this state; all but retired ones when absent")
+        EntryState | None, Field(description="Only entries in this state; all but retired ones when absent")
     ] = None,
     min_confidence: Annotated[Confidence, Field(description="0 to 1")] = 0.0,
     limit: Annotated[int, Field(strict=True, ge=1, le=100, description="Most entries, 1 to 100")] = 20,
@@ -46,7 +46,7 @@ async def gsp_search(
         knowledge_version=snapshot.version,
         total=len(best),
         truncated=True,
-        freshness=freshness(await fleet.programs.count_pending(), snapshot.consolidated_at),
+        freshness=await fleet_freshness(fleet, snapshot),
     )
     shown = [
         knowledge_answer(match.lesson, now, **score_fields(match, asked=query is not None, explain=explain))

@@ -44,5 +44,6 @@ async def memory_health(
         verdict=verdict(seen),
         advice=advice(seen, len(soon)),
         fading_soon=fading_answer(soon),
-        freshness=freshness(await fleet.programs.count_pending()),
+        to_judge=await fleet.pairs.count_asked_of(program_id),
+        freshness=freshness(await fleet.programs.count_pending(), 0, None, now),
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.knowledge.freshness import freshness, own_freshness
+from fleet_memory.rules.knowledge.freshness import count_waiting, own_freshness
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import RecallFilters
@@ -17,6 +17,7 @@ from fleet_memory.schemas.fields import Confidence, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
+from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import ranked
 from fleet_memory.views.knowledge import knowledge_answer
@@ -82,7 +83,7 @@ async def _frame(fleet: Fleet, program: Program, snapshot: Snapshot | None, tota
         similarity_engine=fleet.degraded_engine,
         total=total,
         truncated=False,
-        freshness=own_freshness(len(program.pending))
+        freshness=own_freshness(count_waiting(program), fleet.now())
         if snapshot is None
-        else freshness(await fleet.programs.count_pending(), snapshot.consolidated_at),
+        else await fleet_freshness(fleet, snapshot),
     )

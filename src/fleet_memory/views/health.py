@@ -32,6 +32,7 @@ class FleetReading(NamedTuple):
     left: ArchiveCounts
     snapshot: Snapshot
     events: Mapping[LedgerEvent, int]
+    open_pairs: int
     similarity_engine: str | None
 
 
@@ -48,7 +49,7 @@ def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -
     looks, left, snapshot = reading.looks, reading.left, reading.snapshot
     seen, ill = together(looks), unwell(looks)
     shares, patterns, entries = rates(seen, left), counts(seen, left), knowledge_counts(snapshot.rows, now)
-    fresh = freshness(seen.pending, snapshot.consolidated_at)
+    fresh = freshness(seen.pending, reading.open_pairs, snapshot.consolidated_at, now)
     frame = FleetHealthAnswer(
         similarity_engine=reading.similarity_engine,
         verdict=verdict(seen),

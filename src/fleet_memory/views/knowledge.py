@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from fleet_memory.rules.knowledge.diff import Changes
-from fleet_memory.rules.knowledge.status import standing
+from fleet_memory.rules.knowledge.state import entry_state, row_state
 from fleet_memory.rules.retrieval.budget import count_fitting
 from fleet_memory.schemas.answers.common import ScoreTerms
 from fleet_memory.schemas.answers.knowledge import (
@@ -15,7 +15,7 @@ from fleet_memory.schemas.answers.knowledge import (
     KnowledgeAnswer,
     ProvenanceLine,
 )
-from fleet_memory.schemas.knowledge import Contradiction, Contribution, Entry, Freshness, KnowledgeRow, LedgerLine
+from fleet_memory.schemas.knowledge import Contribution, Entry, Freshness, KnowledgeRow, LedgerLine, Word
 
 
 def knowledge_answer(
@@ -36,7 +36,8 @@ def knowledge_answer(
         contributors=row.contributors if contributors else None,
         evidence_count=row.evidence_count,
         last_confirmed=row.last_confirmed,
-        status=standing(row, now),
+        status=row_state(row, now),
+        project_id=row.project_id,
         score=score,
         explain=explain,
     )
@@ -49,7 +50,7 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
         key=entry.key,
         tier=entry.tier,
         **value.statement,
-        status=standing(entry, now),
+        status=entry_state(entry, now),
         description=entry.description,
         version=entry.version,
         first_discovered=value.first_discovered,
@@ -57,7 +58,7 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
         last_confirmed=entry.last_confirmed,
         confirmations=entry.confirmations,
         omitted={
-            "contradictions": len(entry.contradictions),
+            "words": len(entry.words),
             "provenance": value.evidence_count,
             "ledger": entry.version,
         },
@@ -67,15 +68,15 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
 
 def entry_answer(frame: EntryAnswer, entry: Entry, history: Sequence[LedgerLine], max_tokens: int) -> EntryAnswer:
     """Fill in contradictions, sources and history, in this order, as far as the budget goes."""
-    items = [*entry.contradictions, *map(_source, entry.provenance), *map(_event, history)]
+    items = [*entry.words, *map(_source, entry.provenance), *map(_event, history)]
     fitting = items[: count_fitting(frame.wire(), (item.wire() for item in items), max_tokens)]
     answer = replace(
         frame,
-        contradictions=tuple(item for item in fitting if isinstance(item, Contradiction)),
+        words=tuple(item for item in fitting if isinstance(item, Word)),
         provenance=tuple(item for item in fitting if isinstance(item, ProvenanceLine)),
         ledger=tuple(item for item in fitting if isinstance(item, HistoryLine)),
     )
-    shown = {"contradictions": answer.contradictions, "provenance": answer.provenance, "ledger": answer.ledger}
+    shown = {"words": answer.words, "provenance": answer.provenance, "ledger": answer.ledger}
     return replace(answer, omitted=_left_out(frame.omitted, shown))
 
 

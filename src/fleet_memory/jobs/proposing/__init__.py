@@ -12,15 +12,17 @@ from anyio import to_thread
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
 from fleet_memory.jobs.proposing.joining import MAINTAINER, Joined, join_equal_words, publish_candidates
-from fleet_memory.jobs.proposing.memory import KnownLesson, ProposingMemory
-from fleet_memory.jobs.proposing.pairing import PairPlan, planned_pairs, renewed_pairs, with_known_pairs
+from fleet_memory.jobs.proposing.pairing import PairPlan, planned_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
+from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.comparison import ComparableLesson
+from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 
 
@@ -55,12 +57,14 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     }
     await progress(2, 4, "comparing lessons")
     plan = await to_thread.run_sync(_plan, fleet, memory, view, abandon_on_cancel=True)
-    changes = await with_known_pairs(fleet, memory, view, plan)
+    known = await with_known_pairs(fleet, memory, view, plan)
+    changes = known.changes
     report.opened = sum(change.after.state == "open" and change.before.pair is None for change in changes)
     report.closed = sum(change.after.state == "gone" for change in changes)
     report.waiting = sum(lesson.knowledge_key is None for lesson in memory.living(fleet.now()))
     await progress(3, 4, "writing pairs")
     if not writer.is_dry_run:
+        await _apply_stored(fleet, known.judged, policy, report)
         await _leave(fleet, writer, _Run(memory, view, policy, report), considered, changes)
     await progress(4, 4, "done")
     return report
@@ -91,6 +95,13 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
         for program in one.programs:
             run.memory.remember(program)
             run.view.pending[program.program_id] = program.pending
+
+
+async def _apply_stored(fleet: Fleet, judged: Sequence[Pair], policy: Policy, report: ProposalReport) -> None:
+    """Carry out the verdicts of pairs whose texts are another lesson's or an entry's now; the next run follows up."""
+    attempts = await attempt_each(judged, lambda pair: apply_stored(fleet, pair, policy), lambda p: f"pair {p.pair_id}")
+    report.skipped += [one.name for one in attempts.skipped]
+    report.joined += [Joined(one.change) for one in attempts.results if one is not None and one.change]
 
 
 def _name_of_group(group: EqualWords) -> str:

@@ -1,4 +1,4 @@
-"""The end of a run for each program: its new pairs, its vectors, and the stamp that it was considered, in one commit."""
+"""The end of a run for each program: its pairs, its vectors, and the stamp that it was considered, in one commit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import ConflictError, StoreRejectedError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
-from fleet_memory.jobs.proposing.memory import KnownLesson, known_lessons
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.proposing_memory import KnownLesson, known_lessons
 from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program

@@ -31,6 +31,7 @@ from fleet_memory.schemas.programs import Program
 
 MAINTAINER = "maintainer"  # how the ledger names a run
 
+
 class Joined(NamedTuple):
     """An entry after lessons joined it, and their programs; `echoes` of the lessons had no vote."""
 
@@ -39,9 +40,7 @@ class Joined(NamedTuple):
     echoes: int = 0
 
 
-async def join_equal_words(
-    fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
-) -> Joined | None:
+async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> Joined | None:
     """Let lessons of equal words join their entry, or make one; None when they changed since.
 
     Raises LeaseLostError, and ConflictError when every race was lost. Billed 1 read for each program and key.
@@ -55,11 +54,10 @@ async def _join_once(fleet: Fleet, writer: FencedWriter, group: EqualWords, poli
     versioned = dict(zip(names, await fleet.programs.read_versioned(*names), strict=True))
     apart = await _kept_apart(fleet, group)
     joining = [
-        JoiningLesson(lesson.program_id, pattern, "equal_words", shown=program.shown)
+        JoiningLesson(lesson.program_id, pattern, "equal_words", shown=versioned[lesson.program_id].program.shown)
         for lesson in group.lessons
         if lesson.program_id not in apart
-        and (program := versioned[lesson.program_id].program)
-        and (pattern := program.patterns.get(lesson.lesson_id))
+        and (pattern := versioned[lesson.program_id].program.patterns.get(lesson.lesson_id))
         and (pattern.words, pattern.knowledge_key) == (group.words, None)
     ]
     if not joining or (group.key is None and len({same_program(one.program_id) for one in joining}) < 2):

@@ -1,20 +1,19 @@
 """The pairs of a run: which open ones go on, and which new ones a reader should judge."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.proposing.considering import PairChange
-from fleet_memory.jobs.proposing.memory import KnownLesson, ProposingMemory
 from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.rules.consensus.choosing import OpenPair, chosen
+from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
+from fleet_memory.rules.consensus.choosing import KnownPairs, chosen
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.guard import objection
-from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.rules.text.vectors import int8_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
@@ -51,9 +50,7 @@ def _is_wanted(lesson: ComparableLesson, view: FleetView, new_keys: Collection[s
 
 def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[KnownLesson]) -> list[Pair]:
     """Return the open pairs that go on otherwise than before, or not at all."""
-    standing = {
-        one.comparable.place: Standing(one.comparable.words, one.knowledge_key) for one in living
-    }
+    standing = {one.comparable.place: Standing(one.comparable.words, one.knowledge_key) for one in living}
     texts = {
         key: EntryText(one.comparable.words, one.comparable.text, one.comparable.domain, one.asked)
         for key, one in view.entries.items()
@@ -62,44 +59,60 @@ def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[Kno
     return [pair for pair in after if pair is not memory.pairs[pair.pair_id]]
 
 
-class _Chosen(NamedTuple):
-    """A proposal with the id of its pair."""
+class ChosenPairs(NamedTuple):
+    """The pairs to write, and those that were judged before about the same texts: their verdicts apply again."""
 
-    pair_id: str
-    proposal: Proposal
+    changes: Sequence[PairChange]
+    judged: Sequence[Pair]
 
 
-async def with_known_pairs(
-    fleet: Fleet, memory: ProposingMemory, view: FleetView, plan: PairPlan
-) -> list[PairChange]:
-    """Return the pairs to write: the renewed ones, and the best proposals that nobody has judged or been asked about.
+async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetView, plan: PairPlan) -> ChosenPairs:
+    """Return the renewed pairs, and the best proposals that nobody has judged or been asked about.
 
     Which pairs are known is read for those that would be opened alone, until none of them is. Billed 1 read each.
     """
     lessons = [one.comparable for one in plan.compared]
-    ids = [pair_id(lessons[one.a].words, lessons[one.b].words) for one in plan.proposals]
     gone = {pair.pair_id for pair in plan.renewed if pair.state == "gone"}
     asking = [pair for name, pair in memory.pairs.items() if name not in gone]
+    retired = {key for key, entry in view.entries.items() if entry.is_retired}
+    asked = {key: entry.asked for key, entry in view.entries.items()}
+    open_sides = tuple((_place(pair.a), _place(pair.b)) for pair in asking)
     read: dict[str, VersionedPair] = {}
+    judged: dict[str, Pair] = {}
     while True:
         known = {name for name, one in read.items() if one.pair is not None and one.pair.state != "gone"}
-        picked = chosen(lessons, plan.proposals, asking, known | {pair.pair_id for pair in asking})
-        unread = [ids[at] for at in picked if ids[at] not in read]
+        pairs = KnownPairs(frozenset(known | {pair.pair_id for pair in asking}), open_sides)
+        picked = {_pair_id(one, lessons): one for one in chosen(plan.proposals, lessons, pairs, retired, asked)}
+        unread = [name for name in picked if name not in read]
         if not unread:
             break
         read |= dict(zip(unread, await fleet.pairs.read(*unread), strict=True))
-    changes = [await _opened(fleet, view, plan, at, read[ids[at]]) for at in picked]
-    if plan.renewed:
-        before = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
-        changes += [
-            PairChange(old, new, new.a.program_id) for old, new in zip(before, plan.renewed, strict=True)
-        ]
-    return changes
+        for name in unread:
+            pair = read[name].pair
+            if pair is not None and pair.state in ("same", "contradict"):
+                a, b = (_side(plan.compared[at]) for at in (picked[name].a, picked[name].b))
+                judged[name] = replace(pair, a=a, b=b)
+    changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
+    return ChosenPairs([*changes, *await _renewed(fleet, plan)], list(judged.values()))
 
 
-async def _opened(fleet: Fleet, view: FleetView, plan: PairPlan, at: int, before: VersionedPair) -> PairChange:
-    proposal = plan.proposals[at]
-    a, b = [await _side(fleet, view, plan.compared[position]) for position in (proposal.a, proposal.b)]
+async def _renewed(fleet: Fleet, plan: PairPlan) -> list[PairChange]:
+    if not plan.renewed:
+        return []
+    before = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
+    return [PairChange(old, new, new.a.program_id) for old, new in zip(before, plan.renewed, strict=True)]
+
+
+def _place(side: Side) -> tuple[str, str]:
+    return ("", side.key) if side.key is not None else (side.program_id, side.pattern_id)
+
+
+def _pair_id(proposal: Proposal, lessons: Sequence[ComparableLesson]) -> str:
+    return pair_id(lessons[proposal.a].words, lessons[proposal.b].words)
+
+
+def _opened(fleet: Fleet, plan: PairPlan, proposal: Proposal, before: VersionedPair) -> PairChange:
+    a, b = (_side(plan.compared[at]) for at in (proposal.a, proposal.b))
     pair = Pair(
         pair_id=before.pair_id,
         a=a,
@@ -114,18 +127,14 @@ async def _opened(fleet: Fleet, view: FleetView, plan: PairPlan, at: int, before
     return PairChange(before, pair, next(side.program_id for side in (a, b) if side.key is None))
 
 
-async def _side(fleet: Fleet, view: FleetView, one: KnownLesson | KnownEntry) -> Side:
+def _side(one: KnownLesson | KnownEntry) -> Side:
     lesson = one.comparable
-    if isinstance(one, KnownLesson):
-        return Side(
-            program_id=lesson.program_id,
-            pattern_id=lesson.lesson_id,
-            domain=lesson.domain,
-            text=lesson.text,
-            evidence=one.evidence,
-        )
-    asked = one.asked
-    if not asked:
-        (versioned,) = await fleet.knowledge.read_versioned(lesson.lesson_id)
-        asked = oldest_contributor(versioned.entry) if versioned.entry else ""
-    return Side(program_id=asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text)
+    if isinstance(one, KnownEntry):
+        return Side(program_id=one.asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text)
+    return Side(
+        program_id=lesson.program_id,
+        pattern_id=lesson.lesson_id,
+        domain=lesson.domain,
+        text=lesson.text,
+        evidence=one.evidence,
+    )

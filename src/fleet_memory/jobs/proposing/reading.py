@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.proposing.memory import ProposingMemory
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
@@ -20,13 +20,13 @@ PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most ar
 
 @dataclass(frozen=True)
 class KnownEntry:
-    """An entry as comparing needs it. `asked` is the program asked about it, "" as long as its document is unread."""
+    """An entry as comparing needs it. `asked` is the program that is asked about its pairs."""
 
     comparable: ComparableLesson
     vector: str
     embedder: str
     is_retired: bool
-    asked: str = ""
+    asked: str
 
 
 @dataclass
@@ -110,7 +110,7 @@ async def _read_entries(fleet: Fleet, view: FleetView) -> None:
 
 def _of_row(row: KnowledgeRow) -> KnownEntry:
     lesson = ComparableLesson("", row.key, row.domain, row.pattern, text_hash(row.pattern), row.project_id)
-    return KnownEntry(lesson, row.vector, row.embedder, row.state == "retired")
+    return KnownEntry(lesson, row.vector, row.embedder, row.state == "retired", row.asked)
 
 
 def known_entry(entry: Entry) -> KnownEntry:

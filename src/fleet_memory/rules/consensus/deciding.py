@@ -17,7 +17,6 @@ from fleet_memory.rules.knowledge.entries import (
     without_lesson,
 )
 from fleet_memory.rules.knowledge.state import contributes
-from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Basis, Entry, Word
@@ -126,7 +125,7 @@ def decided(
     match sides:
         case (LessonSide() as a, LessonSide() as b) if result.state == "same":
             decision = _new_entry(judged, a, b, basis, documents, policy)
-        case ((LessonSide() as lesson, EntrySide(key)) | (EntrySide(key), LessonSide() as lesson)) if (
+        case (LessonSide() as lesson, EntrySide(key)) | (EntrySide(key), LessonSide() as lesson) if (
             result.state == "same"
         ):
             decision = _joined(judged, lesson, key, basis, documents)
@@ -183,9 +182,7 @@ def _with_member(documents: Documents, lesson: JoiningLesson, key: str) -> Docum
     return documents.with_entry(joined.entry).with_program(after)
 
 
-def _judged_again(
-    pair: Pair, member: MemberSide, documents: Documents, *, is_same: bool, is_sure: bool
-) -> Decision:
+def _judged_again(pair: Pair, member: MemberSide, documents: Documents, *, is_same: bool, is_sure: bool) -> Decision:
     entry, program = documents.entries[member.key], documents.programs[member.program_id]
     if is_same:
         after = judged_again(entry, pair.pair_id) if is_sure else entry
@@ -201,9 +198,7 @@ def with_membership(program: Program, pattern_id: str, key: str | None, *, echo:
     return replace(program, patterns={**program.patterns, pattern_id: pattern})
 
 
-def _with_words(
-    decision: Decision, judgement: Judgement, sides: tuple[ResolvedSide, ResolvedSide]
-) -> Decision:
+def _with_words(decision: Decision, judgement: Judgement, sides: tuple[ResolvedSide, ResolvedSide]) -> Decision:
     """Add the judge's word against each entry that its `contradict` is about, unless it contributes to that one."""
     if judgement.verdict != "contradict":
         return decision

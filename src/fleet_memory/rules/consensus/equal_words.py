@@ -16,7 +16,9 @@ class EqualWords(NamedTuple):
 
 
 def equal_words(
-    wanted: Iterable[str], lessons: Mapping[str, Sequence[ComparableLesson]], entries: Mapping[str, Sequence[ComparableLesson]]
+    wanted: Iterable[str],
+    lessons: Mapping[str, Sequence[ComparableLesson]],
+    entries: Mapping[str, Sequence[ComparableLesson]],
 ) -> list[EqualWords]:
     """Return what follows from equal words, for each hash of words in `wanted`.
 

@@ -54,6 +54,8 @@ def _renewed_side(side: Side, lessons: Lessons, entries: Mapping[str, EntryText]
     entry = entries.get(key)
     if entry is None or entry.words != text_hash(side.text):
         return None
-    return side if side.key == key else Side(
-        program_id=entry.asked or side.program_id, key=key, domain=entry.domain, text=entry.text
+    return (
+        side
+        if side.key == key
+        else Side(program_id=entry.asked or side.program_id, key=key, domain=entry.domain, text=entry.text)
     )

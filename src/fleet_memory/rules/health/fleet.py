@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.program import GRAVITY, Signs, signs, verdict
-from fleet_memory.rules.knowledge.status import VERIFY_AFTER, standing
+from fleet_memory.rules.knowledge.state import VERIFY_AFTER, row_state
 from fleet_memory.rules.lifecycle.decay import stale_in_days
 from fleet_memory.schemas.health import (
     FleetRates,
@@ -88,13 +88,13 @@ def rates(seen: Signs, left: ArchiveCounts) -> FleetRates:
 
 def knowledge_counts(rows: Sequence[KnowledgeRow], now: datetime) -> KnowledgeCounts:
     """Return the entries of a snapshot by status."""
-    active = [row for row in rows if row.status == "active"]
-    found = Counter(standing(row, now) for row in active)
+    active = [row for row in rows if not row.is_hidden]
+    found = Counter(row_state(row, now) for row in active)
     return KnowledgeCounts(
         fresh=found["fresh"],
         verify=found["verify"],
         contested=found["contested"],
-        retired=len(rows) - len(active),
+        retired=sum(row.state == "retired" for row in rows),
         constitutional=sum(row.tier == "constitutional" for row in active),
     )
 
@@ -103,7 +103,7 @@ def forecast(looks: Sequence[Look], rows: Sequence[KnowledgeRow], now: datetime)
     """Return what ages within 7, 14, 21 and 30 days; each horizon includes the one before."""
     fading = [days for look in looks for days in look.fading]
     verify = [
-        (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1) for row in rows if standing(row, now) == "fresh"
+        (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1) for row in rows if row_state(row, now) == "fresh"
     ]
     return tuple(
         Forecast(days=until, stale=sum(days < until for days in fading), verify=sum(days < until for days in verify))

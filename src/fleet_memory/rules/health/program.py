@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.duplicates import Repeat, Scale, repeats
+from fleet_memory.rules.knowledge.freshness import count_waiting
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
 from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
@@ -63,7 +64,7 @@ def signs(program: Program, scale: Scale, now: datetime) -> Signs:
         reinforced=sum(pattern.confirmations > 0 for pattern in patterns),
         learnt=sum(now - pattern.stored_at <= timedelta(days=LATELY_DAYS) for pattern in patterns),
         forgotten=sum(-LATELY_DAYS <= stale_in_days(pattern, now, program.decay) < 0 for pattern in patterns),
-        pending=len(program.pending),
+        pending=count_waiting(program),
         settled=len(settled),
         echoes=sum(pattern.echo for pattern in settled),
         repeats=repeats(active, scale),

@@ -17,9 +17,9 @@ class Changes(NamedTuple):
 def changes_since(rows: Iterable[KnowledgeRow], version: int) -> Changes:
     """Return what changed after knowledge version `version`, in the order of the rows."""
     changed = [row for row in rows if row.changed_in > version]
-    active = [row for row in changed if row.status == "active"]
+    active = [row for row in changed if not row.is_hidden]
     return Changes(
         added=[row for row in active if row.since > version],
         updated=[row for row in active if row.since <= version],
-        retired=[row for row in changed if row.status == "retired" and row.since <= version],
+        retired=[row for row in changed if row.is_hidden and row.since <= version],
     )

@@ -95,7 +95,7 @@ def _may_vote(entry: Entry, lesson: JoiningLesson) -> bool:
         return False
     texts = {entry.value.pattern, *(line.pattern for line in entry.provenance)}
     shown = (lesson.shown.get(text_hash(text)) for text in texts)
-    return all(at is None or at > stored for at in shown)
+    return all(at is None or at >= stored for at in shown)
 
 
 def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:

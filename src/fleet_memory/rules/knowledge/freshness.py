@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fleet_memory.schemas.knowledge import Freshness
+from fleet_memory.schemas.programs import Program
 
 STALE_FROM_PENDING: Final = 10  # patterns; Source: docs/consolidation.md, "Freshness", chosen
 UNATTENDED_AFTER: Final = timedelta(days=1)  # without a run while lessons wait; Source: docs/consolidation.md, chosen
@@ -33,6 +34,11 @@ def freshness(pending: int, to_judge: int, consolidated_at: datetime | None, now
         consolidated_at=consolidated_at,
         reason=f"{waiting}: {NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}.",
     )
+
+
+def count_waiting(program: Program) -> int:
+    """Return how many of a program's lessons no run has considered yet; `pending` names lessons that left too."""
+    return sum(pattern_id in program.patterns for pattern_id in program.pending)
 
 
 def own_freshness(pending: int, now: datetime) -> Freshness:

@@ -33,7 +33,7 @@ def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Se
         added={key: seed for key, seed in wanted.items() if key not in known},
         changed={key: seed for key, seed in wanted.items() if key in known and key not in alike},
         unchanged=sorted(alike),
-        missing=sorted(key for key, entry in known.items() if key not in wanted and entry.status == "active"),
+        missing=sorted(key for key, entry in known.items() if key not in wanted and entry.retired_at is None),
     )
 
 
@@ -62,4 +62,4 @@ def seeded(key: str, seed: Seed, before: Entry | None, now: datetime) -> Entry:
 def _says(entry: Entry, seed: Seed) -> bool:
     value = entry.value
     same = (value.pattern, value.domain, value.confidence) == (seed.text, seed.domain, seed.confidence)
-    return same and entry.status == "active" and entry.description == (seed.why or "Set by a person")
+    return same and entry.retired_at is None and entry.description == (seed.why or "Set by a person")

@@ -1,18 +1,17 @@
 """The state of an entry: the first that holds of retired, candidate, contested, verify, fresh."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.knowledge.votes import (
+    counted_contradictions,
     independent_origins,
     same_program,
     testimony,
-    testimony_of_word,
     votes,
     voting,
 )
-from fleet_memory.schemas.knowledge import Doubt, Entry, EntryState, KnowledgeRow, Word
+from fleet_memory.schemas.knowledge import Doubt, Entry, EntryState, KnowledgeRow
 
 VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: docs/knowledge.md, chosen
 
@@ -61,14 +60,6 @@ def is_unconfirmed(entry: Entry | KnowledgeRow, now: datetime) -> bool:
     return now - entry.last_confirmed > VERIFY_AFTER
 
 
-def counted_contradictions(entry: Entry) -> Sequence[Word]:
-    """Return the open contradictions that count: one that waits counts with another origin's."""
-    against = [word for word in entry.words if word.outcome == "contradicted"]
-    if independent_origins(map(testimony_of_word, against), entry.origins) > 1:
-        return against
-    return [word for word in against if not word.waits]
-
-
 def doubts(entry: Entry) -> tuple[Doubt, ...]:
     """Return why an entry is `verify`, whatever the time; none for a rule that people set."""
     if entry.tier == "constitutional":
@@ -83,9 +74,8 @@ def doubts(entry: Entry) -> tuple[Doubt, ...]:
 
 
 def _over_one_connection(entry: Entry) -> bool:
-    """Whether every vote, and every confirmation with evidence, came over one unbound connection."""
-    connections = {line.connection for line in voting(entry)}
-    connections |= {word.connection for word in entry.words if word.outcome == "confirmed"}
+    """Whether every vote, and every word with evidence, came over one unbound connection."""
+    connections = {line.connection for line in voting(entry)} | {word.connection for word in entry.words}
     return len(connections) == 1 and None not in connections
 
 

@@ -72,9 +72,14 @@ def testimony_of_word(word: Word) -> Testimony:
     return Testimony(word.program_id, word.session_id, word.connection)
 
 
+def counted_contradictions(entry: Entry) -> Sequence[Word]:
+    """Return the open contradictions that count: all but those that wait for another origin."""
+    return [word for word in entry.words if word.outcome == "contradicted" and not word.waits]
+
+
 def voting(entry: Entry) -> Sequence[Contribution]:
-    """Return the contributions that vote: all but those of programs that have contradicted the entry since."""
-    withdrawn = {same_program(word.program_id) for word in entry.words if word.outcome == "contradicted"}
+    """Return the contributions that vote: all but those of programs whose contradiction of the entry counts."""
+    withdrawn = {same_program(word.program_id) for word in counted_contradictions(entry)}
     return [line for line in entry.provenance if same_program(line.program_id) not in withdrawn]
 
 

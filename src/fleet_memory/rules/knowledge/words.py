@@ -5,8 +5,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from fleet_memory.rules.knowledge.state import contributes, counted_contradictions
-from fleet_memory.rules.knowledge.votes import independent_origins, same_program, testimony_of_word
+from fleet_memory.rules.knowledge.state import contributes
+from fleet_memory.rules.knowledge.votes import (
+    counted_contradictions,
+    independent_origins,
+    same_program,
+    testimony_of_word,
+)
 from fleet_memory.schemas.knowledge import Entry, Word
 
 RETIRE_FROM: Final = 2  # origins against; Source: docs/knowledge.md, chosen
@@ -14,10 +19,12 @@ RETIRE_STRICT_FROM: Final = 3  # origins against an entry of a threshold of at l
 STRICT_THRESHOLD: Final = 4  # votes
 CONFIRM_FROM: Final = 2  # origins that end a non-contributor's contradiction; Source: docs/knowledge.md, chosen
 MAX_CONTRADICTIONS_A_DAY: Final = 3  # open ones of one program; the next waits. Source: docs/knowledge.md, chosen
+MAX_REMEMBERED_CONTRADICTIONS: Final = 16  # of one program; chosen, more than count in a day
 MAX_WORDS: Final = (
     50  # words of each outcome kept on an entry, the newest; chosen, so that no document grows with the fleet
 )
 _DAY: Final = timedelta(days=1)
+MAX_CLOCK_DIFFERENCE: Final = timedelta(minutes=5)  # Source: docs/architecture.md, "Limits"
 
 
 def with_confirmation(entry: Entry, word: Word) -> Entry:
@@ -45,20 +52,35 @@ def with_contradiction(entry: Entry, word: Word) -> Entry:
     name = same_program(word.program_id)
     others = [one for one in entry.words if same_program(one.program_id) != name]
     since = [one.at for one in entry.words if same_program(one.program_id) == name and one.outcome == word.outcome]
-    after = replace(entry, words=_newest([*others, replace(word, at=min([word.at, *since]))]))
+    words = _newest([*others, replace(word, at=min([word.at, *since]))])
+    after = _with_released(replace(entry, words=words))
     return replace(after, retired_at=word.at) if entry.retired_at is None and _is_refuted(after) else after
 
 
 def may_contradict(against: Mapping[str, datetime], key: str, now: datetime) -> bool:
     """Whether a program's contradiction of `key` counts at once: it is not its fourth open one within a day."""
-    recent = [other for other, at in against.items() if other != key and abs(now - at) < _DAY]
+    recent = [other for other, at in against.items() if other != key and _is_recent(at, now)]
     return len(recent) < MAX_CONTRADICTIONS_A_DAY
 
 
 def with_recent(against: Mapping[str, datetime], key: str, now: datetime) -> dict[str, datetime]:
-    """Return a program's contradictions of the last day, and the one of `key` if it counts at once."""
-    recent = {other: at for other, at in against.items() if abs(now - at) < _DAY}
-    return {key: now, **recent} if may_contradict(recent, key, now) else recent
+    """Return a program's contradictions of the last day with that of `key`, the newest 16 of them."""
+    recent = {other: at for other, at in against.items() if _is_recent(at, now)}
+    newest = sorted({key: now, **recent}.items(), key=lambda item: (item[1], item[0]))
+    return dict(newest[-MAX_REMEMBERED_CONTRADICTIONS:])
+
+
+def _with_released(entry: Entry) -> Entry:
+    """Let contradictions that wait count, for good, once they come of two origins."""
+    against = [word for word in entry.words if word.outcome == "contradicted"]
+    if _origins(entry, against) < 2 or not any(word.waits for word in against):
+        return entry
+    return replace(entry, words=tuple(replace(word, waits=False) for word in entry.words))
+
+
+def _is_recent(at: datetime, now: datetime) -> bool:
+    """Whether an instant is within the last day, or so little ahead that two servers' clocks may differ by it."""
+    return -MAX_CLOCK_DIFFERENCE < now - at < _DAY
 
 
 def _is_refuted(entry: Entry) -> bool:

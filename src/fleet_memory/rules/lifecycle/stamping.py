@@ -45,10 +45,17 @@ def without_marks(pattern: Pattern) -> Pattern:
 def _news(before: Program, after: Program, now: datetime) -> Iterator[str]:
     for id_ in {**before.patterns, **after.patterns}:
         old, new = before.patterns.get(id_), after.patterns.get(id_)
-        if old is None or new is None or ((old is not new or before.decay != after.decay) and (
-            _compared(old) != _compared(new)
-            or (is_stale(old, now, before.decay) and not is_stale(new, now, after.decay))
-        )):
+        if (
+            old is None
+            or new is None
+            or (
+                (old is not new or before.decay != after.decay)
+                and (
+                    _compared(old) != _compared(new)
+                    or (is_stale(old, now, before.decay) and not is_stale(new, now, after.decay))
+                )
+            )
+        ):
             yield id_
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from fleet_memory.rules.knowledge.diff import Changes
-from fleet_memory.rules.knowledge.status import standing
+from fleet_memory.rules.knowledge.state import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
@@ -50,8 +50,8 @@ class BootReading(NamedTuple):
 
 def booted(program: Program, version: int) -> Booted:
     """Return the program after it read the knowledge of this version."""
-    seen = program.knowledge_seen
-    return Booted(program if seen == version else replace(program, knowledge_seen=version), seen)
+    seen = program.read_version
+    return Booted(program if seen == version else replace(program, read_version=version), seen)
 
 
 def own_lessons(program: Program, now: datetime) -> list[Pattern]:
@@ -68,7 +68,7 @@ def ordered_entries(
     """
 
     def rank(row: KnowledgeRow) -> tuple[object, ...]:
-        fresh = standing(row, now) == "fresh"
+        fresh = row_state(row, now) == "fresh"
         breadth = len(row.contributors)
         return (-relevance.get(row.key, 0.0), row.domain not in domains, not fresh, -row.confidence, -breadth, row.key)
 

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from fleet_memory.rules.knowledge.status import standing
+from fleet_memory.rules.knowledge.state import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.schemas.knowledge import KnowledgeRow, Standing, Tier
+from fleet_memory.schemas.knowledge import KnowledgeRow, EntryState, Tier
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 
@@ -30,11 +30,11 @@ class RecallFilters(NamedTuple):
         )
 
     def admit_entry(self, row: KnowledgeRow) -> bool:
-        """Whether an entry passes; entries belong to no project and carry no tags."""
+        """Whether an entry passes: one of no project, or of the one asked for; entries carry no tags."""
         return (
-            row.status == "active"
+            not row.is_hidden
             and self.domain in (None, row.domain)
-            and self.project_id is None
+            and (self.project_id is None or row.project_id in (None, self.project_id))
             and not self.tags
             and row.confidence >= self.min_confidence
         )
@@ -45,15 +45,15 @@ class SearchFilters(NamedTuple):
 
     domain: str | None
     tier: Tier | None
-    status: Standing | None
+    status: EntryState | None
     min_confidence: float
 
     def admit(self, row: KnowledgeRow, now: datetime) -> bool:
         """Whether an entry passes."""
-        state = standing(row, now)
+        state = row_state(row, now)
         return (
             self.domain in (None, row.domain)
             and self.tier in (None, row.tier)
-            and (state == self.status if self.status else state != "retired")
+            and (state == self.status if self.status else not row.is_hidden)
             and row.confidence >= self.min_confidence
         )

@@ -40,6 +40,7 @@ class HealthAnswer(Absence, Degraded):
     verdict: HealthVerdict
     advice: tuple[str, ...]
     fading_soon: tuple[FadingPattern, ...]
+    to_judge: int = 0
     freshness: Freshness
 
 

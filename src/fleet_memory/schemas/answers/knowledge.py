@@ -21,6 +21,7 @@ class KnowledgeAnswer(Value):
     evidence_count: int
     last_confirmed: Timestamp
     status: EntryState
+    project_id: str | None = None
     score: float | None = None
     explain: ScoreTerms | None = None
 
@@ -75,7 +76,7 @@ class EntryAnswer(Value):
     last_promoted: Timestamp
     last_confirmed: Timestamp
     confirmations: int
-    contradictions: tuple[Word, ...] = ()
+    words: tuple[Word, ...] = ()
     provenance: tuple[ProvenanceLine, ...] = ()
     ledger: tuple[HistoryLine, ...] = ()
     omitted: Mapping[str, int] = field(default_factory=dict)

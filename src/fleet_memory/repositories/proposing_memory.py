@@ -1,7 +1,7 @@
 """The maintainer's memory of a fleet between its runs: every living lesson, and the pairs that are open.
 
-A server that has it is warm: the next run reads the programs that changed, and those that other servers' runs considered
-meanwhile. It can be thrown away at any time.
+A server that has it is warm: the next run reads the programs that changed, and those that other servers' runs
+considered meanwhile. It can be thrown away at any time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ COLD: Final = -1  # the run of a memory that has read nothing
 
 
 class KnownLesson(NamedTuple):
-    """A lesson as comparing needs it. `vector` is base64 int8 of `embedder`; it is stale after `stale_at` (s, epoch)."""
+    """A lesson as comparing needs it, with its packed vector; stale after `stale_at`, in seconds since 1970."""
 
     comparable: ComparableLesson
     evidence: str
@@ -57,18 +57,14 @@ class ProposingMemory:
         """Take up all pairs that ask any of these programs."""
         names = set(programs)
         left = {
-            pair_id: pair
-            for pair_id, pair in self.pairs.items()
-            if not {pair.a.program_id, pair.b.program_id} & names
+            pair_id: pair for pair_id, pair in self.pairs.items() if not {pair.a.program_id, pair.b.program_id} & names
         }
         self.pairs = left | {pair.pair_id: pair for pair in pairs}
 
     def living(self, now: datetime) -> list[KnownLesson]:
         """Return the lessons that are not stale, in order of program and id."""
         instant = now.timestamp()
-        return [
-            lesson for name in sorted(self.lessons) for lesson in self.lessons[name] if lesson.stale_at >= instant
-        ]
+        return [lesson for name in sorted(self.lessons) for lesson in self.lessons[name] if lesson.stale_at >= instant]
 
 
 def known_lessons(program: Program) -> list[KnownLesson]:

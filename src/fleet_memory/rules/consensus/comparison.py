@@ -1,0 +1,141 @@
+"""Lessons in one fixed order, with the numbers that tell how alike they are and which of them are variants.
+
+A cosine is computed from whole numbers that float32 holds exactly (below 2**24, as those of all rows in use are), so it
+depends neither on the order of the input nor on the blocks in which a matrix is multiplied.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.schemas.comparison import ComparableLesson
+
+Indices: TypeAlias = NDArray[np.int64]
+Int8Rows: TypeAlias = NDArray[np.int8]
+Flags: TypeAlias = NDArray[np.bool_]
+
+# Cosine from which two lessons of one program are variants of each other. Source: docs/decisions/proposing-in-cells.md
+MIN_VARIANT_COSINE: Final = 0.70
+MAX_BLOCK_CELLS: Final = 8_000_000  # numbers of a block that is compared at once: 32 MB in float32
+
+
+class Comparison(NamedTuple):
+    """n lessons sorted by program and id; every index below is a place in this order.
+
+    `order[i]` is the position of lesson i in the input. `rows` is n×d, `scales` its inverse lengths, 0 for a row of
+    zeros. `programs`, `projects` and `words` are codes; programs count from 0 in the order of the lessons, project 0
+    stands for none. The lessons of program c are `starts[c]` up to `starts[c + 1]`. `variants` has one m×m table for
+    each program of m lessons, flattened, the first at `tables[0]`.
+    """
+
+    order: Indices
+    rows: Int8Rows
+    scales: Vectors
+    programs: Indices
+    starts: Indices
+    projects: Indices
+    words: Indices
+    variants: Flags
+    tables: Indices
+
+    def cosines(self, one: Indices, other: Indices) -> Vectors:
+        """Return len(one)×len(other) cosines; 0 for a row of zeros."""
+        dots: Vectors = self.rows[one].astype(np.float32) @ self.rows[other].astype(np.float32).T
+        dots *= np.multiply.outer(self.scales[one], self.scales[other])
+        return dots
+
+    def lessons_of(self, program: int) -> Indices:
+        """Return the lessons of a program."""
+        return np.arange(self.starts[program], self.starts[program + 1])
+
+    def are_variants(self, one: Indices, other: Indices) -> Flags:
+        """Return whether each lesson of `one` is a variant of its counterpart, of the same program; its own it is."""
+        program = self.programs[one]
+        start = self.starts[program]
+        size = self.starts[program + 1] - start
+        variants: Flags = self.variants[self.tables[program] + (one - start) * size + other - start]
+        return variants
+
+    def may_be_proposed(self, one: Indices, other: Indices) -> Flags:
+        """Return whether each two lessons differ in program and words, and neither is of a project foreign to both."""
+        left, right = self.projects[one], self.projects[other]
+        allowed: Flags = (left == right) | (left == 0) | (right == 0)
+        allowed &= (self.programs[one] != self.programs[other]) & (self.words[one] != self.words[other])
+        return allowed
+
+    def rivals(self, lessons: Indices, others: Indices) -> Vectors:
+        """Return, for each pair, the best cosine of `others` to a rival of `lessons`: at least 0.
+
+        A lesson's rivals are the lessons of its program that are no variants of it.
+        """
+        best = np.zeros(len(lessons), np.float32)
+        for program, pairs in self._by_program(lessons):
+            own = self.lessons_of(program)
+            kin = self.variants[self.tables[program] : self.tables[program] + len(own) ** 2].reshape(len(own), -1)
+            seen, at = np.unique(others[pairs], return_inverse=True)
+            cosines = self.cosines(seen, own)
+            best[pairs] = np.where(kin[lessons[pairs] - own[0]], np.float32(0), cosines[at]).max(1, initial=0)
+        return best
+
+    def _by_program(self, lessons: Indices) -> Iterator[tuple[int, Indices]]:
+        """Yield each program of `lessons` with positions in it, few enough for a block."""
+        programs = self.programs[lessons]
+        order = np.argsort(programs, kind="stable")
+        for positions in np.split(order, np.flatnonzero(np.diff(programs[order])) + 1):
+            if len(positions):
+                program = int(programs[positions[0]])
+                size = int(self.starts[program + 1] - self.starts[program])
+                yield from ((program, some) for some in batches(positions, size))
+
+
+def batches(indices: Indices, width: int) -> Iterator[Indices]:
+    """Yield parts of `indices` so short that a block of them and `width` columns is bounded."""
+    step = max(1, MAX_BLOCK_CELLS // max(1, width))
+    return (indices[start : start + step] for start in range(0, len(indices), step))
+
+
+def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows) -> Comparison:
+    """Return lessons ready for comparison; `rows` is n×d, zeros where there is no comparable vector."""
+    order = sorted(range(len(lessons)), key=lambda position: lessons[position].place)
+    ordered = [lessons[position] for position in order]
+    positions = np.array(order, dtype=np.int64)
+    programs = _codes(lesson.program_id for lesson in ordered)
+    starts = np.flatnonzero(np.r_[True, np.diff(programs) > 0, True]) if ordered else np.zeros(1, np.int64)
+    sizes = np.diff(starts)
+    plain = Comparison(
+        positions,
+        rows[positions],
+        _scales(rows[positions]),
+        programs,
+        starts,
+        _codes(["", *(lesson.project_id or "" for lesson in ordered)])[1:],
+        _codes(lesson.words for lesson in ordered),
+        np.zeros(int((sizes**2).sum()), np.bool_),
+        np.r_[0, np.cumsum(sizes**2)],
+    )
+    return plain._replace(variants=_variants(plain))
+
+
+def _scales(rows: Int8Rows) -> Vectors:
+    lengths: Vectors = np.sqrt(np.square(rows, dtype=np.float32).sum(1))
+    return np.divide(np.float32(1), lengths, out=np.zeros_like(lengths), where=lengths > 0)
+
+
+def _codes(names: Iterable[str]) -> Indices:
+    """Return a number for each name, from 0 in order of first appearance."""
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+
+
+def _variants(lessons: Comparison) -> Flags:
+    tables = [np.empty(0, np.bool_)]
+    for program in range(len(lessons.starts) - 1):
+        own = lessons.lessons_of(program)
+        for some in batches(own, len(own)):
+            table = lessons.cosines(some, own) >= MIN_VARIANT_COSINE
+            table[np.arange(len(some)), some - own[0]] = True
+            tables.append(table.ravel())
+    return np.concatenate(tables)

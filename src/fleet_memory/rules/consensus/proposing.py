@@ -1,0 +1,221 @@
+"""Which pairs of lessons a reader should judge: the best partners of each lesson in other programs, over all domains.
+
+Why margins and not cosines, and why lessons of a large fleet meet in cells: docs/decisions/proposing-in-cells.md.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fleet_memory.rules.consensus.cells import MAX_COMPARED_LESSONS, Cells, cells
+from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, batches, comparison
+from fleet_memory.rules.text.tokens import content
+from fleet_memory.rules.text.vectors import Vectors, unit_rows
+from fleet_memory.schemas.comparison import ComparableLesson, Proposal
+from fleet_memory.schemas.similarity import Profile
+
+MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; it may stand in more, which others propose
+MAX_EXACT_LESSONS: Final = 20_000  # lessons that are all compared with each other
+MAX_NEAR_PROGRAMS: Final = 64  # programs whose lessons may be partners of one lesson of a fleet in cells
+SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
+
+_FIRST_LOOKED_UP: Final = 4 * MAX_PARTNERS  # pairs of a lesson whose rivals are looked up first; most need no more
+
+_Block: TypeAlias = tuple[Indices, Indices]  # rows and columns that are all compared
+
+
+class _Pairs(NamedTuple):
+    """m pairs: a lesson each, a partner each, their cosines."""
+
+    lessons: Indices
+    partners: Indices
+    cosines: Vectors
+
+    def where(self, kept: Flags | Indices) -> "_Pairs":
+        """Return some of the pairs, or all in another order."""
+        return _Pairs(self.lessons[kept], self.partners[kept], self.cosines[kept])
+
+
+def proposals(
+    lessons: Sequence[ComparableLesson], vectors: Int8Rows, wanted: Collection[int], profile: Profile
+) -> list[Proposal]:
+    """Return the pairs to judge of the `wanted` positions in `lessons`, best rank first, each pair once.
+
+    A lesson proposes its `MAX_PARTNERS` best partners by margin, at least `profile.review`: lessons of other programs,
+    entries among them, in other words, of the same project or where either has none. `vectors` is n×d, zeros where a
+    lesson has no comparable vector. Beyond `MAX_EXACT_LESSONS` squared comparisons, a lesson meets only the lessons of
+    the cells nearest to it; the scores of the pairs found are exact all the same.
+    """
+    fleet = comparison(lessons, vectors)
+    chosen = np.zeros(len(lessons), np.bool_)
+    chosen[list(wanted)] = True
+    rows = np.flatnonzero(chosen[fleet.order] & (fleet.scales > 0))
+    if not len(rows):
+        return []
+    exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
+    made = None if exact else cells(fleet)
+    least, programs = (profile.floor, len(lessons)) if exact else (_least(profile), MAX_NEAR_PROGRAMS)
+    found = []
+    for some in batches(rows, len(lessons) if exact else max(MAX_COMPARED_LESSONS, len(fleet.starts))):
+        near = _near(fleet, _blocks(fleet, some, made), least)
+        found.append(_best_partners(fleet, _of_nearest_programs(fleet, near, _least(profile), programs), profile))
+    return _ranked(lessons, fleet, found, profile)
+
+
+def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[_Block]:
+    if made is None:
+        yield from ((rows, columns) for columns in batches(np.arange(len(fleet.order)), max(len(rows), 1_000)))
+        return
+    near = made.nearest(unit_rows(fleet.rows[rows]))
+    yield from ((rows[near[cell]], made.members(cell)) for cell in np.flatnonzero(near.any(1)).tolist())
+
+
+def _near(fleet: Comparison, blocks: Iterator[_Block], least: float) -> _Pairs:
+    """Return the pairs of different programs whose cosine is at least `least`: partners and their rivals."""
+    found = []
+    for rows, columns in blocks:
+        cosines = fleet.cosines(rows, columns)
+        i, j = np.nonzero(cosines >= least)
+        found.append(_Pairs(rows[i], columns[j], cosines[i, j]))
+    pairs = _joined(found)
+    return pairs.where(fleet.programs[pairs.lessons] != fleet.programs[pairs.partners])
+
+
+def _best_partners(fleet: Comparison, near: _Pairs, profile: Profile) -> _Pairs:
+    """Return the best partners of each lesson of `near`, which has all pairs of these lessons.
+
+    The rivals of the partner's side bound the margin from above; those of the lesson's side are looked up for the pairs
+    with the best bounds first, then for those whose bound exceeds the worst margin that would be proposed.
+    """
+    pairs, rivals = _with_rivals(fleet, near, profile)
+    bounds = _margins(pairs.cosines, rivals, profile)
+    ample = bounds >= profile.review
+    pairs, rivals, bounds = pairs.where(ample), rivals[ample], bounds[ample]
+    order = _best_first(pairs.lessons, bounds)
+    pairs, rivals, bounds = pairs.where(order), rivals[order], bounds[order]
+    margins = np.full(len(bounds), -1, np.float32)
+    bars = np.full(len(fleet.order), profile.review, np.float32)
+    promising = _places(pairs.lessons) < _FIRST_LOOKED_UP
+    while promising.any():
+        some = pairs.where(promising)
+        own = fleet.rivals(some.lessons, some.partners)
+        margins[promising] = _margins(some.cosines, np.maximum(rivals[promising], own), profile)
+        best, scores = _first_partners(pairs, margins, profile)
+        last = _places(best.lessons) == MAX_PARTNERS - 1
+        bars[best.lessons[last]] = scores[last]
+        promising = (margins == -1) & (bounds >= bars[pairs.lessons])
+    return _first_partners(pairs, margins, profile)[0]
+
+
+def _first_partners(pairs: _Pairs, margins: Vectors, profile: Profile) -> tuple[_Pairs, Vectors]:
+    """Return the pairs of each lesson with the best margins, best first, and these; ties go to the first partner."""
+    ample = np.flatnonzero(margins >= profile.review)
+    order = ample[np.lexsort((pairs.partners[ample], -margins[ample], pairs.lessons[ample]))]
+    first = order[_places(pairs.lessons[order]) < MAX_PARTNERS]
+    return pairs.where(first), margins[first]
+
+
+def _best_first(groups: Indices, scores: Vectors) -> Indices:
+    """Return the order by group, in it by score, best first; `scores` are positive, as are their bits' values then."""
+    order: Indices = np.argsort((groups << 32) - scores.view(np.int32))
+    return order
+
+
+def _places(groups: Indices) -> Indices:
+    """Return the place of each item in its group, from 0; the items of a group are neighbours."""
+    starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])[: len(groups)]
+    places: Indices = np.arange(len(groups)) - np.repeat(starts, np.diff(np.r_[starts, len(groups)]))
+    return places
+
+
+def _with_rivals(fleet: Comparison, near: _Pairs, profile: Profile) -> tuple[_Pairs, Vectors]:
+    """Return the pairs that may be proposed, and the best cosine of a rival of each partner; 0 if none is near.
+
+    The lessons of one program near one lesson are a run, best first: the first of them that is no variant of the
+    partner is its rival.
+    """
+    least = _least(profile)
+    runs = _runs(fleet, near)
+    order = _best_first(runs, near.cosines)
+    pairs, runs = near.where(order), runs[order]
+    may = np.flatnonzero((pairs.cosines >= least) & fleet.may_be_proposed(pairs.lessons, pairs.partners))
+    rivals = np.zeros(len(runs), np.float32)
+    waiting, at, run_of = may, np.searchsorted(runs, runs[may]), np.r_[runs, -1]
+    while len(waiting):
+        inside = run_of[at] == runs[waiting]
+        waiting, at = waiting[inside], at[inside]
+        variant = fleet.are_variants(pairs.partners[at], pairs.partners[waiting])
+        rivals[waiting[~variant]] = pairs.cosines[at[~variant]]
+        waiting, at = waiting[variant], at[variant] + 1
+    return pairs.where(may), rivals[may]
+
+
+def _runs(fleet: Comparison, near: _Pairs) -> Indices:
+    """Return a number for the lesson of each pair and its partner's program, the lessons in their order."""
+    rows = np.unique(near.lessons)
+    runs: Indices = np.searchsorted(rows, near.lessons) * len(fleet.starts) + fleet.programs[near.partners]
+    return runs
+
+
+def _of_nearest_programs(fleet: Comparison, near: _Pairs, least: float, programs: int) -> _Pairs:
+    """Return the pairs of each lesson with so many programs, those whose best cosines are highest, if over `least`."""
+    runs = _runs(fleet, near)
+    width = len(fleet.starts)
+    tops = np.zeros(-(-(int(runs.max(initial=0)) + 1) // width) * width, np.float32)
+    np.maximum.at(tops, runs, near.cosines)
+    bars = np.full(len(tops) // width, least, np.float32)
+    if programs < width:
+        bars = np.maximum(bars, -np.partition(-tops.reshape(-1, width), programs - 1, axis=1)[:, programs - 1])
+    return near.where(tops[runs] >= bars[runs // width])
+
+
+def _least(profile: Profile) -> float:
+    """Return the least cosine of a pair that can reach `review`, as a rival counts for the floor at least."""
+    return profile.review + 0.5 * profile.floor
+
+
+def _margins(cosines: Vectors, rivals: Vectors, profile: Profile) -> Vectors:
+    counted: Vectors = np.maximum(rivals, profile.floor, dtype=np.float32)
+    return cosines - np.multiply(counted, 0.5, dtype=np.float32)
+
+
+def _ranked(
+    lessons: Sequence[ComparableLesson], fleet: Comparison, found: Sequence[_Pairs], profile: Profile
+) -> list[Proposal]:
+    """Return each pair once, best rank first, scored with the rivals of both sides among all lessons."""
+    every = _joined(found)
+    a, b = np.minimum(every.lessons, every.partners), np.maximum(every.lessons, every.partners)
+    _, once = np.unique(a * len(lessons) + b, return_index=True)
+    pairs = _Pairs(a[once], b[once], every.cosines[once])
+    rivals = np.maximum(fleet.rivals(pairs.lessons, pairs.partners), fleet.rivals(pairs.partners, pairs.lessons))
+    margins = _margins(pairs.cosines, rivals, profile)
+    ample = margins >= profile.review
+    pairs, rivals, margins = pairs.where(ample), rivals[ample], margins[ample]
+    ends = fleet.order[np.stack([pairs.lessons, pairs.partners], axis=1)]
+    ranks = _rounded(margins + np.float32(SHARED_WORDS_WEIGHT) * _shared_words(lessons, ends))
+    order = np.lexsort((pairs.partners, pairs.lessons, -ranks))
+    ends.sort(axis=1)
+    counted = np.maximum(rivals, np.float32(profile.floor))
+    scores = (_rounded(column)[order].tolist() for column in (pairs.cosines, counted, margins, ranks))
+    return [Proposal(*row) for row in zip(*ends[order].T.tolist(), *scores, strict=True)]
+
+
+def _joined(parts: Iterable[_Pairs]) -> _Pairs:
+    lessons, partners, cosines = zip(*parts, strict=True)
+    return _Pairs(np.concatenate(lessons), np.concatenate(partners), np.concatenate(cosines))
+
+
+def _rounded(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    return np.asarray(scores, np.float64).round(4)
+
+
+def _shared_words(lessons: Sequence[ComparableLesson], ends: Indices) -> Vectors:
+    """Return which part of the content words of the shorter text the other has too, for m×2 positions in `lessons`."""
+    words = {position: content(lessons[position].text) for position in np.unique(ends).tolist()}
+    return np.array([_share(words[a], words[b]) for a, b in ends.tolist()], np.float32)
+
+
+def _share(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / min(len(one), len(other)) if one and other else 0.0

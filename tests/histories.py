@@ -1,0 +1,81 @@
+"""Short lives of a fleet as data: `tests/data/README.md` says how a history is written."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from tests.plain_fleet import PlainFleet
+
+START = datetime.fromisoformat("2026-03-02T09:00:00+00:00")
+HISTORIES = Path(__file__).parent / "data" / "histories.json"
+
+Json = dict[str, Any]  # each operation names its own arguments, which the called method checks
+
+
+@dataclass(frozen=True)
+class History:
+    title: str
+    policy: Json  # threshold, origins
+    steps: list[Json]
+
+
+def read_histories(path: Path = HISTORIES) -> list[History]:
+    """Return the histories of a file, their repeated steps written out."""
+    written = cast("list[Json]", json.loads(path.read_text()))
+    return [
+        History(one["title"], one.get("policy", {}), [each for step in one["steps"] for each in repeated(step)])
+        for one in written
+    ]
+
+
+def repeated(step: Json) -> Iterator[Json]:
+    """Write out a step of `times` n, `every` so many days, with {n} counting from 1 in its texts."""
+    plain = {name: value for name, value in step.items() if name not in {"times", "every"}}
+    for index in range(step.get("times", 1)):
+        number = str(index + 1) if "times" in step else "{n}"
+        copy = cast("Json", json.loads(json.dumps(plain).replace("{n}", number)))
+        yield {**copy, "day": step["day"] + index * step.get("every", 0)}
+
+
+def days(count: float) -> timedelta:
+    return timedelta(days=count)
+
+
+def moment(step: Json) -> datetime:
+    return START + days(step["day"])
+
+
+def mismatches(history: History) -> list[str]:
+    """Live a history in the plain model; return each check that fails, in words."""
+    fleet = PlainFleet(**history.policy)
+    failed = [problem for step in history.steps if (problem := live(fleet, step))]
+    return [f"{history.title}: {problem}" for problem in failed]
+
+
+def live(fleet: PlainFleet, step: Json) -> str:
+    """Take one step; return the difference where it is a check that fails, else nothing."""
+    given = {name: value for name, value in step.items() if name not in {"do", "day"}}
+    if step["do"] == "check":
+        return compare(fleet, given, moment(step))
+    if step["do"] == "set_policy":
+        fleet.set_policy(**given)
+    else:
+        getattr(fleet, step["do"])(**given, at=moment(step))
+    return ""
+
+
+def compare(fleet: PlainFleet, expected: Json, now: datetime) -> str:
+    """Return the first fact that differs at this check, or nothing."""
+    entries = {text: [*entry] for text, entry in fleet.entries(now).items()}
+    states = [entry[0] for entry in entries.values()]
+    facts: Json = {
+        "entries": entries,
+        "states": {str(state): states.count(state) for state in states},
+        "projects": fleet.projects(),
+        "learnt_again": fleet.learnt_again(),
+    }
+    wrong = [name for name in facts if name in expected and facts[name] != expected[name]]
+    return "".join(f"{expected['after']}: {name} {facts[name]} != {expected[name]}" for name in wrong[:1])

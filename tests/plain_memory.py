@@ -1,0 +1,271 @@
+"""Lessons, showings and the entries that come of them: the lower half of the plain model."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from tests.plain_entry import (
+    Contribution,
+    Entry,
+    Lesson,
+    Pair,
+    Policy,
+    RefusedError,
+    Voice,
+    Word,
+    best_first,
+    count_origins,
+    folded,
+    words_of,
+)
+
+RETRY_WITHIN = timedelta(minutes=10)
+STALE_AFTER = timedelta(days=90)
+MAX_CONTRADICTIONS_A_DAY = 3
+
+
+class PlainMemory:
+    """Lessons, showings, pairs and entries, with the rules that join, publish and retire."""
+
+    def __init__(self, threshold: int = 2, origins: str = "program") -> None:
+        self.policy = Policy()
+        self.lessons: dict[tuple[str, str], Lesson] = {}
+        self.showings: list[tuple[str, str, datetime]] = []  # folded program, words, when
+        self.pairs: dict[frozenset[str], Pair] = {}
+        self.known: list[Entry] = []  # oldest first
+        self.set_policy(threshold=threshold, origins=origins)
+
+    def set_policy(self, threshold: int | None = None, origins: str | None = None) -> None:
+        """Change the policy for entries published later."""
+        new = Policy(self.policy.threshold if threshold is None else threshold, origins or self.policy.origins)
+        if new.threshold < 2 or new.origins not in {"program", "connection"}:
+            raise RefusedError("no such policy")
+        self.policy = new
+
+    # Storing, showing, proposing
+
+    def store(
+        self,
+        program: str,
+        lesson_id: str,
+        text: str,
+        *,
+        evidence: str = "",
+        session: str | None = None,
+        connection: str | None = None,
+        confidence: float = 0.8,
+        project: str | None = None,
+        at: datetime,
+    ) -> None:
+        """Store a lesson: a new one, a repetition of equal words, or a rewrite of the id's text."""
+        mine = [lesson for lesson in self.lessons.values() if lesson.program == program]
+        equal = next((lesson for lesson in mine if lesson.words == words_of(text)), None)
+        if equal:
+            self._repeat(equal, evidence, confidence, at)
+            return
+        new = Lesson(program, lesson_id, text, evidence, session, connection, confidence, project, at, at)
+        self.lessons[program, lesson_id] = new
+        for entry, contribution in self._places(new):
+            self._rewrite(entry, contribution, new)
+
+    def _repeat(self, lesson: Lesson, evidence: str, confidence: float, at: datetime) -> None:
+        new_evidence = evidence not in {"", lesson.evidence}
+        if at - lesson.last_reinforced < RETRY_WITHIN and not new_evidence:
+            return
+        lesson.evidence = lesson.evidence or evidence
+        lesson.last_reinforced = max(lesson.last_reinforced, at)
+        lesson.confidence = confidence
+        for entry, contribution in self._places(lesson):
+            if not contribution.rewrite_is_open:
+                self._move_last_confirmed(entry, at)
+
+    def _rewrite(self, entry: Entry, contribution: Contribution, lesson: Lesson) -> None:
+        """Open a pair of the voting text and the new one; an echo has no vote to ask about, so it leaves."""
+        if contribution.echo:
+            entry.contributions.remove(contribution)
+            return
+        pair = self.pairs.get(frozenset({contribution.words, lesson.words}), Pair())
+        same = any(voice.judge == folded(lesson.program) and voice.verdict == "same" for voice in pair.voices)
+        contribution.rewrite_is_open = lesson.words != contribution.words and not same
+
+    def show(self, program: str, text: str, at: datetime) -> None:
+        """Remember that the program saw this text."""
+        self.showings.append((folded(program), words_of(text), at))
+
+    def propose(self, at: datetime) -> None:
+        """Join equal words and stored verdicts, make entries of equal words, publish candidates that suffice."""
+        for lesson in self._free(at):
+            self._attach(lesson, at)
+        for group in self._groups_of_equal_words(at):
+            if len({lesson.program for lesson in group}) > 1:
+                self._create(group, [], at)
+        for entry in self.known:
+            self._settle(entry, at)
+
+    def _free(self, at: datetime) -> list[Lesson]:
+        """Return the lessons that are in no entry and not stale, oldest first."""
+        fresh = [lesson for lesson in self.lessons.values() if at - lesson.last_reinforced <= STALE_AFTER]
+        return sorted((one for one in fresh if not self._places(one)), key=lambda one: (one.stored_at, one.program))
+
+    def _attach(self, lesson: Lesson, at: datetime) -> None:
+        for entry in self.known:
+            pair = frozenset({entry.words, lesson.words})
+            equal = entry.words == lesson.words
+            judged = pair in self.pairs and self.pairs[pair].decision() == "same"
+            if (equal or judged) and self._may_share(entry, lesson):
+                self._join(entry, lesson, [] if equal else [pair], at)
+                return
+
+    def _may_share(self, entry: Entry, lesson: Lesson) -> bool:
+        project = entry.project(self._rule_of(entry))
+        return project is None or lesson.project in {None, project}
+
+    def _groups_of_equal_words(self, at: datetime) -> list[list[Lesson]]:
+        """Return the free lessons in groups of equal words and of one project or none."""
+        groups: list[list[Lesson]] = []
+        limited_first = sorted(self._free(at), key=lambda one: one.project is None)
+        for lesson in limited_first:
+            if any(entry.words == lesson.words and self._may_share(entry, lesson) for entry in self.known):
+                continue  # people took it out of that entry
+            for group in groups:
+                projects = {one.project for one in [*group, lesson]} - {None}
+                if group[0].words == lesson.words and len(projects) < 2:
+                    group.append(lesson)
+                    break
+            else:
+                groups.append([lesson])
+        return groups
+
+    # Entries
+
+    def _create(self, lessons: Sequence[Lesson], pairs: list[frozenset[str]], at: datetime) -> Entry:
+        entry = Entry(best_first(lessons)[0].text, last_confirmed=at)
+        self.known.append(entry)
+        texts = {lesson.words for lesson in lessons}
+        for lesson in best_first(lessons):
+            self._join(entry, lesson, [] if lesson.words == entry.words else pairs, at, texts)
+        for pair, voice in self._contradictions_of_texts(entry.words):
+            self._judge_against(entry, voice, pair)
+        return entry
+
+    def _contradictions_of_texts(self, words: str) -> list[tuple[frozenset[str], Voice]]:
+        """Return the `contradict` verdicts that were given about this text before it was an entry's."""
+        mine = [(words_of_pair, pair) for words_of_pair, pair in self.pairs.items() if words in words_of_pair]
+        voices = [(words_of_pair, voice) for words_of_pair, pair in mine for voice in pair.voices]
+        return [(words_of_pair, voice) for words_of_pair, voice in voices if voice.verdict == "contradict"]
+
+    def _join(
+        self, entry: Entry, lesson: Lesson, pairs: list[frozenset[str]], at: datetime, texts: Iterable[str] = ()
+    ) -> None:
+        program = folded(lesson.program)
+        if (program, lesson.words) in entry.split_off:
+            return
+        if entry.retired:
+            entry.learnt_again.add((program, lesson.words))
+            return
+        texts = {*texts, entry.words, lesson.words, *(one.words for one in entry.contributions)}
+        shown = any(who == program and text in texts and when < lesson.stored_at for who, text, when in self.showings)
+        late = entry.published_at is not None and lesson.stored_at >= entry.published_at
+        contribution = Contribution(
+            lesson.program,
+            lesson.lesson_id,
+            lesson.text,
+            lesson.evidence,
+            lesson.session,
+            lesson.connection,
+            lesson.project,
+            echo=shown or late,
+            pairs=pairs,
+        )
+        entry.contributions.append(contribution)
+        self._move_last_confirmed(entry, at)
+
+    def _places(self, lesson: Lesson) -> list[tuple[Entry, Contribution]]:
+        """Return the entry that the lesson is in, with its contribution; at most one."""
+        key = (lesson.program, lesson.lesson_id)
+        return [
+            (entry, one) for entry in self.known for one in entry.contributions if (one.program, one.lesson_id) == key
+        ]
+
+    def _move_last_confirmed(self, entry: Entry, at: datetime) -> None:
+        entry.last_confirmed = max(entry.last_confirmed, at)
+
+    def _rule_of(self, entry: Entry) -> Policy:
+        return entry.rule if entry.published else self.policy
+
+    def _votes(self, entry: Entry, rule: Policy) -> int:
+        return count_origins(entry.voting(), rule.origins)
+
+    def _settle(self, entry: Entry, at: datetime) -> None:
+        """Publish a candidate that has its votes, or make a candidate of an entry that lost them."""
+        if entry.retired:
+            return
+        votes = self._votes(entry, self._rule_of(entry))
+        if entry.published:
+            entry.published = votes >= entry.rule.threshold
+        elif votes >= self.policy.threshold:
+            entry.published, entry.rule = True, self.policy
+            entry.published_at = entry.published_at or at
+
+    def entries(self, now: datetime) -> dict[str, tuple[str, list[str], int]]:
+        """Return text -> (state, voting programs, votes) of every entry."""
+        answer: dict[str, tuple[str, list[str], int]] = {}
+        for entry in self.known:
+            rule = self._rule_of(entry)
+            sure = [one for one in entry.voting() if not one.pairs or any(self.pairs[it].is_sure() for it in one.pairs)]
+            state = entry.state(count_origins(sure, rule.origins), now)
+            answer[entry.text] = (state, sorted({one.program for one in entry.voting()}), self._votes(entry, rule))
+        return answer
+
+    def projects(self) -> dict[str, str | None]:
+        """Return text -> the project that the entry is limited to."""
+        return {entry.text: entry.project(self._rule_of(entry)) for entry in self.known}
+
+    def learnt_again(self) -> dict[str, int]:
+        """Return text -> how many lessons said it again while it was retired."""
+        return {entry.text: len(entry.learnt_again) for entry in self.known}
+
+    # Words against an entry
+
+    def _contradict(self, entry: Entry, word: Word) -> None:
+        """Take a contradiction: a repeated one keeps its first time; retirement is decided here."""
+        rule = self._rule_of(entry)
+        key = folded(word.program)
+        known = entry.words_about.get(key)
+        entry.heard_over.add(word.connection)
+        if known is None or known.outcome == "confirmed":
+            word.waits = key != "" and self._open_today(word) >= MAX_CONTRADICTIONS_A_DAY
+            entry.words_about[key] = word
+        if count_origins(entry.contradictions(waiting=True), rule.origins) > 1:
+            for other in entry.contradictions(waiting=True):
+                other.waits = False
+        against = count_origins(entry.contradictions(), rule.origins)
+        first = min((other.at for other in entry.contradictions()), default=word.at)
+        supporting = count_origins(entry.confirmations_after(first), rule.origins)
+        if against >= (3 if rule.threshold >= 4 else 2) and against > supporting:
+            entry.retired = True
+
+    def _open_today(self, word: Word) -> int:
+        """Count the program's contradictions of other entries that are open and younger than a day."""
+        mine = [entry.words_about.get(folded(word.program)) for entry in self.known]
+        recent = [one for one in mine if one and abs(word.at - one.at) < timedelta(days=1)]
+        return sum(one.outcome == "contradicted" for one in recent)
+
+    def _judge_against(self, entry: Entry, voice: Voice, texts: frozenset[str]) -> None:
+        """Take `contradict` as the judge's word against the entry, unless the judge contributes to it."""
+        if entry.words in texts and not entry.is_contributor(voice.judge, voice.connection):
+            self._contradict(entry, Word(voice.judge or "", "contradicted", voice.at, None, voice.connection))
+
+    # Looking up
+
+    def _lesson(self, program: str, lesson_id: str) -> Lesson:
+        lesson = self.lessons.get((program, lesson_id))
+        if lesson is None:
+            raise RefusedError(f"{program} has no lesson {lesson_id}")
+        return lesson
+
+    def _entry(self, text: str) -> Entry:
+        exact = [entry for entry in self.known if entry.text == text]
+        equal = [entry for entry in self.known if entry.words == words_of(text)]
+        if not (exact or equal):
+            raise RefusedError(f"no entry says: {text}")
+        return (exact or equal)[0]
