@@ -112,7 +112,7 @@ rows = st.builds(
     pattern=st.just("Pin it"),
     domain=st.just("a"),
     confidence=st.just(0.8),
-    last_confirmed=st.datetimes(datetime(2025, 1, 1), datetime(2027, 1, 1), timezones=st.just(START.tzinfo)),
+    last_confirmed=st.integers(0, 400).map(lambda count: NOW - days(count)),
     state=st.sampled_from(["candidate", "fresh", "verify", "contested", "retired"]),
 )
 
