@@ -24,6 +24,7 @@ from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 
 
 @dataclass
@@ -51,7 +52,7 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
     vectors = await _embed_missing(fleet, memory, view)
-    await _join(fleet, writer, _Run(memory, view, policy, report))
+    await _join(fleet, writer, _Run(memory, view, policy, report), vectors)
     considered = {
         name: Considered(memory.lessons[name], pending, vectors.get(name, {})) for name, pending in view.pending.items()
     }
@@ -80,7 +81,7 @@ class _Run:
     report: ProposalReport
 
 
-async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
+async def _join(fleet: Fleet, writer: FencedWriter, run: _Run, vectors: Mapping[str, Mapping[str, str]]) -> None:
     """Join equal words, and publish the candidates that may be; memory and view follow."""
     groups = _equal_words(run.memory, run.view, fleet)
     attempts = await attempt_each(
@@ -93,8 +94,20 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
     for one in joined:
         run.view.entries[one.change.entry.key] = known_entry(one.change.entry)
         for program in one.programs:
-            run.memory.remember(program)
-            run.view.pending[program.program_id] = program.pending
+            _remember_joined(run, program, vectors.get(program.program_id, {}), fleet.embedder.name)
+
+
+def _remember_joined(run: _Run, program: Program, vectors: Mapping[str, str], engine: str) -> None:
+    """Take up a program after its lessons joined an entry; a lesson that came or changed meanwhile stays pending."""
+    name = program.program_id
+    before = {(one.comparable, one.stale_at) for one in run.memory.lessons[name]}
+    run.memory.remember(program)
+    lessons = run.memory.lessons[name]
+    seen = {one.comparable.lesson_id for one in lessons if (one.comparable, one.stale_at) in before}
+    made = {id_: vector for id_, vector in vectors.items() if id_ in seen}
+    run.memory.lessons[name] = [_with_vector(one, made, engine) for one in lessons]
+    seen |= {id_ for id_ in run.view.pending.get(name, ()) if id_ not in program.patterns}
+    run.view.pending[name] = [id_ for id_ in program.pending if id_ in seen]
 
 
 async def _apply_stored(fleet: Fleet, judged: Sequence[Pair], policy: Policy, report: ProposalReport) -> None:
@@ -145,7 +158,7 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
 
 
 def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -> KnownLesson:
-    vector = vectors.get(lesson.comparable.lesson_id)
+    vector = None if lesson.embedder == engine else vectors.get(lesson.comparable.lesson_id)
     return lesson if vector is None else lesson._replace(vector=vector, embedder=engine)
 
 
