@@ -1,4 +1,4 @@
-"""`seed`, `retire` and `delete-program`: what they print, whom they ask, and their exit codes."""
+"""The commands about entries, rules and programs: their output, whom they ask, and their exit codes."""
 
 import io
 import json
@@ -10,10 +10,9 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
-from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.store_memory import store_memory
+from tests.shared import KEY, learnt, shared_entry
 
 RULE = "constitution/never-commit-secrets"
 SEEDS = '[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n'
@@ -55,25 +54,70 @@ def test_seed_refuses_a_wrong_file(rules: str, capsys: pytest.CaptureFixture[str
     assert "rules.toml: " in capsys.readouterr().err
 
 
-def test_retire_says_no_when_nothing_changes_and_undo_brings_back(
-    rules: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_retire_and_reinstate_say_no_when_nothing_changes(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["seed", rules, "--yes"]) == 0
     capsys.readouterr()
     assert main(["retire", RULE, "--why", "We have a vault"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"key": RULE, "status": "retired", "changed": True}
+    assert json.loads(capsys.readouterr().out) == {"key": RULE, "state": "retired", "changed": True}
     assert main(["retire", RULE, "--why", "again"]) == 1
-    assert main(["retire", RULE, "--why", "No vault after all", "--undo"]) == 0
+    assert main(["reinstate", RULE, "--why", "No vault after all"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"key": RULE, "state": "fresh", "changed": True}
+    assert main(["reinstate", RULE, "--why", "again"]) == 1
     assert main(["retire", RULE[:-1], "--why", "typo"]) == 1
     assert RULE in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["retire", RULE], ["reinstate", RULE], ["reword", RULE, "x"], ["split", RULE]])
+def test_a_reason_is_required(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(command)
+    assert "--why" in capsys.readouterr().err
+
+
+@pytest.fixture
+def shared(settings: Settings) -> None:
+    async def share(fleet: Fleet) -> None:
+        await shared_entry(fleet, "basher", "iso", "sark")
+
+    anyio.run(with_fleet, settings, share)
+
+
+@pytest.mark.usefixtures("shared")
+def test_reword_prints_the_state_and_refuses_a_wrong_text(capsys: pytest.CaptureFixture[str]) -> None:
+    reword = ["reword", KEY, "Look whether a task is free right before you claim it", "--why", "shorter"]
+    assert main(reword) == 0
+    assert json.loads(capsys.readouterr().out) == {"key": KEY, "state": "fresh", "changed": True}
+    assert main(reword) == 1
+    assert main(["reword", KEY, " ", "--why", "shorter"]) == 2
+    assert "TEXT: must not be empty" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("shared")
+def test_split_takes_the_contribution_of_a_program_out(capsys: pytest.CaptureFixture[str]) -> None:
+    split = ["split", KEY, "--why", "another moment"]
+    assert main(split) == 2
+    assert "--program: required" in capsys.readouterr().err
+    assert main([*split, "--program", "iso"]) == 0
+    expected = {"key": KEY, "state": "fresh", "programId": "iso", "patternId": "mine"}
+    assert json.loads(capsys.readouterr().out) == expected
+    assert main([*split, "--program", "iso"]) == 2
+    assert "iso contributes nothing" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("shared")
+def test_an_agent_that_its_environment_binds_splits_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "ram")
+    assert main(["split", KEY, "--why", "no", "--program", "iso"]) == 1
+    assert "You are ram, and only an operator" in capsys.readouterr().err
 
 
 def test_delete_program_prints_what_became_of_it(
     settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def learn(fleet: Fleet) -> None:
-        lesson = NewPattern(pattern="Look before you leap", domain="care", confidence=0.8, evidence="")
-        await store_memory(fleet, "iso", lesson)
+        await learnt(fleet, "iso", "Look before you leap")
 
     anyio.run(with_fleet, settings, learn)
     deleted = {"programId": "iso", "archivedPatterns": 1, "archivedNotes": 0, "entriesThatKeepIt": []}

@@ -2,25 +2,27 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from fleet_memory.errors import ConflictError, InvalidArgumentError, StoreUnavailableError
-from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
-from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
-from fleet_memory.jobs.restoration import list_archive
-from fleet_memory.rules.text.keys import knowledge_key
-from fleet_memory.stores import Write
-from fleet_memory.tools.add_note import add_note
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from tests.fleets import NOW, at, documents, interrupted, learn, lease_to_another, writing
+from fleet_memory.jobs.restoration import list_archive, restore_archived
+from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.rules.lifecycle.notes import with_note
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
+from fleet_memory.schemas.programs import Note, Program
+from fleet_memory.stores import ABSENT, Write
+from tests.fleets import NOW, at, documents, interrupted, writing
+from tests.shared import CHECK, KEY, LATE, Lesson, learnt, opened_pair, shared_entry
 
 pytestmark = pytest.mark.anyio
 
-CLAIM = "Check that a task is still free before you claim it"
-ROTATE = "Rotate the log files once a day"
-KEY = knowledge_key("tasks", CLAIM)
+PORT = "Port 8081 is taken"
+ROTATE, TURN = "Rotate the log files once a day", "Turn the logs over daily"
 DELETED = Deleted("iso", patterns=2, notes=1, entries=(KEY,))
 
 
@@ -28,11 +30,13 @@ DELETED = Deleted("iso", patterns=2, notes=1, entries=(KEY,))
 async def fleet(fleet: Fleet) -> Fleet:
     """A fleet in which iso has a note, a lesson of its own, and one in an entry."""
     fleet = at(fleet, NOW)
-    for program in ("iso", "sark"):
-        await learn(fleet, program, CLAIM)
-    await learn(fleet, "iso", ROTATE, id_="own", domain="logs")
-    await add_note(fleet, "iso", "Port 8081 is taken")
-    await pattern_consolidate(fleet, no_progress)
+    await shared_entry(fleet, "basher", "iso")
+    await learnt(fleet, "iso", ROTATE, "own")
+
+    def note(program: Program) -> ProgramChange:
+        return ProgramChange(with_note(program, Note(id="n1", text=PORT, at=NOW), NOW).program)
+
+    await fleet.programs.update("iso", note, NOW)
     return fleet
 
 
@@ -49,8 +53,9 @@ async def killed() -> None:
     raise StoreUnavailableError("The connection was cut.")
 
 
-@pytest.mark.parametrize("survived", range(5))
+@pytest.mark.parametrize("survived", range(4))
 async def test_a_deletion_that_is_killed_is_finished_by_the_next(fleet: Fleet, survived: int) -> None:
+    pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     commits = itertools.count()
 
     def is_next(_writes: Sequence[Write]) -> bool:
@@ -59,30 +64,21 @@ async def test_a_deletion_that_is_killed_is_finished_by_the_next(fleet: Fleet, s
     with pytest.raises(StoreUnavailableError):
         await delete_program(interrupted(fleet, is_next, killed), "iso")
     if (await fleet.programs.read("iso")).exists:
-        later = at(fleet, NOW.replace(hour=23))  # when the lease of the killed run has ended
-        assert await delete_program(later, "iso") == DELETED
+        assert await delete_program(fleet, "iso") == DELETED
     assert not (await fleet.programs.read("iso")).exists
-    assert await archived(fleet) == [CLAIM, "Port 8081 is taken", ROTATE]
-    assert await deleted_contributors(fleet) == ["iso"]
+    assert await archived(fleet) == sorted([CHECK, PORT, ROTATE])
+    assert (await deleted_contributors(fleet), await state_of(fleet, pair)) == (["iso"], "gone")
 
 
 async def test_what_a_program_learns_while_it_is_deleted_is_archived_with_the_rest(fleet: Fleet) -> None:
-    meanwhile = interrupted(fleet, writing("programs"), lambda: learn(fleet, "iso", "Learnt late", id_="late"))
+    meanwhile = interrupted(fleet, writing("programs"), lambda: learnt(fleet, "iso", "Learnt late", "late"))
     assert await delete_program(meanwhile, "iso") == DELETED._replace(patterns=3)
-    assert await archived(fleet) == [CLAIM, "Learnt late", "Port 8081 is taken", ROTATE]
+    assert await archived(fleet) == sorted([CHECK, "Learnt late", PORT, ROTATE])
 
 
 async def test_a_preview_counts_and_writes_nothing(fleet: Fleet) -> None:
     before = await documents(fleet)
     assert await preview_deletion(fleet, "iso") == DELETED
-    assert await documents(fleet) == before
-
-
-async def test_while_a_consolidation_runs_nothing_is_deleted(fleet: Fleet) -> None:
-    await lease_to_another(fleet, CONSOLIDATION_LEASE)
-    before = await documents(fleet)
-    with pytest.raises(ConflictError, match="Another change of this fleet's shared knowledge is running"):
-        await delete_program(fleet, "iso")
     assert await documents(fleet) == before
 
 
@@ -93,7 +89,69 @@ async def test_a_deleted_program_is_unknown(fleet: Fleet) -> None:
 
 
 async def test_other_contributions_and_programs_are_as_they_were(fleet: Fleet) -> None:
-    before = await fleet.programs.read("sark")
+    before = await fleet.programs.read("basher")
     await delete_program(fleet, "iso")
-    assert await fleet.programs.read("sark") == before
-    assert (await fleet.knowledge.found(KEY)).value.contributors == ("iso", "sark")
+    assert await fleet.programs.read("basher") == before
+    assert (await fleet.knowledge.found(KEY)).value.contributors == ("basher", "iso")
+
+
+async def test_a_contribution_whose_lesson_has_left_the_memory_is_marked_too(fleet: Fleet) -> None:
+    def forget(program: Program) -> ProgramChange:
+        return ProgramChange(_without(program, "mine"))
+
+    await fleet.programs.update("iso", forget, NOW)
+    assert await delete_program(fleet, "iso") == DELETED._replace(patterns=1)
+    assert await deleted_contributors(fleet) == ["iso"]
+
+
+def _without(program: Program, pattern_id: str) -> Program:
+    return replace(program, patterns={id_: one for id_, one in program.patterns.items() if id_ != pattern_id})
+
+
+async def state_of(fleet: Fleet, pair: Pair) -> str:
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair is not None
+    return versioned.pair.state
+
+
+async def test_nobody_is_asked_about_its_lessons_any_more(fleet: Fleet) -> None:
+    mine = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
+    others = await opened_pair(fleet, Lesson("ram", LATE), Lesson("sark", "Take free tasks only"))
+    await delete_program(fleet, "iso")
+    assert [pair.pair_id for pair in await fleet.pairs.asked_of("sark")] == [others.pair_id]
+    assert (await state_of(fleet, mine), await state_of(fleet, others)) == ("gone", "open")
+
+
+@pytest.mark.parametrize("verdict", ["unsure", "same"])
+async def test_nor_when_it_has_judged_them_itself(fleet: Fleet, verdict: Verdict) -> None:
+    pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
+    (before,) = await fleet.pairs.read(pair.pair_id)
+    judged = with_judgement(pair, Judgement(verdict=verdict, program_id="iso", at=NOW, contributed=True))
+    await fleet.pairs.store.commit(fleet.pairs.write(before, judged))
+    assert len(await fleet.pairs.asked_of("sark")) == 1
+    await delete_program(fleet, "iso")
+    assert await fleet.pairs.asked_of("sark") == []
+
+
+async def test_a_pair_that_is_proposed_at_that_moment_is_closed_as_well(fleet: Fleet) -> None:
+    pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
+    (opened,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(Write(fleet.pairs.paths.pair(pair.pair_id), None, opened.revision))
+
+    async def propose() -> None:
+        await fleet.pairs.store.commit(fleet.pairs.write(opened._replace(pair=None, revision=ABSENT), pair))
+
+    await delete_program(interrupted(fleet, writing("maintenance"), propose), "iso")
+    assert await fleet.pairs.in_state("open") == []
+
+
+async def test_a_warm_maintainer_reads_everything_again(fleet: Fleet) -> None:
+    before = (await fleet.last_runs.read()).last
+    await delete_program(fleet, "iso")
+    assert (await fleet.last_runs.read()).last == replace(before, epoch=before.epoch + 1)
+
+
+async def test_a_lesson_that_is_restored_waits_for_the_maintainer(fleet: Fleet) -> None:
+    await delete_program(fleet, "iso")
+    assert await restore_archived(fleet, "iso", "own") == {"restored": True, "patternId": "own"}
+    assert (await fleet.programs.read("iso")).pending == ("own",)

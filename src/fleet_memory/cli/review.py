@@ -1,88 +1,144 @@
-"""`fleet-memory review`: a person judges the pairs that wait. Nothing is written before the last answer."""
+"""`fleet-memory review`: a person judges the pairs that wait, the likeliest first. Each answer counts at once."""
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias, get_args
 
 import anyio
 
-from fleet_memory.cli.printing import say
-from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, ReviewPair
-from fleet_memory.schemas.verdicts import NewVerdict
+from fleet_memory.cli.printing import print_json, say
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
+from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.rules.consensus.judging import asked
+from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
+from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 
-HELP: Final = "s same, d different, k skip, u undo, q stop here"
-LAST: Final = "\nThat was the last pair. Enter sends your answers, u takes the last one back"
-_SAME: Final = {"s": True, "d": False}
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+HELP: Final = """\
+same        whoever follows one does all that the other asks, and nothing else
+different   one asks for something that the other does not
+contradict  both cannot be followed
+unsure      the texts do not settle it
+skip        leave it for later
+quit        stop here"""
 
-
-class Judgement(NamedTuple):
-    """One pair, and whether it is the same; None for a skipped one."""
-
-    pair_id: str
-    same: bool | None
-
-
-def add_arguments(_: argparse.ArgumentParser) -> None:
-    """Take the settings alone."""
+SendVerdict: TypeAlias = Callable[[NewVerdict], str]
+"""Sends a verdict; returns a line that says what came of it."""
 
 
-def run(_: argparse.Namespace, settings: Settings) -> int:
-    """Consolidate, ask about the open pairs, send the verdicts and print the outcome."""
-    answer = anyio.run(_consolidate, settings, ())
-    pairs = _waiting(answer)
-    verdicts = [
-        NewVerdict.model_validate({"pairId": judgement.pair_id, "same": judgement.same})
-        for judgement in (read_judgements(pairs, sys.stdin, say) if pairs else ())
-        if judgement.same is not None
-    ]
-    if verdicts:
-        answer = anyio.run(_consolidate, settings, verdicts)
-    promoted = [*(entry.key for entry in answer.promoted), *(entry.key for entry in answer.updated)]
-    say(f"{len(_waiting(answer))} pairs left" + "".join(f"\npromoted: {key}" for key in promoted))
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument("--json", action="store_true", help="list the pairs as one JSON object and ask nothing")
+    parser.add_argument("--pair", metavar="ID", help="judge this pair alone, with --verdict")
+    parser.add_argument("--verdict", choices=VERDICTS, help="the verdict about --pair")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="why, kept with the verdict")
+
+
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """List the pairs, or ask about each and carry out the verdicts, or carry out the one that is given."""
+    if (given.pair is None) != (given.verdict is None):
+        raise InvalidArgumentError("--pair and --verdict: give both, e.g. --pair 3f1c… --verdict same")
+
+    def send(verdict: NewVerdict) -> str:
+        return _outcome(anyio.run(with_fleet, settings, lambda fleet: _judge(fleet, verdict)))
+
+    if given.pair is not None:
+        say(send(_new_verdict(given.pair, given.verdict, given.reason)))
+        anyio.run(with_fleet, settings, publish_now)
+        return 0
+    pairs = anyio.run(with_fleet, settings, _waiting)
+    if given.json:
+        print_json({"pairs": [_wire(pair) for pair in pairs]})
+        return 0
+    judged = review_pairs(pairs, sys.stdin, say, send)
+    if judged:
+        anyio.run(with_fleet, settings, publish_now)
+    say(f"{judged} judged, {len(pairs) - judged} left" if pairs else "no pair waits")
     return 0
 
 
-async def _consolidate(settings: Settings, verdicts: Sequence[NewVerdict]) -> ConsolidateAnswer:
-    """Open the fleet for one consolidation: while a person thinks, no store is open."""
-
-    async def consolidate(fleet: Fleet) -> ConsolidateAnswer:
-        return await pattern_consolidate(fleet, no_progress, verdicts=tuple(verdicts))
-
-    return await with_fleet(settings, consolidate)
+async def _waiting(fleet: Fleet) -> list[Pair]:
+    """Return the open pairs: first those that wait for people alone, then by rank, the likeliest first."""
+    fleet.caller.require_curation()
+    pairs = [versioned.pair for versioned in await fleet.pairs.in_state("open") if versioned.pair is not None]
+    return sorted(pairs, key=lambda pair: (bool(asked(pair)), -pair.rank, pair.pair_id))
 
 
-def read_judgements(pairs: Sequence[ReviewPair], answers: Iterable[str], say: Callable[[str], None]) -> list[Judgement]:
-    """Return what a person answered, pair by pair; `u` takes the last answer back, `q` stops."""
-    made: list[Judgement] = []
+async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
+    """Carry out a person's verdict. While a person thinks, no store is open."""
+    fleet.caller.require_curation()
+    (outcome,) = await judge(fleet, Judge(), [verdict])
+    if isinstance(outcome, Refused):
+        raise outcome.error
+    return outcome
+
+
+def review_pairs(pairs: Sequence[Pair], answers: Iterable[str], say: Callable[[str], None], send: SendVerdict) -> int:
+    """Ask about each pair until the answers end; return how many were judged.
+
+    An answer is a whole word; anything else is asked again, because a slip would be the last word about a pair.
+    """
     given = iter(answers)
-    while True:
-        finished = len(made) == len(pairs)
-        say(LAST if finished else _shown(pairs[len(made)], len(made) + 1, len(pairs)))
-        key = next(given, "q").strip().lower()[:1]
-        if key == "u":
-            made = made[:-1]
-        elif key == "q" or finished:
-            return made
-        elif key in ("s", "d", "k"):
-            made.append(Judgement(pairs[len(made)].pair_id, _SAME.get(key)))
+    judged = 0
+    for number, pair in enumerate(pairs, 1):
+        say(_shown(pair, number, len(pairs)))
+        word = _whole_word(given, say)
+        if word == "quit":
+            break
+        if word == "skip":
+            continue
+        try:
+            say(send(_new_verdict(pair.pair_id, word, "")))
+        except InvalidArgumentError as error:  # an agent, or an earlier answer, was faster
+            say(str(error))
         else:
-            say(HELP)
+            judged += 1
+    return judged
 
 
-def _waiting(answer: ConsolidateAnswer) -> list[ReviewPair]:
-    """Return the pairs of an answer, those for review first."""
-    return [*answer.review, *answer.contested]
+def _whole_word(given: Iterable[str], say: Callable[[str], None]) -> str:
+    """Return the next answer that is one of the words; "quit" at the end of the input."""
+    for line in given:
+        word = line.strip().lower()
+        if word in (*VERDICTS, "skip", "quit"):
+            return word
+        say(HELP)
+    return "quit"
 
 
-def _shown(pair: ReviewPair, number: int, count: int) -> str:
-    objection = f"\n  but: {pair.objection}" if pair.objection else ""
-    return (
-        f"\n{number} of {count}, alike {pair.similarity}{objection}\n"
-        f"  {pair.a.program_id} ({pair.a.domain}): {pair.a.pattern}\n"
-        f"  {pair.b.program_id} ({pair.b.domain}): {pair.b.pattern}\n{HELP}"
+def _new_verdict(pair_id: str, word: str, reason: str) -> NewVerdict:
+    try:
+        return NewVerdict.model_validate({"pairId": pair_id, "verdict": word, "reason": reason})
+    except InvalidValueError as error:
+        problem = error.errors(include_url=False)[0]
+        raise InvalidArgumentError(f"--{problem['loc'][0]}: {problem['msg']}".replace("pairId", "pair")) from error
+
+
+def _outcome(judged: Judged) -> str:
+    entry = f"; {judged.change.entry.key} is {judged.change.after}" if judged.change else ""
+    return f"{judged.pair_id}: {judged.state}{entry}"
+
+
+def _shown(pair: Pair, number: int, count: int) -> str:
+    objection = f"\nbut: {pair.objection}" if pair.objection else ""
+    verdicts = "".join(
+        f"\n{one.program_id or 'a person'} said {one.verdict}" + (f": {one.reason}" if one.reason else "")
+        for one in pair.judgements
     )
+    sides = "".join(f"\n{_said(side)}" for side in (pair.a, pair.b))
+    return f"\n{number} of {count}, alike {pair.cosine:.2f}{objection}{sides}{verdicts}\n{'/'.join(VERDICTS)}/skip/quit"
+
+
+def _said(side: Side) -> str:
+    who = f"entry {side.key}" if side.key else f"{side.program_id}/{side.pattern_id}"
+    evidence = f"\n    evidence: {side.evidence}" if side.evidence else ""
+    return f"  {who} ({side.domain}): {side.text}{evidence}"
+
+
+def _wire(pair: Pair) -> Mapping[str, object]:
+    return {name: value for name, value in pair.wire().items() if name not in ("margin", "rank", "byPerson")}

@@ -1,39 +1,47 @@
-"""What people do to shared knowledge: set rules, retire an entry, bring it back. Published at once."""
+"""What people do to shared knowledge: set rules, retire, reinstate and reword entries. Published at once."""
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from fleet_memory.errors import ConflictError, EmbedderError, InvalidArgumentError, KnowledgeNotFoundError
+from fleet_memory.errors import EmbedderError, InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import ANOTHER_CHANGE_RUNS, FencedWriter, leased
+from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
+from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.unreadable import iter_readable
+from fleet_memory.rules.consensus.deciding import PERSON
+from fleet_memory.rules.knowledge.curating import reinstated, retired_by_people, reworded
+from fleet_memory.rules.knowledge.entries import ledger_id, settled
 from fleet_memory.rules.knowledge.seeding import Seeding, key_of, seed_differences, seeded
+from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.text.vectors import packed
-from fleet_memory.schemas.knowledge import Entry, EntryStatus, LedgerEvent, LedgerLine
+from fleet_memory.schemas.fields import LessonText
+from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent
 from fleet_memory.schemas.seeds import Seed, SeedFile
-from fleet_memory.stores import Query
+from fleet_memory.stores import Json, Query, Write
 
-OPERATOR: Final = "operator"  # what the ledger calls a person at the command line
+_TEXT: Final[TypeAdapter[str]] = TypeAdapter(LessonText)
 
 SeedingPlan: TypeAlias = Seeding
 """What seeding does: seeds by key that are added or changed, keys that stay or that the file lacks."""
 
-EntryChange: TypeAlias = Callable[[Entry | None], tuple[Entry, LedgerEvent] | None]
-"""What becomes of an entry, None for nothing."""
+CurationChange: TypeAlias = Callable[[Entry], Entry]
+"""What becomes of an entry; the same object for nothing."""
 
 
-class Retired(NamedTuple):
-    """An entry after a person's word; `changed` tells whether it was not so before."""
+class Curated(NamedTuple):
+    """An entry after a person's word; `changed` tells whether that changed anything."""
 
     key: str
-    status: EntryStatus
+    state: EntryState
     changed: bool
 
 
@@ -67,86 +75,135 @@ def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     """Return what seeding these rules would do. Nothing is written."""
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
-    return seed_differences(wanted, [Entry.from_fields(document.fields) for document in found])
+    rules = [rule.entry for rule in iter_readable(found, versioned_entry) if rule.entry is not None]
+    return seed_differences(wanted, rules)
 
 
 async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> SeedingPlan:
     """Set these rules, each whole or not at all; with `prune` those that are not among them retire.
 
-    Running it again changes nothing. Raises ForbiddenError unless the caller may curate, ConflictError while another
-    change of shared knowledge runs, LeaseLostError when another run has taken over.
+    Running it again changes nothing. Raises ForbiddenError unless the caller may curate, ConflictError when every race
+    was lost.
     """
     fleet.caller.require_curation()
-    async with leased(fleet) as writer:
-        if writer is None:
-            raise ConflictError(ANOTHER_CHANGE_RUNS)
-        plan = await plan_seeding(fleet, wanted)
-        for key, one in {**plan.added, **plan.changed}.items():
-            await _change_entry(fleet, writer, key, await _setting(fleet, key, one), why=one.why)
-        for key in plan.missing if prune else ():
-            await _change_entry(fleet, writer, key, partial(_turned, key, "retired"), why="no longer in the seed file")
-        await _publish_if_behind(fleet, writer)
-        return plan
+    plan = await plan_seeding(fleet, wanted)
+    for key, one in {**plan.added, **plan.changed}.items():
+        await _set_rule(fleet, key, one)
+    for key in plan.missing if prune else ():
+        await _change_entry(fleet, key, "retired", _retiring(fleet), "no longer in the seed file")
+    await publish_now(fleet)
+    return plan
 
 
-async def retire_entry(fleet: Fleet, key: str, why: str, *, undo: bool = False) -> Retired:
-    """Retire an entry, or bring a retired one back.
+async def retire_entry(fleet: Fleet, key: str, why: str) -> Curated:
+    """Take an entry out of use; only people bring it back. Billed 1R 2W, and its publication.
 
-    Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate, ConflictError while another change of
-    shared knowledge runs, LeaseLostError when another run has taken over.
+    Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate, ConflictError when every race was lost.
+    """
+    return await _curate(fleet, key, "retired", _retiring(fleet), why)
+
+
+async def reinstate_entry(fleet: Fleet, key: str, why: str) -> Curated:
+    """Bring a retired entry back, confirmed now and without contradictions. Bills and raises as `retire_entry`."""
+    return await _curate(fleet, key, "reinstated", partial(reinstated, now=fleet.now()), why)
+
+
+async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
+    """Give an entry another text; it keeps its key and contributions, and contradictions of the earlier text go.
+
+    Bills and raises as `retire_entry`, and InvalidArgumentError for a text that no lesson may have or a rule of a seed
+    file.
     """
     fleet.caller.require_curation()
-    status: EntryStatus = "active" if undo else "retired"
-    await fleet.knowledge.found(key)
-    async with leased(fleet) as writer:
-        if writer is None:
-            raise ConflictError(ANOTHER_CHANGE_RUNS)
-        changed = await _change_entry(fleet, writer, key, partial(_turned, key, status), why=why)
-        await _publish_if_behind(fleet, writer)
-        return Retired(key, status, changed)
+    text = readable_text("TEXT", text)
+    if (await fleet.knowledge.found(key)).tier == "constitutional":
+        raise InvalidArgumentError(f"KEY: {key} is from a seed file; change it there and run `fleet-memory seed FILE`")
+    vector, embedder = await _vector_of(fleet, text)
+    return await _curate(fleet, key, "reworded", partial(reworded, text=text, vector=vector, embedder=embedder), why)
 
 
-async def _publish_if_behind(fleet: Fleet, writer: FencedWriter) -> None:
-    """Publish the changes of this call, and those that an earlier call stored but could not publish."""
-    if await fleet.knowledge.snapshots.behind():
-        await writer.publish()
-
-
-async def _setting(fleet: Fleet, key: str, one: Seed) -> EntryChange:
-    """Return the change that makes an entry say what a seed says; its vector is made once, before any race."""
+def readable_text(field: str, text: str) -> str:
+    """Return a text that a lesson may have; the reasons of people keep to its limits too. Raises InvalidArgumentError."""
     try:
-        vector, engine = packed((await fleet.embedder.vectors([one.text]))[0]), fleet.embedder.name
-    except EmbedderError:
-        vector, engine = "", ""  # words still find it, and the next consolidation makes the vector
-    now = fleet.now()
-
-    def change(before: Entry | None) -> tuple[Entry, LedgerEvent] | None:
-        return replace(seeded(key, one, before, now), vector=vector, embedder=engine), "seeded"
-
-    return change
+        return _TEXT.validate_python(text)
+    except ValidationError as error:
+        raise InvalidArgumentError(f"{field}: {error.errors(include_url=False)[0]['msg']}") from error
 
 
-def _turned(key: str, status: EntryStatus, before: Entry | None) -> tuple[Entry, LedgerEvent] | None:
-    if before is None:
-        raise KnowledgeNotFoundError(key)
-    if before.status == status:
-        return None
-    against = before.contradictions if status == "retired" else ()
-    after = replace(before, status=status, contradictions=against, version=before.version + 1, unpublished=True)
-    return after, "retired" if status == "retired" else "returned"
+async def _curate(fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str) -> Curated:
+    """Change an entry and publish; also what an earlier call stored but could not publish."""
+    fleet.caller.require_curation()
+    why = readable_text("--why", why)
+    await fleet.knowledge.found(key)
+    curated = await _change_entry(fleet, key, event, change, why)
+    await publish_now(fleet)
+    return curated
 
 
-async def _change_entry(fleet: Fleet, writer: FencedWriter, key: str, change: EntryChange, *, why: str) -> bool:
-    """Apply a change to an entry under the lease, with its line in the ledger; False when nothing changes."""
+def _retiring(fleet: Fleet) -> CurationChange:
+    return partial(retired_by_people, now=fleet.now())
 
-    async def attempt() -> bool:
+
+async def _change_entry(fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str) -> Curated:
+    """Apply a change to an entry in one commit with its line in the ledger."""
+    policy = await fleet.policies.read(fleet.now())
+
+    async def attempt() -> Curated:
         (versioned,) = await fleet.knowledge.read_versioned(key)
-        changed = change(versioned.entry)
-        if changed is None:
-            return False
-        after, event = changed
-        line = LedgerLine(event=event, key=key, at=fleet.now(), by=fleet.caller.program_id or OPERATOR, why=why)
-        await writer.commit(*fleet.knowledge.writes(versioned, after, line))
-        return True
+        if versioned.entry is None:
+            raise KnowledgeNotFoundError(key)
+        now = fleet.now()
+        after = settled(versioned.entry, change(versioned.entry), policy, now)
+        if after is not versioned.entry:
+            await commit_entry(fleet, versioned, after, event=event, why=why)
+        return Curated(key, entry_state(after, now), changed=after is not versioned.entry)
 
     return await retry_conflicts(attempt, f"entry {key}")
+
+
+async def _set_rule(fleet: Fleet, key: str, one: Seed) -> None:
+    """Make an entry say what a seed says; its vector is made once, before any race."""
+    vector, embedder = await _vector_of(fleet, one.text)
+
+    async def attempt() -> None:
+        (versioned,) = await fleet.knowledge.read_versioned(key)
+        rule = replace(seeded(key, one, versioned.entry, fleet.now()), vector=vector, embedder=embedder)
+        await commit_entry(fleet, versioned, rule, event="seeded", why=one.why)
+
+    await retry_conflicts(attempt, f"entry {key}")
+
+
+async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledger
+    fleet: Fleet,
+    before: VersionedEntry,
+    after: Entry,
+    others: Sequence[Write] = (),
+    *,
+    event: LedgerEvent,
+    why: str,
+    patterns: Sequence[str] = (),
+) -> None:
+    """Commit a person's change of an entry, with its line in the ledger and the `others`, all or none.
+
+    A lost answer is settled by that line. Raises ConflictError when any of the documents moved, and the store's errors.
+    """
+    knowledge, commit_id = fleet.knowledge, new_commit_id()
+    by, now = fleet.caller.program_id or PERSON, fleet.now()
+    writes = knowledge.writes(
+        before, after, by=by, why=why, now=now, commit_id=commit_id, event=event, patterns=patterns
+    )
+    line_id = ledger_id(after.key, after.version, commit_id)
+    witness = Witness(
+        knowledge.paths.entry(after.key),
+        before.revision,
+        lambda document: line_id in cast("list[Json]", document.fields.get("ledger", [])),
+    )
+    await commit_settled(knowledge.store, [*writes, *others], witness)
+
+
+async def _vector_of(fleet: Fleet, text: str) -> tuple[str, str]:
+    """Return a text's vector and its engine; two empty texts while there is none, then the maintainer makes it."""
+    try:
+        return packed((await fleet.embedder.vectors([text]))[0]), fleet.embedder.name
+    except EmbedderError:
+        return "", ""

@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from fleet_memory.errors import ConflictError, InvalidArgumentError
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import ANOTHER_CHANGE_RUNS, FencedWriter, leased
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Program
 from fleet_memory.stores import Query, Write
+
+MAX_OPEN_PAIRS: Final = 100_000  # read at once when a program goes; more than 12 for each of 8,000 programs
 
 
 class Deleted(NamedTuple):
@@ -26,34 +28,56 @@ class Deleted(NamedTuple):
 
 
 async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
-    """Return what deleting would do. Raises InvalidArgumentError when there is no such program."""
-    return _counted((await _read_existing(fleet, program_id)).program)
+    """Return what deleting would do. Raises InvalidArgumentError when there is no such program.
+
+    Billed 1 read for each entry of the fleet.
+    """
+    return await _counted(fleet, (await _read_existing(fleet, program_id)).program)
 
 
 async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
     """Delete a program. Killed at any moment, running it again finishes the rest and loses nothing.
 
-    Raises ForbiddenError unless the caller may curate, InvalidArgumentError when there is no such program,
-    ConflictError while another change of shared knowledge runs or when the program keeps writing, LeaseLostError when
-    another run has taken over.
+    No other program is shown a text of it afterwards. Raises ForbiddenError unless the caller may curate,
+    InvalidArgumentError when there is no such program, ConflictError when the program keeps writing. Billed 1R 1W for
+    each lesson, note, entry and pair of the program, and 1 read for each entry and open pair of the fleet.
     """
     fleet.caller.require_curation()
-    async with leased(fleet) as writer:
-        if writer is None:
-            raise ConflictError(ANOTHER_CHANGE_RUNS)
-        return await retry_conflicts(partial(_delete_once, fleet, writer, program_id), f"program {program_id}")
+    deleted = await retry_conflicts(partial(_delete_once, fleet, program_id), f"program {program_id}")
+    await _close_pairs(fleet, program_id)  # a run may have proposed one in between
+    return deleted
 
 
-async def _delete_once(fleet: Fleet, writer: FencedWriter, program_id: str) -> Deleted:
-    """Mark its contributions, archive its lessons and notes, remove it, in this order: a kill loses nothing."""
+async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
+    """Mark its contributions, archive its lessons and notes, close its pairs, remove it: a kill loses nothing."""
     versioned = await _read_existing(fleet, program_id)
-    deleted = _counted(versioned.program)
+    deleted = await _counted(fleet, versioned.program)
     for key in deleted.entries:
         await fleet.knowledge.update_without_ledger(key, lambda entry: _marked(entry, program_id))
     for batch in batches(_archiving(fleet, versioned.program)):
-        await writer.commit(*batch)
-    await writer.commit(*await _removing(fleet, versioned))
+        await fleet.programs.store.commit(*batch)
+    await _close_pairs(fleet, program_id)
+    await fleet.programs.store.commit(*await _removing(fleet, versioned))
     return deleted
+
+
+async def _close_pairs(fleet: Fleet, program_id: str) -> None:
+    """Close every pair with a lesson of the program that waits for anybody, so that nobody is shown it."""
+    waiting = [*await fleet.pairs.in_state("open"), *await fleet.pairs.open_by_rank(MAX_OPEN_PAIRS)]
+    ids = {one.pair_id for one in waiting if one.pair is not None and _is_of(one.pair, program_id)}
+    for pair_id in sorted(ids):
+        await retry_conflicts(partial(_close_pair, fleet, pair_id), f"pair {pair_id}")
+
+
+async def _close_pair(fleet: Fleet, pair_id: str) -> None:
+    (versioned,) = await fleet.pairs.read(pair_id)
+    if versioned.pair is not None and versioned.pair.state != "gone":
+        await fleet.pairs.store.commit(fleet.pairs.write(versioned, replace(versioned.pair, state="gone")))
+
+
+def _is_of(pair: Pair, program_id: str) -> bool:
+    """Whether a side is a lesson of the program; the text of an entry is the fleet's, and stays."""
+    return any(side.key is None and side.program_id == program_id for side in (pair.a, pair.b))
 
 
 async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
@@ -67,10 +91,15 @@ async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
     return versioned
 
 
-def _counted(program: Program) -> Deleted:
-    keys = {pattern.knowledge_key for pattern in program.patterns.values() if pattern.promoted}
-    entries = tuple(sorted(key for key in keys if key))
-    return Deleted(program.program_id, len(program.patterns), len(program.notes), entries)
+async def _counted(fleet: Fleet, program: Program) -> Deleted:
+    """Count what a program has; its contributions are searched, since their lessons may have left its memory."""
+    entries = [one.entry for one in await fleet.knowledge.all() if one.entry is not None]
+    keys = sorted(entry.key for entry in entries if _has_part(entry, program.program_id))
+    return Deleted(program.program_id, len(program.patterns), len(program.notes), tuple(keys))
+
+
+def _has_part(entry: Entry, program_id: str) -> bool:
+    return any(line.program_id == program_id for line in entry.provenance)
 
 
 def _marked(entry: Entry, program_id: str) -> Entry:
@@ -100,12 +129,12 @@ def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
 
 
 async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
-    """Return the writes that remove the program and its history, and make the next consolidation look at everything."""
+    """Return the writes that remove the program and its history, and make warm maintainers read everything again."""
     store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
     history = await store.find(Query(paths.history, {"programId": name}))
-    # the shards below the index name the program's lessons
-    known = [document for document in await store.get(paths.waiting_index) if document]
+    run = await fleet.last_runs.read()
     return [
         Write(paths.program(name), None, versioned.revision),
-        *(Write(document.ref, None, document.revision) for document in (*history, *known)),
+        *(Write(document.ref, None, document.revision) for document in history),
+        fleet.last_runs.write(run, replace(run.last, epoch=run.last.epoch + 1)),
     ]

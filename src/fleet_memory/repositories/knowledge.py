@@ -15,6 +15,7 @@ from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import Snapshots
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded_or_raised, iter_readable
+from fleet_memory.repositories.version_before import lines_of_documents
 from fleet_memory.rules.knowledge.entries import ledger_event, ledger_id
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
 from fleet_memory.stores import Document, Json, Query, Store, Write
@@ -52,10 +53,17 @@ class Knowledge:
     async def read_versioned(self, *keys: str) -> list[VersionedEntry]:
         """Return entries with what a commit needs to replace them, in this order. Billed 1 read each.
 
-        Raises DocumentRejectedError for one that cannot be read.
+        An entry of the version before is converted, for 1 read more, or 2 if it is retired. Raises
+        DocumentRejectedError for one that cannot be read.
         """
         documents = await self.store.get(*(self.paths.entry(key) for key in keys))
-        return [decoded_or_raised(one, versioned_entry) if one else ABSENT_ENTRY for one in documents]
+        lines = await lines_of_documents(self.store, self.paths, documents)
+        return [
+            decoded_or_raised(one, lambda document: versioned_entry(document, lines.get(document.ref, ())))
+            if one
+            else ABSENT_ENTRY
+            for one in documents
+        ]
 
     async def found(self, key: str) -> Entry:
         """Return an entry. Raises KnowledgeNotFoundError, which names close keys. Billed 1 read."""

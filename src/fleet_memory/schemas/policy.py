@@ -13,6 +13,8 @@ Secrets: TypeAlias = Literal["refuse", "allow"]
 DEFAULT_THRESHOLD = 2  # votes; Source: Bourlier, "What Agents Learn When You Let Them Remember": 2+ agents
 MIN_THRESHOLD = 2  # one agent alone may be wrong
 MAX_THRESHOLD = 10  # chosen
+MAX_RETENTION_DAYS = 36_500  # days; chosen: a century, so that adding them to a time never leaves the calendar
+MAX_MODEL_CHARS = 200  # characters; chosen
 
 
 class Policy(Value):
@@ -25,8 +27,11 @@ class Policy(Value):
         OriginRule, Field(description="program: each program is an origin; connection: each connection is")
     ] = "program"
     judging: Annotated[Judging, Field(description="Who judges pairs: agents and people, or people alone")] = "agents"
-    judge_model: Annotated[str, Field(description="A model that judges open pairs; none when empty")] = ""
+    judge_model: Annotated[
+        str, Field(max_length=MAX_MODEL_CHARS, description="A model that judges open pairs; none when empty")
+    ] = ""
     secrets: Annotated[Secrets, Field(description="Whether a lesson that holds a credential is refused")] = "refuse"
-    retention_days: Annotated[int | None, Field(ge=1, description="Days that the archive is kept; none for ever")] = (
-        None
-    )
+    retention_days: Annotated[
+        int | None,
+        Field(ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none for ever"),
+    ] = None

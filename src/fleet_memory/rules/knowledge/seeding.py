@@ -56,6 +56,7 @@ def seeded(key: str, seed: Seed, before: Entry | None, now: datetime) -> Entry:
         version=before.version + 1 if before else 1,
         last_confirmed=now,
         since=before.since if before else 0,
+        ledger=before.ledger if before else (),
     )
 
 

@@ -36,6 +36,11 @@ def text_hash(text: str) -> str:
     return digest(normalised(text))
 
 
+def pair_id(words: str, other_words: str) -> str:
+    """Return the id of the pair of two texts from their `text_hash`es, whatever their order."""
+    return digest(*sorted((words, other_words)))
+
+
 def pattern_id(text: str) -> str:
     """Return the id of a pattern that its agent did not name: readable, and the same for the same words."""
     return f"{slug(text)}-{text_hash(text)[:6]}"
@@ -44,8 +49,3 @@ def pattern_id(text: str) -> str:
 def knowledge_key(domain: str, text: str) -> str:
     """Return the key under which the fleet knows a lesson, e.g. `pattern/task-claiming/check-status`."""
     return f"pattern/{domain}/{slug(text)}"
-
-
-def pair_id(words: str, other_words: str) -> str:
-    """Return the id of the pair of two texts, the same in either order; `words` are hashes of `text_hash`."""
-    return digest(*sorted((words, other_words)))

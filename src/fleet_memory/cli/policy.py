@@ -1,0 +1,76 @@
+"""`fleet-memory policy show | set NAME VALUE [...] [--apply]`."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+import anyio
+
+from fleet_memory.cli.printing import print_json, say
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.policy import AppliedPolicy, PolicyRow, apply_policy, policy_rows, set_policy
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument("action", choices=("show", "set"))
+    parser.add_argument("words", metavar="NAME VALUE", nargs="*", help="with set, e.g. threshold 3; see docs/policy.md")
+    parser.add_argument(
+        "--apply", action="store_true", help="with set: also take back the entries that the policy would not publish"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Show the policy, or set it and print each change; with --apply, also the entries that it takes back."""
+    if given.action == "show":
+        _require_show_alone(given)
+        _show(anyio.run(with_fleet, settings, _rows), as_json=given.json)
+        return 0
+    if not (given.words or given.apply):
+        raise InvalidArgumentError("policy set: NAME VALUE or --apply is missing, e.g. threshold 3")
+    words: Sequence[str] = given.words
+
+    async def work(fleet: Fleet) -> tuple[list[str], AppliedPolicy | None]:
+        changes = await set_policy(fleet, words)
+        return changes, await apply_policy(fleet) if given.apply else None
+
+    _print_set(*anyio.run(with_fleet, settings, work), as_json=given.json)
+    return 0
+
+
+async def _rows(fleet: Fleet) -> list[PolicyRow]:
+    return policy_rows((await fleet.policies.read_versioned()).policy)
+
+
+def _require_show_alone(given: argparse.Namespace) -> None:
+    if given.words or given.apply:
+        raise InvalidArgumentError("policy show: takes no values; `fleet-memory policy set NAME VALUE` sets them")
+
+
+def _show(rows: Sequence[PolicyRow], *, as_json: bool) -> None:
+    if as_json:
+        print_json({row.name: {name: text for name, text in row._asdict().items() if name != "name"} for row in rows})
+        return
+    wide, wider = max(len(row.name) for row in rows), max(len(row.value) for row in rows)
+    for row in rows:
+        say(f"{row.name:{wide}}  {row.value:{wider}}  {row.meaning} ({row.allowed}; default {row.default})")
+
+
+def _print_set(changes: Sequence[str], applied: AppliedPolicy | None, *, as_json: bool) -> None:
+    if as_json:
+        moved = {"takenBack": [*applied.taken_back], "broughtBack": [*applied.brought_back]} if applied else {}
+        print_json({"changed": [*changes], **moved})
+        return
+    say("\n".join(changes) or "nothing was changed")
+    if applied is None:
+        say("It holds for entries that are published later; `fleet-memory policy set --apply` takes back the others.")
+        return
+    _say_entries("taken back", applied.taken_back)
+    _say_entries("brought back", applied.brought_back)
+
+
+def _say_entries(title: str, votes: Mapping[str, int]) -> None:
+    say(f"{title}: {len(votes)}" + "".join(f"\n  {key} ({count} votes)" for key, count in votes.items()))

@@ -1,0 +1,21 @@
+"""`fleet-memory reinstate KEY`."""
+
+import argparse
+
+import anyio
+
+from fleet_memory.cli.entry_words import add_key, add_why, print_curated
+from fleet_memory.jobs.curation import reinstate_entry
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    add_key(parser)
+    add_why(parser)
+
+
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Bring the entry back and print its state; 1 when it was not retired."""
+    return print_curated(anyio.run(with_fleet, settings, lambda fleet: reinstate_entry(fleet, given.key, given.why)))

@@ -1,0 +1,23 @@
+"""`fleet-memory reword KEY TEXT`."""
+
+import argparse
+
+import anyio
+
+from fleet_memory.cli.entry_words import add_key, add_why, print_curated
+from fleet_memory.jobs.curation import reword_entry
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    add_key(parser)
+    parser.add_argument("text", metavar="TEXT", help="the new text; key and contributions stay")
+    add_why(parser)
+
+
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Give the entry another text and print its state; 1 when it had that text before."""
+    curated = anyio.run(with_fleet, settings, lambda fleet: reword_entry(fleet, given.key, given.text, given.why))
+    return print_curated(curated)

@@ -1,0 +1,145 @@
+"""Taking one contribution out of an entry: it leaves with its vote, and the two texts stay apart for good."""
+
+from dataclasses import replace
+
+import pytest
+
+from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.deletion import delete_program
+from fleet_memory.jobs.splitting import SplitEntry, split_entry
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.schemas.pairs import Judgement, Pair, Side
+from fleet_memory.schemas.patterns import Rewrite
+from fleet_memory.schemas.programs import Program
+from tests.fleets import NOW, at, documents, interrupted, writing
+from tests.shared import CHECK, KEY, LOOK, learnt, published_keys, shared_entry
+
+pytestmark = pytest.mark.anyio
+
+PARTED = Pair(
+    pair_id=pair_id(text_hash(LOOK), text_hash(CHECK)),
+    a=Side(program_id="basher", key=KEY, domain="tasks", text=LOOK),
+    b=Side(program_id="iso", pattern_id="mine", domain="tasks", text=CHECK, evidence="iso lost a day"),
+    state="different",
+    cosine=0.7,
+    judgements=(Judgement(verdict="different", at=NOW, reason="another moment"),),
+    by_person=True,
+    opened_at=NOW,
+)
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    return at(fleet, NOW)
+
+
+async def contributors(fleet: Fleet) -> list[str]:
+    return [line.program_id for line in (await fleet.knowledge.found(KEY)).provenance]
+
+
+async def test_the_contribution_leaves_with_its_vote_and_the_lesson_is_compared_again(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso", "sark")
+    assert await split_entry(fleet, KEY, "iso", None, "another moment") == SplitEntry(KEY, "fresh", "iso", "mine")
+    assert await contributors(fleet) == ["basher", "sark"]
+    entry = await fleet.knowledge.found(KEY)
+    assert (entry.value.contributors, entry.value.evidence_count) == (("basher", "sark"), 2)
+    program = await fleet.programs.read("iso")
+    assert program.patterns["mine"].knowledge_key is None
+    assert "mine" in program.pending
+    (pair,) = await fleet.pairs.read(PARTED.pair_id)
+    assert pair.pair == PARTED
+    line = (await fleet.knowledge.ledger.newest(entry, 1))[0]
+    assert (line.event, line.by, line.why, line.patterns) == ("split", "operator", "another moment", ("iso/mine",))
+
+
+async def test_below_its_threshold_the_entry_leaves_boot(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    assert (await split_entry(fleet, KEY, "iso", None, "no")).state == "candidate"
+    assert await published_keys(fleet) == []
+
+
+async def test_a_verdict_that_joined_them_is_overruled(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    said = Judgement(verdict="same", program_id="iso", at=NOW, contributed=True)
+    same = replace(PARTED, state="same", judgements=(said,), by_person=False)
+    (before,) = await fleet.pairs.read(same.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, same))
+    await split_entry(fleet, KEY, "iso", None, "another moment")
+    (pair,) = await fleet.pairs.read(same.pair_id)
+    assert pair.pair == replace(PARTED, judgements=(said, *PARTED.judgements))
+
+
+async def test_a_lesson_that_was_rewritten_stays_apart_in_both_its_texts(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    newest = "Look at the board before you claim a task"
+
+    def rewrite(program: Program) -> ProgramChange:
+        lesson = replace(
+            program.patterns["mine"],
+            pattern=newest,
+            words=text_hash(newest),
+            rewrite=Rewrite(voting_text=CHECK, at=NOW),
+        )
+        return ProgramChange(replace(program, patterns={"mine": lesson}))
+
+    await fleet.programs.update("iso", rewrite, NOW)
+    await split_entry(fleet, KEY, "iso", None, "no")
+    ids = [pair_id(text_hash(LOOK), text_hash(text)) for text in (CHECK, newest)]
+    assert [one.pair.state if one.pair else None for one in await fleet.pairs.read(*ids)] == ["different"] * 2
+    assert (await fleet.programs.read("iso")).patterns["mine"].rewrite is None
+
+
+async def test_a_contribution_of_a_program_that_is_gone_leaves_as_well(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso", "sark")
+    await delete_program(fleet, "iso")
+    await split_entry(fleet, KEY, "iso", None, "no")
+    assert await contributors(fleet) == ["basher", "sark"]
+    assert not (await fleet.programs.read("iso")).exists
+
+
+async def test_the_program_is_known_in_any_case(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    assert (await split_entry(fleet, KEY, "ISO", "mine", "no")).program_id == "iso"
+
+
+@pytest.mark.parametrize(
+    ("program", "pattern", "said"),
+    [
+        ("sark", None, "--program: sark contributes nothing to pattern/.*; contributors: basher, iso"),
+        ("iso", "other", "--pattern: name the one of iso's lessons in pattern/.* to take out: mine"),
+        ("basher", None, "--program: basher's lesson has the words of pattern/.*, and equal words are the same"),
+    ],
+)
+async def test_nothing_is_split_that_is_not_there_or_of_equal_words(
+    fleet: Fleet, program: str, pattern: str | None, said: str
+) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    before = await documents(fleet)
+    with pytest.raises(InvalidArgumentError, match=said):
+        await split_entry(fleet, KEY, program, pattern, "no")
+    assert await documents(fleet) == before
+
+
+async def test_it_is_one_commit_whatever_is_written_meanwhile(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    meanwhile = interrupted(fleet, writing("gsp"), lambda: learnt(fleet, "iso", "Learnt late", "late"))
+    await split_entry(meanwhile, KEY, "iso", None, "no")
+    program = await fleet.programs.read("iso")
+    assert [(lesson.id, lesson.knowledge_key) for lesson in program.patterns.values()] == [
+        ("late", None),
+        ("mine", None),
+    ]
+
+
+async def test_killed_it_leaves_all_or_nothing(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    before = await documents(fleet)
+
+    async def killed() -> None:
+        raise StoreUnavailableError("The connection was cut.")
+
+    with pytest.raises(StoreUnavailableError):
+        await split_entry(interrupted(fleet, writing("pairs"), killed), KEY, "iso", None, "no")
+    assert await documents(fleet) == before
