@@ -7,7 +7,8 @@ from typing import NamedTuple
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.entry_drafts import drafted_store, read_drafts
 from fleet_memory.jobs.publishing import publish_if_due
-from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted
+from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
+from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
 
