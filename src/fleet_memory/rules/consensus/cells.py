@@ -11,8 +11,8 @@ from fleet_memory.rules.text.vectors import Vectors, unit_rows
 # Source of all four: docs/decisions/proposing-in-cells.md
 MAX_COMPARED_LESSONS: Final = 2_500  # lessons in as many cells of average size as one lesson is compared with
 _CELLS_PER_ROOT: Final = 8  # n lessons have 8 × the root of n cells
-_SAMPLES_PER_CELL: Final = 8  # lessons that place one centre
-_ROUNDS: Final = 2  # of moving the centres
+SAMPLES_PER_CELL: Final = 8  # lessons that place one centre
+ROUNDS: Final = 2  # of moving the centres
 
 
 class Cells(NamedTuple):
@@ -41,9 +41,9 @@ def cells(lessons: Comparison) -> Cells:
     """Return the cells of the lessons that have a vector: spherical k-means, centres seeded at even strides."""
     comparable = np.flatnonzero(lessons.scales)
     count = int(_CELLS_PER_ROOT * np.sqrt(len(comparable)))
-    sample = unit_rows(lessons.rows[comparable[_strides(len(comparable), count * _SAMPLES_PER_CELL)]])
+    sample = unit_rows(lessons.rows[comparable[_strides(len(comparable), count * SAMPLES_PER_CELL)]])
     centres = sample[_strides(len(sample), count)]
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         centres = _moved(centres, sample)
     homes = np.concatenate(list(_homes(lessons, comparable, centres)))
     order = np.argsort(homes, kind="stable")
