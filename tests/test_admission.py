@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted, timestamp_problem
+from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.vectors import packed
+from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.similarity import Profile
 from tests.lessons import START, days, lesson, new_pattern, pattern, program
@@ -39,16 +41,33 @@ def test_an_id_is_derived_from_the_text_when_none_is_sent() -> None:
     assert one.pattern.id == two.pattern.id
 
 
-def test_repeating_a_call_changes_nothing() -> None:
+def test_the_same_call_within_ten_minutes_changes_nothing() -> None:
     first = stored(EMPTY, lesson(id="mine"))
-    again = stored(first.program, lesson(id="mine"), after=days(1))
+    again = stored(first.program, lesson(id="mine"), after=timedelta(minutes=9))
     assert (again.status, again.program) == ("unchanged", first.program)
 
 
-def test_a_call_that_was_merged_into_a_duplicate_changes_nothing_when_repeated() -> None:
+def test_the_same_call_later_reinforces_and_a_retry_of_that_changes_nothing() -> None:
+    first = stored(EMPTY, lesson(id="mine"))
+    later = stored(first.program, lesson(id="mine"), after=days(13))
+    assert (later.status, later.duplicate) == ("reinforced", None)
+    assert later.pattern == replace(
+        first.pattern,
+        last_reinforced=START + days(13),
+        called_at=START + days(13),
+        confirmations=1,
+        doublings=1,
+        spaced_at=START + days(13),
+        evidence_log=(Evidence(at=START + days(13), outcome="confirmed"),),
+    )
+    retry = stored(later.program, lesson(id="mine"), after=days(13) + timedelta(minutes=9))
+    assert (retry.status, retry.program) == ("unchanged", later.program)
+
+
+def test_a_call_that_was_merged_into_a_duplicate_changes_nothing_when_repeated_at_once() -> None:
     first = stored(EMPTY, lesson(id="mine"))
     merged = stored(first.program, lesson(id="other"), after=days(1))
-    again = stored(merged.program, lesson(id="other"), after=days(2))
+    again = stored(merged.program, lesson(id="other"), after=days(1) + timedelta(minutes=1))
     assert (merged.status, again.status, again.pattern.id, again.program) == (
         "reinforced",
         "unchanged",
@@ -77,12 +96,19 @@ def test_a_duplicate_can_be_rejected_or_kept_instead() -> None:
     assert (kept.status, sorted(kept.program.patterns)) == ("created", ["mine", "other"])
 
 
-def test_a_near_copy_is_a_duplicate_and_a_contradiction_of_the_same_words_is_not() -> None:
-    first = stored(EMPTY, aimed("Always force-push to a shared branch", 0.0))
-    near = stored(first.program, aimed("Always force push to the shared branch", 0.1))
-    assert near.status == "reinforced"
-    opposite = stored(first.program, aimed("Never force-push to a shared branch", 0.1))
-    assert (opposite.status, [close.pattern.id for close in opposite.related]) == ("created", [first.pattern.id])
+def test_only_equal_words_are_a_duplicate_however_alike_two_lessons_are() -> None:
+    first = stored(EMPTY, aimed("GraphQL is being phased out", 0.0))
+    near = stored(first.program, aimed("REST is being phased out", 0.1))
+    assert (near.status, [close.pattern.id for close in near.related]) == ("created", [first.pattern.id])
+
+
+def test_a_call_of_another_text_is_no_retry_even_where_an_older_version_still_remembers_it() -> None:
+    merged = stored(stored(EMPTY, lesson("Check the status", id="mine")).program, lesson("Check the status", id="other"))
+    rewritten = stored(merged.program, lesson("Rebase before you push", id="mine"), after=days(1)).pattern
+    assert list(rewritten.calls) == ["mine"]
+    older = replace(rewritten, calls={**merged.pattern.calls, **rewritten.calls})
+    again = stored(program(older), lesson("Check the status", id="other"), after=days(2))
+    assert (again.status, sorted(again.program.patterns)) == ("created", ["mine", "other"])
 
 
 def test_lessons_of_other_projects_are_never_duplicates() -> None:
@@ -90,38 +116,110 @@ def test_lessons_of_other_projects_are_never_duplicates() -> None:
     assert stored(first.program, lesson("Check the status", id="other", projectId="b")).status == "created"
 
 
-def test_another_text_under_the_same_id_is_another_lesson_with_a_new_origin() -> None:
-    first = stored(EMPTY, lesson("Check the status", id="mine")).program
-    promoted = replace(
-        first,
-        patterns={"mine": replace(first.patterns["mine"], knowledge_key="pattern/a/b")},
-        pending=(),
-        knowledge_seen=4,
+def contributing(*, echo: bool = False) -> Program:
+    """A program whose only lesson, "Check the status" of the session s1, contributes to an entry."""
+    first = stored(EMPTY, lesson("Check the status", id="mine", sessionId="s1")).pattern
+    return program(replace(first, knowledge_key="pattern/a/b", echo=echo))
+
+
+def test_another_text_under_the_same_id_is_another_lesson_with_an_origin_of_its_own() -> None:
+    echo = contributing(echo=True)
+    sent = lesson("Rebase before you push", id="mine", sessionId="s2", evidence="a conflict")
+    done = stored(echo, sent._replace(source=Source(client="editor")), after=days(100))
+    assert (done.status, done.rewritten, done.program.pending) == ("updated", None, ("mine",))
+    assert done.pattern == Pattern(
+        id="mine",
+        domain="task-claiming",
+        pattern="Rebase before you push",
+        confidence=0.8,
+        evidence="a conflict",
+        discovered_at=START + days(100),
+        last_reinforced=START + days(100),
+        session_id="s2",
+        stored_at=START + days(100),
+        called_at=START + days(100),
+        source=Source(client="editor"),
+        words=sent.words,
+        calls={"mine": sent.call},
     )
-    done = stored(promoted, lesson("Rebase before you push", id="mine"), after=days(3))
-    assert (done.status, done.pattern.promoted, done.pattern.knowledge_seen, done.pattern.stored_at) == (
-        "updated",
-        False,
-        4,
-        START + days(3),
-    )
+
+
+def test_the_earlier_text_of_a_contribution_goes_on_voting_until_its_author_judges() -> None:
+    done = stored(contributing(), lesson("Rebase before you push", id="mine"), after=days(3))
+    assert (done.pattern.knowledge_key, done.pattern.stored_at) == ("pattern/a/b", START + days(3))
+    assert done.pattern.rewrite == Rewrite(voting_text="Check the status", at=START + days(3))
+    assert done.rewritten == RewrittenContribution("pattern/a/b", "mine", is_open=True)
     assert done.program.pending == ("mine",)
 
 
-def test_better_evidence_for_the_same_text_keeps_its_origin_and_its_promotion() -> None:
-    first = stored(EMPTY, lesson("Check the status", id="mine")).program
-    promoted = replace(
-        first, patterns={"mine": replace(first.patterns["mine"], knowledge_key="pattern/a/b")}, pending=()
+def test_a_second_rewrite_is_judged_against_the_text_that_votes() -> None:
+    once = stored(contributing(), lesson("Rebase before you push", id="mine"), after=days(3))
+    judged = replace(once.pattern, rewrite=Rewrite(voting_text="Check the status", at=START, judged_same=True))
+    twice = stored(program(judged), lesson("Never rebase", id="mine"), after=days(4))
+    assert twice.pattern.rewrite == Rewrite(voting_text="Check the status", at=START + days(4))
+    assert twice.rewritten == RewrittenContribution("pattern/a/b", "mine", is_open=True)
+
+
+def test_back_at_the_words_of_the_voting_text_nothing_is_left_to_judge() -> None:
+    once = stored(contributing(), lesson("Rebase before you push", id="mine"), after=days(3))
+    back = stored(once.program, lesson("check the status!", id="mine"), after=days(4))
+    assert (back.pattern.rewrite, back.pattern.knowledge_key) == (None, "pattern/a/b")
+    assert back.rewritten == RewrittenContribution("pattern/a/b", "mine", is_open=False)
+
+
+def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -> None:
+    done = stored(contributing(), lesson("check the STATUS", id="mine", sessionId="s2", confidence=0.9), after=days(3))
+    sent = lesson("check the STATUS", id="mine", sessionId="s2", confidence=0.9)
+    assert (done.status, done.rewritten, done.program.pending) == ("updated", None, ())
+    assert done.pattern == replace(
+        contributing().patterns["mine"],
+        pattern="check the STATUS",
+        confidence=0.9,
+        called_at=START + days(3),
+        calls={"mine": sent.call},
     )
-    done = stored(
-        replace(promoted, knowledge_seen=4), lesson("Check the status", id="mine", evidence="more"), after=days(3)
-    )
-    assert (done.status, done.pattern.promoted, done.pattern.knowledge_seen, done.program.pending) == (
-        "updated",
-        True,
-        0,
-        (),
-    )
+
+
+def test_a_session_that_was_not_named_at_first_stays_unnamed() -> None:
+    first = stored(EMPTY, lesson("Check the status", id="mine"))
+    again = stored(first.program, lesson("Check the status", id="mine", sessionId="s2"), after=days(1))
+    assert (again.status, again.pattern.session_id) == ("updated", None)
+
+
+def test_the_clients_session_counts_where_the_lesson_states_none() -> None:
+    stated = lesson("Check the status", sessionId="s1")._replace(session_id="client")
+    unstated = lesson("Rebase before you push")._replace(session_id="client")
+    assert [stored(EMPTY, sent).pattern.session_id for sent in (stated, unstated)] == ["s1", "client"]
+
+
+def test_new_evidence_for_the_same_words_is_kept_beside_the_first_and_restarts_the_clock() -> None:
+    memory = stored(EMPTY, lesson("Check the status", id="mine", evidence="first")).program
+    for time in range(1, 10):
+        sent = lesson("Check the status", id="mine", evidence=f"again {time}")
+        done = stored(memory, sent, after=days(11 * time))
+        assert done.status == "updated"
+        memory = done.program
+    assert (done.pattern.evidence, done.pattern.last_reinforced) == ("first", START + days(99))
+    assert [line.text for line in done.pattern.evidence_log] == [f"again {time}" for time in range(1, 10)]
+
+
+def test_evidence_that_is_known_restarts_no_clock() -> None:
+    first = stored(EMPTY, lesson("Check the status", id="mine", evidence="seen")).program
+    done = stored(first, lesson("Check the status", id="mine", evidence="Seen.", confidence=0.9), after=days(5))
+    assert (done.pattern.last_reinforced, done.pattern.evidence_log) == (START, ())
+
+
+def test_a_lesson_without_evidence_takes_the_first_that_it_gets() -> None:
+    first = stored(EMPTY, lesson("Check the status", id="mine", evidence="")).program
+    done = stored(first, lesson("Check the status", id="other", evidence="seen"), after=days(1))
+    assert (done.status, done.pattern.evidence) == ("reinforced", "seen")
+    assert [line.text for line in done.pattern.evidence_log] == [""]
+
+
+def test_another_domain_or_project_is_looked_at_again_and_keeps_its_origin() -> None:
+    for field in ({"domain": "ci"}, {"projectId": "fleet"}):
+        done = stored(contributing(), lesson("Check the status", id="mine", **field), after=days(1))
+        assert (done.program.pending, done.pattern.stored_at, done.pattern.promoted) == (("mine",), START, True)
 
 
 def test_over_the_cap_the_weakest_unpromoted_pattern_is_archived_and_named() -> None:

@@ -20,7 +20,7 @@ class Tiring:
     """An engine that answers a given number of times, then no more."""
 
     name = "tiring/1"
-    profile = Profile(same=0.5)
+    profile = Profile(related=0.5)
     degraded = ""
 
     def __init__(self, answers: int) -> None:
@@ -39,7 +39,7 @@ class Tiring:
 async def test_an_engine_that_loads_answers_under_its_own_name() -> None:
     fallback = Fallback(Tiring(answers=2))
     assert (await fallback.vectors(["a", "b"])).tolist() == [[1.0], [1.0]]
-    assert (fallback.name, fallback.profile, fallback.degraded) == ("tiring/1", Profile(same=0.5), "")
+    assert (fallback.name, fallback.profile, fallback.degraded) == ("tiring/1", Profile(related=0.5), "")
 
 
 async def test_letters_stand_in_for_an_engine_that_does_not_load(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ LAYERS = {
     "stores.firestore": layer("stores errors clock", "anyio google grpc", "stores.sqlite"),
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
-    "fleet": layer("similarity repositories errors", "", ENGINES),
+    "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
     "jobs": layer(f"{BELOW_JOBS} jobs", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(

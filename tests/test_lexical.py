@@ -45,7 +45,7 @@ def test_case_and_width_do_not_matter() -> None:
 
 def test_it_never_merges_by_itself_and_still_offers_review() -> None:
     profile = Lexical.profile
-    assert min(profile.same, profile.auto, profile.strict) > 1
+    assert min(profile.auto, profile.strict) > 1
     assert 0 < profile.review < 1
     assert 0 < profile.related < 1
 

@@ -1,10 +1,40 @@
-"""Programs are read from documents without keeping both in memory."""
+"""A program's document: nothing of a program is lost in it, and documents of the version before are read."""
 
+import json
 import weakref
+from dataclasses import replace
 
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.program_codec import iter_versioned_programs
+from fleet_memory.repositories.program_codec import (
+    VersionedProgram,
+    absent_program,
+    changed_fields,
+    iter_versioned_programs,
+    versioned_program,
+)
+from fleet_memory.schemas.patterns import Source
+from fleet_memory.schemas.programs import DecayConfig, Note, Program
 from fleet_memory.stores import Document, Json
+from tests.lessons import START, days, pattern, program
+
+REF = FleetPaths("f1").program("basher")
+FULL = program(
+    pattern(id="p1", source=Source(connection="c1", client="claude-code", model="opus"), called_at=START + days(1)),
+    pattern("Another", id="p2", knowledge_key="pattern/ci/another", stored_at=START + days(1)),
+    pending=("gone", "p1"),
+    run=7,
+    shown={"9f86d081884c7d65": START},
+    against={"pattern/ci/wrong": START},
+    commits=("c1", "c2"),
+    read_version=3,
+    changes=5,
+    decay=DecayConfig(max_age=10),
+    context_summary={"a": [[1]]},
+    config={"b.c": None},
+    notes={"n1": Note(id="n1", text="Port 1", at=START)},
+    notes_made=1,
+    request_ids=("state r1",),
+)
 
 
 class Fields(dict[str, Json]):
@@ -19,11 +49,77 @@ def documents(names: list[str], alive: "weakref.WeakSet[Fields]") -> list[Docume
     return [Document(FleetPaths("f1").program(name), fields, "1") for name, fields in made]
 
 
+def stored(before: dict[str, Json], change: dict[str, Json]) -> dict[str, Json]:
+    """Return the fields of a document after a write, as an engine leaves them, through JSON."""
+    after = json.loads(json.dumps(before))
+    for name, value in change.items():
+        place, _, key = name.rpartition(".")
+        target = after[place] if place else after
+        target[key] = value
+        if value is None:
+            del target[key]
+    return dict(after)
+
+
+def test_a_program_comes_back_as_it_was_and_its_counts_can_be_asked_for() -> None:
+    fields = stored({}, {n: v for n, v in changed_fields(absent_program("basher"), FULL).items() if v is not None})
+    assert versioned_program(Document(REF, fields, "1")) == VersionedProgram(FULL, "1")
+    asked = {name: fields[name] for name in ("pending", "pendingIds", "dirty", "run", "readVersion", "stored")}
+    assert asked == {
+        "pending": 1,
+        "pendingIds": ["gone", "p1"],
+        "dirty": True,
+        "run": 7,
+        "readVersion": 3,
+        "stored": True,
+    }
+
+
+def test_a_change_writes_the_fields_that_differ_and_those_that_are_derived() -> None:
+    before = VersionedProgram(FULL, "1")
+    assert changed_fields(before, replace(FULL)) == {}
+    considered = replace(FULL, pending=(), run=8)
+    assert changed_fields(before, considered) == {
+        "run": 8,
+        "pending": 0,
+        "pendingIds": [],
+        "dirty": False,
+        "stored": True,
+        "sweepAfter": (START + days(100)).timestamp(),
+    }
+
+
+def test_a_document_of_the_version_before_is_read_and_its_next_change_heals_what_was_derived_otherwise() -> None:
+    lesson = pattern(id="p1")
+    old = json.loads(lesson.compact()) | {"knowledgeSeen": 4, "verdicts": {"h": {"same": True}}}
+    fields: dict[str, Json] = {
+        "programId": "basher",
+        "knowledgeSeen": 4,
+        "changes": 5,
+        "lastUpdate": START.isoformat(),
+        "pending": 0,
+        "pendingIds": [],
+        "touched": ["ci"],
+        "retired": ["pattern/ci/gone"],
+        "dirty": True,
+        "stored": True,
+        "patterns": {"k1": json.dumps(old)},
+        "notes": {},
+        "contextSummary": {},
+    }
+    read = versioned_program(Document(REF, fields, "1"))
+    assert read.program == program(lesson, read_version=4, changes=5)
+    considered = replace(read.program, run=1)
+    after = versioned_program(Document(REF, stored(fields, changed_fields(read, considered)), "2")).program
+    assert after == considered
+    assert stored(fields, changed_fields(read, considered))["dirty"] is False
+
+
 def test_a_document_is_let_go_once_its_program_was_read() -> None:
     alive: weakref.WeakSet[Fields] = weakref.WeakSet()
     programs = iter_versioned_programs(documents(["a", "b", "c"], alive))
     seen = [(versioned.program.program_id, len(alive)) for versioned in programs]
-    assert seen == [("a", 3), ("b", 2), ("c", 1)]
+    assert seen == [("a", 2), ("b", 1), ("c", 0)]
 
 
 def test_the_list_that_was_given_stays_as_it_was() -> None:
@@ -31,3 +127,7 @@ def test_the_list_that_was_given_stays_as_it_was() -> None:
     before = list(given)
     assert len(list(iter_versioned_programs(given))) == 2
     assert given == before
+
+
+def test_the_program_of_no_document_is_empty() -> None:
+    assert absent_program("basher").program == Program(program_id="basher")

@@ -1,15 +1,109 @@
-"""Reading the snapshot while it is replaced, or after its publisher died: a refusal with the next step, not a wait."""
+"""The snapshot: what it shows, and reading it while it is replaced, or after its publisher died."""
+
+from dataclasses import replace
 
 import anyio
 import pytest
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
+from fleet_memory.schemas.knowledge import Entry, EntryState
 from fleet_memory.stores import Write
+from tests.lessons import START, days
+from tests.test_entry_documents import KEY, entry
 
 pytestmark = pytest.mark.anyio
 
 LIMIT_S = 10  # half of what a commit may take: a reader waits less
+PUBLISHED = entry(KEY, "basher", "iso")
+NOW = START + days(1)
+
+
+async def put(fleet: Fleet, after: Entry) -> None:
+    """Write an entry as it shall be, whatever is there, and mark it unpublished."""
+    (before,) = await fleet.knowledge.read_versioned(after.key)
+    shown = before.entry.since if before.entry else 0
+    await fleet.knowledge.store.commit(
+        *fleet.knowledge.writes(
+            before, replace(after, since=shown, unpublished=True), by="x", why="", now=NOW, commit_id="c1"
+        )
+    )
+
+
+async def publish(fleet: Fleet) -> list[tuple[str, EntryState, int, int]]:
+    """Publish, and return each row's key, state, first version and version of its last change."""
+    publication = await fleet.knowledge.snapshots.publication(now=NOW)
+    await fleet.knowledge.store.commit(*publication.drafts, *publication.switch)
+    assert await fleet.knowledge.behind() == []
+    assert await fleet.knowledge.snapshots.missing() == []
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    return [(row.key, row.state, row.since, row.changed_in) for row in rows]
+
+
+async def test_a_candidate_is_not_shown_until_it_is_published(fleet: Fleet) -> None:
+    await put(fleet, entry(KEY, "basher"))
+    assert await publish(fleet) == []
+    await put(fleet, PUBLISHED)
+    assert await publish(fleet) == [(KEY, "fresh", 2, 2)]
+
+
+async def test_an_entry_that_was_shown_keeps_its_row_when_it_retires_or_is_a_candidate_again(fleet: Fleet) -> None:
+    await put(fleet, PUBLISHED)
+    assert await publish(fleet) == [(KEY, "fresh", 1, 1)]
+    await put(fleet, replace(PUBLISHED, retired_at=NOW))
+    assert await publish(fleet) == [(KEY, "retired", 1, 2)]
+    await put(fleet, replace(PUBLISHED, provenance=PUBLISHED.provenance[:1]))
+    assert await publish(fleet) == [(KEY, "candidate", 1, 3)]
+
+
+async def test_a_later_confirmation_is_shown_and_is_no_change(fleet: Fleet) -> None:
+    await put(fleet, PUBLISHED)
+    await publish(fleet)
+    await put(fleet, replace(PUBLISHED, last_confirmed=NOW))
+    assert await publish(fleet) == [(KEY, "fresh", 1, 1)]
+    snapshot = await fleet.knowledge.snapshots.read()
+    assert (snapshot.version, snapshot.rows[0].last_confirmed) == (2, NOW)
+
+
+async def test_what_is_published_again_unchanged_stays_the_same_version(fleet: Fleet) -> None:
+    await put(fleet, PUBLISHED)
+    await publish(fleet)
+    before = await fleet.knowledge.snapshots.read()
+    await put(fleet, replace(PUBLISHED, confirmations=1))
+    await publish(fleet)
+    assert await fleet.knowledge.snapshots.read() == before
+
+
+async def test_a_doubt_is_shown_with_its_reason_and_age_alone_is_not(fleet: Fleet) -> None:
+    lines = tuple(replace(line, connection="c1") for line in PUBLISHED.provenance)
+    await put(fleet, replace(PUBLISHED, provenance=lines, project_id="web", relearnt=2))
+    await put(fleet, replace(entry("pattern/ci/old", "a", "b"), last_confirmed=START - days(900)))
+    await publish(fleet)
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    assert [(row.state, row.doubts, row.project_id, row.relearnt) for row in rows] == [
+        ("fresh", (), None, 0),
+        ("verify", ("one_connection",), "web", 2),
+    ]
+
+
+async def test_every_server_sees_that_a_snapshot_was_written_lately(fleet: Fleet) -> None:
+    snapshots = fleet.knowledge.snapshots
+    assert not await snapshots.published_lately(NOW, 5)
+    await publish(fleet)
+    assert await snapshots.published_lately(NOW, 5)
+    assert not await snapshots.published_lately(NOW + days(1), 5)
+    assert not await snapshots.published_lately(NOW - days(1), 5)
+
+
+async def test_a_snapshot_of_the_version_before_shows_what_it_showed(fleet: Fleet) -> None:
+    row = '{"key":"k%d","pattern":"Pin it","domain":"ci","confidence":0.8,"lastConfirmed":"2026-02-14T08:23:00Z"%s}'
+    rows = (row % (1, ""), row % (2, ',"status":"retired"'), row % (3, ',"contradictedBy":["clu"],"wordings":["h"]'))
+    head = Write(
+        fleet.knowledge.paths.snapshot_shard(0), {"version": 3, "parts": 1, "text": "\n".join(rows), "half": 0}
+    )
+    await fleet.knowledge.store.commit(head)
+    shown = {row.key: row.state for row in (await fleet.knowledge.snapshots.read()).rows}
+    assert shown == {"k1": "fresh", "k2": "retired", "k3": "contested"}
 
 
 async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_and_says_why(fleet: Fleet) -> None:

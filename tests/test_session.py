@@ -64,7 +64,7 @@ async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(clie
                 "patternId": key,
                 "confidence": 0.8,
                 "strength": 0.8,
-                "knowledgeStatus": "contested",
+                "knowledge": {"key": key, "status": "contested"},
             },
         ],
         "notes": [{"status": "added", "noteId": "n1"}],

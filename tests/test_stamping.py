@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.schemas.patterns import Verdict
+from fleet_memory.rules.lifecycle.reinforcement import reinforced
+from fleet_memory.rules.lifecycle.stamping import MAX_GONE, stamped
+from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import DecayConfig, Note, Program
 from tests.lessons import START, days, pattern, program
 
 NOW = START + days(3)
 KNOWN = pattern(id="known", domain="ci")
-BEFORE = program(KNOWN, pattern(id="other", domain="git"), touched=("earlier",), changes=4)
+BEFORE = program(KNOWN, pattern(id="other", domain="git"), pending=("earlier",), changes=4)
 NOTE = Note(id="n1", text="Port 1", at=START)
 
 
@@ -21,54 +22,76 @@ def changed(**fields: Any) -> Program:  # noqa: ANN401 of any field of a pattern
 
 
 def stamps(after: Program, before: Program = BEFORE) -> tuple[tuple[str, ...], bool]:
-    """Return the touched domains that were added, and whether `last_update` moved."""
+    """Return the ids that became pending, and whether `last_update` moved."""
     made = stamped(before, after, NOW)
     assert made.changes == before.changes + 1
-    return tuple(sorted({*made.touched} - {*before.touched})), made.last_update == NOW
+    assert set(before.pending) <= set(made.pending)
+    return tuple(id_ for id_ in made.pending if id_ not in before.pending), made.last_update == NOW
 
 
 def test_an_unchanged_program_stays_the_same_object() -> None:
     assert stamped(BEFORE, BEFORE, NOW) is BEFORE
 
 
-def test_a_lesson_that_changed_touches_the_domain_that_it_had() -> None:
-    assert stamps(changed(confidence=0.9)) == (("ci",), True)
-    assert stamps(changed(domain="deploys")) == (("ci",), True)
+@pytest.mark.parametrize(
+    "fields",
+    [{"pattern": "Another text"}, {"domain": "deploys"}, {"project_id": "web"}, {"stored_at": NOW}],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_a_lesson_of_another_text_domain_or_project_is_pending(fields: dict[str, object]) -> None:
+    assert stamps(changed(**fields)) == (("known",), True)
 
 
-def test_a_lesson_that_left_touches_its_domain() -> None:
-    assert stamps(replace(BEFORE, patterns={"known": KNOWN})) == (("git",), True)
+def test_a_lesson_that_joined_or_left_an_entry_is_pending_and_no_update_by_the_agent() -> None:
+    joined = changed(knowledge_key="pattern/ci/known")
+    assert stamps(joined) == (("known",), False)
+    assert stamps(replace(BEFORE, patterns=dict(BEFORE.patterns)), before=joined) == (("known",), False)
 
 
-def test_a_new_lesson_is_pending_and_touches_nothing() -> None:
+def test_a_lesson_that_left_stays_pending_though_it_is_gone() -> None:
+    assert stamps(replace(BEFORE, patterns={"known": KNOWN}, pending=())) == (("other",), True)
+
+
+def test_a_new_lesson_is_pending_whatever_its_rule_noted() -> None:
     new = pattern(id="new", domain="deploys")
-    assert stamps(replace(BEFORE, patterns={**BEFORE.patterns, "new": new}, pending=("new",))) == ((), True)
+    assert stamps(replace(BEFORE, patterns={**BEFORE.patterns, "new": new})) == (("new",), True)
 
 
-def test_a_lesson_that_came_back_into_its_entry_touches_its_domain() -> None:
-    back = pattern(id="back", domain="deploys", knowledge_key="pattern/deploys/back")
-    assert stamps(replace(BEFORE, patterns={**BEFORE.patterns, "back": back})) == (("deploys",), True)
+def test_a_reinforced_lesson_is_pending_only_if_it_was_stale() -> None:
+    seen_again = changed(confidence=0.9, last_reinforced=NOW)
+    assert stamps(seen_again) == ((), True)
+    late = START + days(91)
+    revived = replace(BEFORE, patterns={**BEFORE.patterns, "known": reinforced(KNOWN, now=late)})
+    assert stamped(BEFORE, revived, late).pending == ("earlier", "known")
 
 
-def test_another_decay_touches_every_domain() -> None:
-    assert stamps(replace(BEFORE, decay=DecayConfig(max_age=5), state_version=1)) == (("ci", "git"), True)
+def test_a_longer_memory_makes_what_it_revives_pending() -> None:
+    old = program(pattern(id="old", last_reinforced=NOW - days(5)), decay=DecayConfig(max_age=4))
+    longer = replace(old, decay=DecayConfig(max_age=6), state_version=1)
+    assert stamps(longer, before=old) == (("old",), True)
+    assert stamps(old, before=longer) == ((), True)
 
 
-def test_a_verdict_touches_the_domain_and_is_no_update_by_the_agent() -> None:
-    assert stamps(changed(verdicts={"h": Verdict(same=True, judge="j", at=NOW)})) == (("ci",), False)
+def test_the_ids_of_lessons_that_left_are_the_newest_500() -> None:
+    gone = tuple(f"gone-{number}" for number in range(MAX_GONE))
+    before = replace(BEFORE, pending=("known", *gone))
+    made = stamped(before, replace(before, patterns={"known": KNOWN}), NOW)
+    assert made.pending == ("known", *gone[1:], "other")
 
 
 @pytest.mark.parametrize(
     "after",
     [
         changed(vector="AA", embedder="another"),
-        replace(BEFORE, knowledge_seen=7),
-        replace(BEFORE, retired=("pattern/ci/gone",)),
+        changed(rewrite=Rewrite(voting_text="Earlier", at=START, judged_same=True)),
+        replace(BEFORE, read_version=7),
+        replace(BEFORE, shown={"9f86d0": START}),
+        replace(BEFORE, against={"pattern/ci/known": START}),
         replace(BEFORE, request_ids=("state r1",)),
     ],
-    ids=["vectors", "a boot", "retired entries", "a repeated request"],
+    ids=["vectors", "a judged rewrite", "a boot", "a showing", "a contradiction", "a repeated request"],
 )
-def test_what_is_no_news_of_a_lesson_counts_and_stamps_nothing_else(after: Program) -> None:
+def test_a_change_of_no_lesson_counts_and_stamps_nothing_else(after: Program) -> None:
     assert stamps(after) == ((), False)
 
 
@@ -81,11 +104,11 @@ def test_what_is_no_news_of_a_lesson_counts_and_stamps_nothing_else(after: Progr
     ],
     ids=["a note", "state", "a session"],
 )
-def test_notes_state_and_sessions_are_updates_and_touch_no_domain(after: Program) -> None:
+def test_notes_state_and_sessions_are_updates_and_make_no_lesson_pending(after: Program) -> None:
     assert stamps(after) == ((), True)
 
 
 def test_the_first_store_makes_a_program_exist_and_a_boot_does_not() -> None:
     nobody = Program(program_id="basher")
-    assert not stamped(nobody, replace(nobody, knowledge_seen=7), NOW).exists
-    assert stamped(nobody, replace(nobody, patterns={"p": KNOWN}, pending=("p",)), NOW).last_update == NOW
+    assert not stamped(nobody, replace(nobody, read_version=7), NOW).exists
+    assert stamped(nobody, replace(nobody, patterns={"p": KNOWN}), NOW).last_update == NOW

@@ -32,63 +32,45 @@ def program(*patterns: Pattern, **fields: Any) -> Program:  # noqa: ANN401 of an
 def test_what_was_stale_for_another_ninety_days_is_archived_and_exactly_that_stays() -> None:
     old, edge = learnt("old", PRUNABLE_AFTER + MOMENT), learnt("edge", PRUNABLE_AFTER)
     before = program(old, edge, pending=("old", "edge"))
-    after, archived = swept(before, NOW, ())
+    after, archived = swept(before, NOW)
     assert archived == (Archived(program_id="basher", pattern=old, reason="decay", at=NOW),)
     assert after == replace(before, patterns={"edge": edge}, pending=("edge",))
-    assert stamped(before, after, NOW) == replace(after, touched=("d",), changes=1)
+    assert stamped(before, after, NOW) == replace(after, pending=("old", "edge"), changes=1)
 
 
 def test_a_program_with_nothing_prunable_is_left_untouched() -> None:
     before = program(learnt("young", timedelta(days=100)))
-    assert swept(before, NOW, ()).program is before
+    assert swept(before, NOW).program is before
 
 
-def test_a_promoted_pattern_stays_while_its_entry_is_active() -> None:
-    before = program(learnt("old", 2 * PRUNABLE_AFTER, knowledge_key="pattern/d/old"))
-    assert sweep_after(before) is None
-    assert swept(before, NOW, {"pattern/d/other"}).program is before
+def test_a_promoted_lesson_fades_like_any_other_and_its_entry_keeps_its_contribution() -> None:
+    old = learnt("old", PRUNABLE_AFTER + MOMENT, knowledge_key="pattern/d/old")
+    after, archived = swept(program(old), NOW)
+    assert (after.patterns, archived) == ({}, (Archived(program_id="basher", pattern=old, reason="decay", at=NOW),))
 
 
-def test_a_promoted_pattern_of_a_retired_entry_is_archived() -> None:
-    before = program(learnt("old", 2 * PRUNABLE_AFTER, knowledge_key="pattern/d/old"))
-    after, archived = swept(before, NOW, {"pattern/d/old"})
-    assert [line.pattern.id for line in archived] == ["old"]
-    assert after.patterns == {}
-
-
-def test_a_retirement_makes_a_young_contribution_mortal_and_a_return_protects_it_again() -> None:
-    young = program(learnt("young", timedelta(days=100), knowledge_key="pattern/d/young"))
-    mortal = swept(young, NOW, {"pattern/d/young"}).program
-    assert mortal.retired == ("pattern/d/young",)
-    assert sweep_after(mortal) == (NOW + timedelta(days=80)).timestamp()
-    protected, archived = swept(mortal, NOW + timedelta(days=200), ())
-    assert (protected.retired, archived, sweep_after(protected)) == ((), (), None)
-
-
-def test_an_echo_is_no_contribution_and_fades_like_any_other() -> None:
+def test_an_echo_fades_too() -> None:
     before = program(learnt("echo", PRUNABLE_AFTER + MOMENT, knowledge_key="pattern/d/x", echo=True))
-    assert [line.pattern.id for line in swept(before, NOW, ()).archived] == ["echo"]
+    assert [line.pattern.id for line in swept(before, NOW).archived] == ["echo"]
 
 
 @given(
     ages=st.lists(st.integers(0, 400), max_size=6),
     promoted=st.sets(st.integers(0, 5)),
     decay=st.builds(DecayConfig, max_age=st.integers(1, 200), prune_after=st.integers(1, 200)),
-    retired=st.sets(st.integers(0, 5)),
     later=st.integers(0, 200),
 )
 def test_the_sweep_is_due_exactly_when_it_would_archive(
-    ages: list[int], promoted: set[int], decay: DecayConfig, retired: set[int], later: int
+    ages: list[int], promoted: set[int], decay: DecayConfig, later: int
 ) -> None:
-    keys = {f"k{n}" for n in retired}
     patterns = [
         learnt(f"p{n}", timedelta(days=age), knowledge_key=f"k{n}" if n in promoted else None)
         for n, age in enumerate(ages)
     ]
-    once = swept(program(*patterns, decay=decay), NOW, keys).program
-    assert swept(once, NOW, keys).program is once
+    once = swept(program(*patterns, decay=decay), NOW).program
+    assert swept(once, NOW).program is once
     then = NOW + timedelta(days=later, seconds=1)
     after = sweep_after(once)
-    gone = swept(once, then, keys).archived
+    gone = swept(once, then).archived
     assert bool(gone) == (after is not None and after < then.timestamp())
     assert all(is_prunable(line.pattern, then, decay) for line in gone)

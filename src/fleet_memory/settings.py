@@ -19,6 +19,7 @@ TOOLSETS: Final = ("core", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
 EMBEDDERS: Final = ("minilm", "lexical", "openai:MODEL")
 KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
+SESSION_VARIABLE: Final = "CLAUDE_CODE_SESSION_ID"  # no setting: the client sets it for the servers that it starts
 OFF: Final = "off"
 MIN_MAINTENANCE_MINUTES: Final = 0.01
 MAX_MAINTENANCE_MINUTES: Final = 1440.0
@@ -34,7 +35,8 @@ _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 class Settings:
     """What a server is told at its start; made by `load`. `now` is where its clock starts, None for the real time.
 
-    `maintenance_s` are the seconds between two runs of maintenance, 0 for none.
+    `maintenance_s` are the seconds between two runs of maintenance, 0 for none. `session_id` is the session of the
+    client that started the server, None where it names none.
     """
 
     store: StoreLocation
@@ -47,6 +49,7 @@ class Settings:
     maintenance_s: float
     log_level: str
     embedder_key: str = field(default="", repr=False)
+    session_id: str | None = None
 
 
 class Setting(NamedTuple):
@@ -154,7 +157,13 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         now=now,
         maintenance_s=maintenance_s,
         log_level=given.read("log_level", _level),
+        session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,
     )
+
+
+def is_name(text: str) -> bool:
+    """Whether a text may name a program or a session."""
+    return _NAME.fullmatch(text) is not None
 
 
 def default_path() -> Path:

@@ -35,8 +35,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 async def _check(settings: Settings) -> CheckReport:
     embedder = open_embedder(settings)
     if isinstance(settings.store, SqliteFile) and not await anyio.Path(settings.store.path).exists():
-        return await check_memory(None, embedder)  # opening it would create it
-    return await with_store(settings, lambda store: check_memory(store, embedder))
+        return await check_memory(None, settings.fleet, embedder)  # opening it would create it
+    return await with_store(settings, lambda store: check_memory(store, settings.fleet, embedder))
 
 
 def _place(settings: Settings) -> dict[str, object]:

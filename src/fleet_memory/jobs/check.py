@@ -1,11 +1,36 @@
 """Whether a memory can be used: what `fleet-memory check` shows."""
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from fleet_memory.errors import EmbedderError
+from anyio import to_thread
+
+from fleet_memory.errors import ConflictError, DocumentRejectedError, EmbedderError
+from fleet_memory.repositories.archive import archive_record
+from fleet_memory.repositories.blocks import document_blocks
+from fleet_memory.repositories.entry_codec import versioned_entry
+from fleet_memory.repositories.history import past_summary
+from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.pairs import versioned_pair
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.policies import versioned_policy
+from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.repositories.snapshots import Snapshots
+from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
 from fleet_memory.similarity import Embedder
-from fleet_memory.stores import Store
+from fleet_memory.stores import Document, Query, Store
+
+MAX_NAMED: Final = 25  # unreadable documents that a report names; the rest is counted. Chosen
+
+_CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
+    "programs": versioned_program,
+    "gsp": versioned_entry,
+    "pairs": versioned_pair,
+    "ledger": ledger_line,
+    "archive": archive_record,
+    "history": past_summary,
+}
 
 
 class CheckReport(NamedTuple):
@@ -15,16 +40,46 @@ class CheckReport(NamedTuple):
     healthy: bool
 
 
-async def check_memory(store: Store | None, embedder: Embedder) -> CheckReport:
-    """Read the whole store, None for one that does not exist yet, and try the embedder. Raises the store's errors."""
+async def check_memory(store: Store | None, fleet_id: str, embedder: Embedder) -> CheckReport:
+    """Read the whole store, None for one that does not exist yet, and try the embedder. Raises the store's errors.
+
+    Every document of the fleet is decoded; those that cannot be are named. Billed 1 read for each document.
+    """
     with suppress(EmbedderError):  # `degraded` has its words
         await embedder.vectors(["Does it load?"])
-    memory = await _memory(store) if store else CheckReport({"exists": False}, healthy=True)
+    memory = await _memory(store, fleet_id) if store else CheckReport({"exists": False}, healthy=True)
     similarity = {"embedder": embedder.name} | ({"degraded": embedder.degraded} if embedder.degraded else {})
     return CheckReport(memory.rows | similarity, memory.healthy and not embedder.degraded)
 
 
-async def _memory(store: Store) -> CheckReport:
+async def _memory(store: Store, fleet_id: str) -> CheckReport:
     health = await store.check()
-    rows = {"intact": health.intact, "schemaVersion": health.schema_version, "documents": health.documents}
-    return CheckReport(rows, health.intact)
+    rows: dict[str, object] = {
+        "intact": health.intact,
+        "schemaVersion": health.schema_version,
+        "documents": health.documents,
+    }
+    if unreadable := await _unreadable(store, FleetPaths(fleet_id)):
+        rows["unreadable"] = unreadable[:MAX_NAMED]
+        rows["unreadableCount"] = len(unreadable)
+    return CheckReport(rows, health.intact and not unreadable)
+
+
+async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
+    """Return a line for each document of a fleet that cannot be read, by collection and id."""
+    unreadable: list[str] = []
+    for group, decode in _CODECS.items():
+        async for documents in document_blocks(store, Query(paths.collection(group))):
+            unreadable += await to_thread.run_sync(_refused, documents, decode)
+    (policy,) = await store.get(paths.policy)
+    unreadable += _refused([policy], versioned_policy) if policy else []
+    try:
+        await Snapshots(store, paths).read()
+    except (ConflictError, DocumentRejectedError) as error:
+        unreadable.append(f"the snapshot that boot reads: {error}")
+    return unreadable
+
+
+def _refused(documents: list[Document], decode: Callable[[Document], object]) -> list[str]:
+    values = (decoded(document, decode) for document in documents)
+    return [str(value) for value in values if isinstance(value, UnreadableDocument)]

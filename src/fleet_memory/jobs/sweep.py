@@ -1,18 +1,16 @@
 """The sweep of maintenance: archives lessons that faded. It reads the programs that are due, not the whole fleet."""
 
 from datetime import datetime
-from typing import Final
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Write
-
-PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
 
 
 class ArchivedLesson(Value):
@@ -49,7 +47,7 @@ class Sweep:
                 return self._archived
             unreadable = len(block.unreadable)
             # A dry run changes none of them, so all are read again each time: only doubling bounds that.
-            count = 2 * count if self._writer.is_dry_run else min(2 * count, PROGRAMS_PER_READ)
+            count = 2 * count if self._writer.is_dry_run else min(2 * count, DOCUMENTS_PER_BLOCK)
 
     def _is_due(self, versioned: VersionedProgram, now: datetime) -> bool:
         after = sweep_after(versioned.program)

@@ -206,7 +206,9 @@ def _write(paths: FleetPaths, line: Line, old: Document | None) -> Write:
 
 
 async def _forget_runs(store: Store, paths: FleetPaths) -> None:
-    """Make every maintainer read the whole fleet again: none of them knows the documents that are being imported."""
+    """Make every maintainer read the whole fleet again, and look for documents of the version before among the new."""
     runs = LastRuns(store, paths)
     before = await runs.read()
-    await store.commit(runs.write(before, replace(before.last, epoch=before.last.epoch + 1)))
+    (policy,) = await store.get(paths.policy)
+    noted = [Write(paths.policy, {"schema": None})] if policy and "schema" in policy.fields else []
+    await store.commit(runs.write(before, replace(before.last, epoch=before.last.epoch + 1)), *noted)

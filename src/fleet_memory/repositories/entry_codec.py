@@ -1,8 +1,9 @@
 """An entry's document: the entry that it holds, and which fields a change of an entry writes."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from fleet_memory.repositories.version_before import ENTRY_FIELDS_BEFORE, converted_entry
+from fleet_memory.repositories.version_before import ENTRY_FIELDS_BEFORE, converted_entry, is_entry_before
 from fleet_memory.rules.knowledge.state import recorded_state
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.stores import ABSENT, Document, Json
@@ -22,13 +23,16 @@ class VersionedEntry(NamedTuple):
 ABSENT_ENTRY = VersionedEntry(None, ABSENT)
 
 
-def versioned_entry(document: Document) -> VersionedEntry:
+def versioned_entry(document: Document, lines: Sequence[Document | None] = ()) -> VersionedEntry:
     """Return the entry that a document holds; one of the version before is converted.
+
+    `lines` are the ledger lines of `lines_of_documents`: without them a converted entry is good to be shown, and not
+    to be written.
 
     Raises ValueError, KeyError, TypeError or AttributeError for fields of any other shape.
     """
-    if "state" not in document.fields:
-        return VersionedEntry(converted_entry(document.fields), document.revision, is_converted=True)
+    if is_entry_before(document.fields):
+        return VersionedEntry(converted_entry(document.fields, lines), document.revision, is_converted=True)
     return VersionedEntry(Entry.from_fields(document.fields), document.revision)
 
 

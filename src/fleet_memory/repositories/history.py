@@ -17,7 +17,7 @@ class History(FleetDocuments):
         first = max(0, program.summaries - min(count, MAX_SUMMARIES))
         refs = [self._ref(program.program_id, number) for number in range(first, program.summaries)]
         documents = await self.store.get(*refs) if refs else []
-        return sorted((_past_summary(one) for one in documents if one), key=lambda past: -past.number)
+        return sorted((past_summary(one) for one in documents if one), key=lambda past: -past.number)
 
     def write(self, past: PastSummary) -> Write:
         """Return the write that keeps a summary."""
@@ -31,5 +31,6 @@ class History(FleetDocuments):
         return self.paths.summary(program_id, number % MAX_SUMMARIES)
 
 
-def _past_summary(document: Document) -> PastSummary:
+def past_summary(document: Document) -> PastSummary:
+    """Return the context summary that a document of the history holds."""
     return PastSummary.from_json(str(document.fields["text"]))

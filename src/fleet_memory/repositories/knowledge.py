@@ -1,12 +1,13 @@
 """Shared knowledge on top of the four verbs: the entries, each changed in one commit with its ledger line."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from fleet_memory.errors import KnowledgeNotFoundError
+from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry, changed_entry_fields, versioned_entry
 from fleet_memory.repositories.ledger import MAX_LINES_OF_ENTRY, Ledger
@@ -14,11 +15,30 @@ from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import Snapshots
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded_or_raised, iter_readable
+from fleet_memory.repositories.version_before import lines_of_documents
 from fleet_memory.rules.knowledge.entries import ledger_event, ledger_id
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
 from fleet_memory.stores import Document, Json, Query, Store, Write
 
 ENTRIES_PER_BLOCK: Final = 500  # chosen: 500 entries of some 20,000 bytes are 10 MB in memory at once
+
+
+class _Cause(NamedTuple):
+    """Who changes an entry, why, when, in which commit, from which lessons; `event` names the change whatever it is."""
+
+    by: str
+    why: str
+    now: datetime
+    commit_id: str
+    patterns: Sequence[str]
+    event: LedgerEvent | None
+
+
+class _Plan(NamedTuple):
+    """An entry as it will be stored, and the writes that do it, its own first."""
+
+    entry: Entry
+    writes: list[Write]
 
 
 class Knowledge:
@@ -33,10 +53,17 @@ class Knowledge:
     async def read_versioned(self, *keys: str) -> list[VersionedEntry]:
         """Return entries with what a commit needs to replace them, in this order. Billed 1 read each.
 
-        Raises DocumentRejectedError for one that cannot be read.
+        An entry of the version before is converted, for 1 read more, or 2 if it is retired. Raises
+        DocumentRejectedError for one that cannot be read.
         """
         documents = await self.store.get(*(self.paths.entry(key) for key in keys))
-        return [decoded_or_raised(one, versioned_entry) if one else ABSENT_ENTRY for one in documents]
+        lines = await lines_of_documents(self.store, self.paths, documents)
+        return [
+            decoded_or_raised(one, lambda document: versioned_entry(document, lines.get(document.ref, ())))
+            if one
+            else ABSENT_ENTRY
+            for one in documents
+        ]
 
     async def found(self, key: str) -> Entry:
         """Return an entry. Raises KnowledgeNotFoundError, which names close keys. Billed 1 read."""
@@ -56,19 +83,12 @@ class Knowledge:
         The passing of time changes no document: an entry that nobody has confirmed since is `fresh` here. Billed 1
         read each. Documents of the version before have no state.
         """
-        return _versioned(await self.store.find(Query(self.paths.entries, {"state": state})))
+        return list(iter_readable(await self.store.find(Query(self.paths.entries, {"state": state})), versioned_entry))
 
     async def all(self, unreadable: list[UnreadableDocument] | None = None) -> list[VersionedEntry]:
         """Return every entry; one that cannot be read is skipped and added to `unreadable`. Billed 1 read each."""
-        entries: list[VersionedEntry] = []
-        after: str | None = None
-        while True:
-            documents = await self.store.find(Query(self.paths.entries, limit=ENTRIES_PER_BLOCK, after=after))
-            after = documents[-1].ref.id if documents else after
-            is_last = len(documents) < ENTRIES_PER_BLOCK
-            entries += _versioned(documents, unreadable)
-            if is_last:
-                return entries
+        blocks = document_blocks(self.store, Query(self.paths.entries), ENTRIES_PER_BLOCK)
+        return [one async for documents in blocks for one in iter_readable(documents, versioned_entry, unreadable)]
 
     async def update(
         self,
@@ -87,16 +107,17 @@ class Knowledge:
         and ConflictError when every race was lost. Billed 1 read and at most 2 writes.
         """
 
-        def planned(versioned: VersionedEntry, after: Entry) -> list[Write]:
-            return self.writes(versioned, after, by=by, why=why, now=now, commit_id=new_commit_id(), event=event)
+        def planned(versioned: VersionedEntry, after: Entry) -> _Plan:
+            return self._plan(versioned, after, _Cause(by, why, now, new_commit_id(), (), event))
 
         return await self._commit(key, change, planned)
 
     async def update_without_ledger(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
         """Do what `update` does, with no ledger line, e.g. for a new vector."""
 
-        def planned(versioned: VersionedEntry, after: Entry) -> list[Write]:
-            return [Write(self.paths.entry(key), changed_entry_fields(versioned, after), versioned.revision)]
+        def planned(versioned: VersionedEntry, after: Entry) -> _Plan:
+            fields = changed_entry_fields(versioned, after)
+            return _Plan(after, [Write(self.paths.entry(key), fields, versioned.revision)] if fields else [])
 
         return await self._commit(key, change, planned)
 
@@ -117,28 +138,36 @@ class Knowledge:
         `event` names a change that the ledger has whatever follows from it, e.g. "seeded". `commit_id` is that of the
         commit, so that no other line has the same id. `patterns` are the ids of the lessons behind the change.
         """
+        return self._plan(before, after, _Cause(by, why, now, commit_id, patterns, event)).writes
+
+    def _plan(self, before: VersionedEntry, after: Entry, cause: _Cause) -> _Plan:
         if after is before.entry:
-            return []
-        event = event or ledger_event(before.entry, after, now)
+            return _Plan(after, [])
+        event = cause.event or ledger_event(before.entry, after, cause.now)
         lines: list[Write] = []
         if event is not None:
-            line_id = ledger_id(after.key, after.version, commit_id)
-            line = LedgerLine(event=event, key=after.key, at=now, by=by, why=why, patterns=tuple(patterns))
+            line_id = ledger_id(after.key, after.version, cause.commit_id)
+            line = LedgerLine(
+                event=event, key=after.key, at=cause.now, by=cause.by, why=cause.why, patterns=tuple(cause.patterns)
+            )
             lines.append(self.ledger.write(line, line_id))
             after = replace(after, ledger=(*after.ledger, line_id)[-MAX_LINES_OF_ENTRY:])
         fields = changed_entry_fields(before, after)
-        return [*([Write(self.paths.entry(after.key), fields, before.revision)] if fields else ()), *lines]
+        return _Plan(
+            after, [*([Write(self.paths.entry(after.key), fields, before.revision)] if fields else ()), *lines]
+        )
 
     async def _commit(
-        self, key: str, change: Callable[[Entry], Entry], planned: Callable[[VersionedEntry, Entry], list[Write]]
+        self, key: str, change: Callable[[Entry], Entry], planned: Callable[[VersionedEntry, Entry], _Plan]
     ) -> Entry:
         async def attempt() -> Entry:
             (versioned,) = await self.read_versioned(key)
             if versioned.entry is None:
                 raise KnowledgeNotFoundError(key)
-            after = change(versioned.entry)
-            if after is versioned.entry or not (writes := planned(versioned, after)):
-                return after
+            changed = change(versioned.entry)
+            after, writes = planned(versioned, changed)
+            if changed is versioned.entry or not writes:
+                return changed
             written = writes[0].fields or {}
             witness = Witness(self.paths.entry(key), versioned.revision, lambda found: _shows(found, written))
             await commit_settled(self.store, writes, witness)
@@ -149,9 +178,3 @@ class Knowledge:
 
 def _shows(document: Document, written: Mapping[str, Json]) -> bool:
     return all(document.fields.get(name) == value for name, value in written.items())
-
-
-def _versioned(
-    documents: Iterable[Document], unreadable: list[UnreadableDocument] | None = None
-) -> list[VersionedEntry]:
-    return list(iter_readable(documents, versioned_entry, unreadable))

@@ -4,7 +4,7 @@ from typing import Final
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
-from fleet_memory.stores import Query, Write
+from fleet_memory.stores import Document, Query, Write
 
 MAX_LINES_OF_ENTRY: Final = 20  # ids of its newest lines that an entry names; chosen
 
@@ -20,8 +20,13 @@ class Ledger(FleetDocuments):
         """Return an entry's newest lines, at most `count` and 20, the oldest first. Billed 1 read each."""
         ids = entry.ledger[-count:]
         documents = await self.store.get(*map(self.paths.ledger_line, ids)) if ids else []
-        return [LedgerLine.from_fields(document.fields) for document in documents if document]
+        return [ledger_line(document) for document in documents if document]
 
     def write(self, line: LedgerLine, line_id: str) -> Write:
         """Return the write of a line under an id that no other line has, so that nothing there can block it."""
         return Write(self.paths.ledger_line(line_id), line.wire())
+
+
+def ledger_line(document: Document) -> LedgerLine:
+    """Return the line that a document of the ledger holds."""
+    return LedgerLine.from_fields(document.fields)

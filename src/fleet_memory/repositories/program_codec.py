@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, cast
 
 from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
+from fleet_memory.repositories.version_before import is_program_before, verdicts_text
 from fleet_memory.rules.lifecycle.pruning import sweep_after
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import digest
@@ -15,10 +16,14 @@ from fleet_memory.stores import ABSENT, Document, Json
 
 
 class VersionedProgram(NamedTuple):
-    """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document)."""
+    """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document).
+
+    `verdicts_before`: the verdicts that the version before stored on its patterns, "" for none; a change keeps them.
+    """
 
     program: Program
     revision: str
+    verdicts_before: str = ""
 
 
 def versioned_program(document: Document) -> VersionedProgram:
@@ -43,6 +48,7 @@ def versioned_program(document: Document) -> VersionedProgram:
             }
         ),
         document.revision,
+        verdicts_text(fields) if is_program_before(fields) else "",
     )
 
 
@@ -94,7 +100,8 @@ def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     fields |= _changed_entries("patterns", _pattern_key, before.program.patterns, after.patterns)
     fields |= _changed_entries("notes", str, before.program.notes, after.notes)
     # Another version may have derived them otherwise, so the document's own are not those of `before`.
-    return fields | {name: new[name] for name in _DERIVED_FIELDS} if fields else {}
+    kept: dict[str, Json] = {"verdictsBefore": before.verdicts_before} if before.verdicts_before else {}
+    return fields | {name: new[name] for name in _DERIVED_FIELDS} | kept if fields else {}
 
 
 def document_size(program: Program) -> int:

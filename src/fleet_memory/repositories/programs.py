@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.archive import Archive
+from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK, document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.history import History
 from fleet_memory.repositories.paths import FleetPaths
@@ -32,7 +33,6 @@ from fleet_memory.stores import Document, Json, Query, Ref, Scalar, Store, Write
 MAX_CHANGES_PER_COMMIT: Final = 64  # changes committed at once, the number of request ids a program remembers
 MAX_COMMITS: Final = 16  # ids of its latest commits that a program remembers; chosen
 MAX_PROGRAMS_SEARCHED: Final = 100  # programs looked at for close names, one billed read each, only for an unknown name
-PROGRAMS_PER_BLOCK: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
 
 
 class VersionedChange(NamedTuple):
@@ -142,19 +142,15 @@ class Programs:
             await self.store.commit(*writes, *others)
 
     async def in_blocks(
-        self, size: int = PROGRAMS_PER_BLOCK, *, after: str = "", where: Mapping[str, Scalar] | None = None
+        self, size: int = DOCUMENTS_PER_BLOCK, *, after: str | None = None, where: Mapping[str, Scalar] | None = None
     ) -> AsyncIterator[ProgramBlock]:
         """Yield every program in blocks of at most `size`, by document id, those greater than `after`.
 
         `where` holds equalities, as in a `Query`. Billed 1 read each.
         """
-        while True:
-            documents = await self.store.find(Query(self.paths.programs, where or {}, limit=size, after=after or None))
-            is_last = len(documents) < size
-            after = documents[-1].ref.id if documents else after
+        query = Query(self.paths.programs, where or {}, after=after)
+        async for documents in document_blocks(self.store, query, size):
             yield await _block(documents)
-            if is_last:
-                return
 
     async def dirty(self) -> list[VersionedProgram]:
         """Return the programs with lessons that the maintainer has not considered. Billed 1 read each."""
@@ -269,7 +265,8 @@ async def _block(documents: list[Document]) -> ProgramBlock:
     """Return the programs of documents, decoded in a thread: other calls go on meanwhile."""
     unreadable: list[UnreadableDocument] = []
     programs = iter_versioned_programs(documents, unreadable)
-    return ProgramBlock(await to_thread.run_sync(list, programs) if documents else [], unreadable)
+    del documents
+    return ProgramBlock(await to_thread.run_sync(list, programs), unreadable)
 
 
 def _looked(look: Callable[[Program], _T], block: Sequence[VersionedProgram]) -> list[_T]:

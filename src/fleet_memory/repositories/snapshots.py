@@ -11,7 +11,7 @@ from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entr
 from fleet_memory.repositories.limits import MAX_ENTRIES_PER_PUBLICATION, MAX_SNAPSHOT_SHARD_BYTES
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.unreadable import iter_readable
+from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
 from fleet_memory.repositories.version_before import converted_row
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
@@ -44,7 +44,8 @@ class Snapshots:
     async def read(self) -> Snapshot:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the version is new.
 
-        Raises ConflictError when it is replaced again and again while it is being read, or lacks a shard.
+        Raises ConflictError when it is replaced again and again while it is being read, or lacks a shard, and
+        DocumentRejectedError when it cannot be read.
         """
         return await retry_conflicts(self._read, None, READ_WITHIN_S)
 
@@ -61,7 +62,8 @@ class Snapshots:
         rest = await self._store.get(*refs) if refs else []
         if not all(part and part.fields["version"] == head.fields["version"] for part in rest):
             raise ConflictError("Shared knowledge is being republished; call again in a moment.")
-        self._cached = _snapshot([head, *cast("list[Document]", rest)])
+        parts_after = cast("list[Document]", rest)
+        self._cached = decoded_or_raised(head, lambda first: _snapshot([first, *parts_after]))
         return self._cached
 
     async def behind(self) -> list[VersionedEntry]:

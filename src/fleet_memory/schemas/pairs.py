@@ -46,7 +46,8 @@ class Pair(Value):
     """Two texts to judge. Its id is made of the words of both, so another text is another pair.
 
     `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and shared words.
-    `objection` says why the two may differ, "" for nothing. `by_person`: a person closed it, for good.
+    `objection` says why the two may differ, "" for nothing. `by_person`: a person closed it, for good. `of_member`: the
+    lesson, or what is left of it, contributes to the entry already, and nobody has judged the two yet.
     """
 
     pair_id: str
@@ -59,6 +60,7 @@ class Pair(Value):
     objection: str = ""
     judgements: tuple[Judgement, ...] = ()
     by_person: bool = False
+    of_member: bool = False
     opened_at: datetime
 
 

@@ -10,7 +10,7 @@ from mcp.server.mcpserver import MCPServer
 
 from fleet_memory import __version__
 from fleet_memory.clock import clock
-from fleet_memory.server.background import background_maintenance
+from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.prompts import prompts
 from fleet_memory.server.registration import ToolSpec, registered
@@ -43,7 +43,7 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = 
     async def lifespan(_: MCPServer[LazyFleet]) -> AsyncIterator[LazyFleet]:
         fleet = LazyFleet(settings, now)
         try:
-            async with background_maintenance(fleet, settings.maintenance_s):
+            async with background_work(fleet, settings.maintenance_s):
                 yield fleet
         finally:
             await fleet.close()

@@ -1,4 +1,4 @@
-"""A server maintains its fleet by itself, in the background, once the fleet is used."""
+"""A server maintains its fleet by itself, in the background, once it is used, and publishes changes that had to wait."""
 
 import random
 from collections.abc import AsyncIterator
@@ -8,15 +8,17 @@ from typing import Final
 import anyio
 
 from fleet_memory.jobs.maintenance import maintain_if_due
+from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due
 from fleet_memory.server.composition import LazyFleet
 
 FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session is not slowed down
 
 
 @asynccontextmanager
-async def background_maintenance(lazy: LazyFleet, every_s: float) -> AsyncIterator[None]:
-    """Maintain a fleet in the background while inside, `every_s` seconds; 0 for never."""
+async def background_work(lazy: LazyFleet, every_s: float) -> AsyncIterator[None]:
+    """Maintain a fleet in the background while inside, `every_s` seconds (0 for never), and publish when asked to."""
     async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_publish, lazy)
         if every_s:
             tasks.start_soon(_maintain, lazy, every_s)
         try:
@@ -31,6 +33,15 @@ async def _maintain(lazy: LazyFleet, every_s: float) -> None:
     while True:
         await anyio.sleep(_jittered(wait_s))
         wait_s = await maintain_if_due(fleet, every_s)
+
+
+async def _publish(lazy: LazyFleet) -> None:
+    """Publish changes that came too soon after the last snapshot; one wait covers all that come meanwhile."""
+    fleet = await lazy.once_open()
+    while True:
+        await lazy.publication_wanted()
+        await anyio.sleep(_jittered(PUBLISH_EVERY_S))
+        await publish_if_due(fleet)
 
 
 def _jittered(seconds: float) -> float:

@@ -3,6 +3,7 @@
 This is the one place that picks engines.
 """
 
+import uuid
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TypeVar
@@ -63,8 +64,14 @@ class LazyFleet:
         if isinstance(self._now, StoreClock):
             store = ObservedStore(store, self._now)
         embedder = await to_thread.run_sync(open_embedder, settings)
-        fleet = Fleet.on(store, settings.fleet, embedder, self._now, Caller(settings.program))
+        fleet = Fleet.on(store, settings.fleet, embedder, self._now, caller_of_process(settings))
         return store, fleet
+
+
+def caller_of_process(settings: Settings) -> Caller:
+    """Return the caller of this process; one that is bound to no program has a connection of its own, new each time."""
+    connection = None if settings.program else uuid.uuid4().hex
+    return Caller(settings.program, connection=connection, session_id=settings.session_id)
 
 
 async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[_T]]) -> _T:

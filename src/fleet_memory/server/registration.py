@@ -7,6 +7,7 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -23,6 +24,7 @@ from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import refusal_message
+from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema
 
@@ -155,8 +157,13 @@ def _unpacked(value: object, schema: Schema) -> object:
 async def _injected(tool: FleetTool, context: FleetContext) -> dict[str, object]:
     given: dict[str, object] = {}
     for name, kind in tool.injected.items():
-        given[name] = await context.request_context.lifespan_context.fleet() if kind is Fleet else _progress(context)
+        given[name] = await _fleet(context) if kind is Fleet else _progress(context)
     return given
+
+
+async def _fleet(context: FleetContext) -> Fleet:
+    fleet = await context.request_context.lifespan_context.fleet()
+    return replace(fleet, caller=caller_of_request(context, fleet.caller))
 
 
 def _progress(context: FleetContext) -> Progress:

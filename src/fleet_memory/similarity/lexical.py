@@ -28,7 +28,7 @@ LIGHT = frozenset(re.findall(r"\w+", "a an and as at be by for from in is it its
 # review .15 with floor .20: about 2 candidates to read per true match; they hold two in three of the matches of
 # small domains (60 by 60), every other one of a dense domain (220 by 790).
 PROFILE = Profile(
-    same=NEVER, related=0.30, auto=NEVER, words=0.0, alone=NEVER, triangle=NEVER, strict=NEVER, review=0.15, floor=0.20
+    related=0.30, auto=NEVER, words=0.0, alone=NEVER, triangle=NEVER, strict=NEVER, review=0.15, floor=0.20
 )
 
 

@@ -1,22 +1,26 @@
 """Leave a session: everything it taught, in one commit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 
-from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, KnowledgeNotFoundError, OutcomeUnknownError
-from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import publish_unless_busy
-from fleet_memory.repositories.entry_codec import VersionedEntry
-from fleet_memory.repositories.programs import require_room
+from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, PatternNotFoundError
+from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store, read_drafts
+from fleet_memory.jobs.publishing import publish_if_due
+from fleet_memory.jobs.words import entry_key, with_word
+from fleet_memory.repositories.queueing import ChangeResult
+from fleet_memory.repositories.room import with_room
 from fleet_memory.rules.lifecycle.admission import SentLesson, admitted, pattern_of, timestamp_problem
 from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
-from fleet_memory.rules.lifecycle.reports import OutcomeReport, recorded
+from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.rules.text.keys import digest
-from fleet_memory.schemas.answers.memory import EvictedPattern, ReinforceAnswer
+from fleet_memory.schemas.answers.common import ToJudge
+from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, NoteText
 from fleet_memory.schemas.patterns import NewPattern, Outcome
@@ -26,10 +30,9 @@ from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Input
 from fleet_memory.stores import Json, Write
 from fleet_memory.tools.add_note import NewNote, added
-from fleet_memory.tools.reinforce_memory import is_key, reported
 from fleet_memory.tools.store_memory import embedded
 from fleet_memory.tools.update_program_state import Update, patch_of, updated
-from fleet_memory.views.lessons import reinforced_entry_answer, reinforced_pattern_answer
+from fleet_memory.views.lessons import reinforce_answer, rewrites_to_judge
 
 MAX_LESSONS: Final = 20
 MAX_REPORTS: Final = 50
@@ -66,28 +69,29 @@ class SentSession(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A program after a session, the answer, and whether entries of the fleet changed."""
+    """A program after a session, the answer, and whether an entry of the fleet has another state."""
 
     program: Program
     archived: Sequence[ProgramRecord]
     answer: SessionAnswer
-    told: bool = False
+    state_changed: bool = False
 
 
 @dataclass
 class _Work:
-    """A session while it is applied, item by item: the program so far, what it leaves beside it, and the entries."""
+    """A session while it is applied, item by item: the program and the entries so far, and what the archive keeps."""
 
     program: Program
-    entries: Mapping[str, VersionedEntry]
+    drafts: EntryDrafts
+    now: datetime
     kept: list[ProgramRecord] = field(default_factory=list)
-    writes: list[Write] = field(default_factory=list)
 
-    def accept(self, program: Program, archived: Sequence[ProgramRecord]) -> None:
-        """Go on from an outcome. Raises CapacityExceededError when the program would outgrow its document."""
-        require_room(self.program, program)
-        self.program = program
-        self.kept += archived
+    def accept(self, change: ChangeResult, drafts: EntryDrafts | None = None) -> None:
+        """Go on from an item, or raise CapacityExceededError when the program would outgrow its document."""
+        room = with_room(self.program, change.program, self.now)
+        self.program = room.program
+        self.drafts = drafts or self.drafts
+        self.kept += [*change.archived, *room.archived]
 
 
 async def commit_session(
@@ -117,19 +121,31 @@ async def commit_session(
         request_id=request_id,
         call=digest(session_id or "", *(one.model_dump_json(by_alias=True, exclude_unset=True) for one in sent)),
         lessons=await embedded(fleet, [_of_session(one, session_id) for one in patterns]) if patterns else [],
-        reports=[
-            (one.pattern_id, OutcomeReport(one.outcome, one.confidence, one.evidence, now, session_id=session_id))
-            for one in reinforcements
-        ],
+        reports=[(one.pattern_id, _report(fleet.caller, one, session_id, now)) for one in reinforcements],
         handoff=Update(patch_of(context_summary), None, None, now),
         notes=[NewNote(one.text, one.pinned, None, now) for one in notes],
         profile=fleet.embedder.profile,
         now=now,
     )
-    done = await _committed(fleet, program_id, session)
-    if done.told:
-        await publish_unless_busy(fleet)
+
+    async def change(program: Program) -> tuple[Done, Sequence[Write]]:
+        return await _changed(fleet, program, session)
+
+    done = await fleet.programs.update_with(program_id, change, now)
+    if done.state_changed:
+        await publish_if_due(fleet)
     return done.answer
+
+
+def _report(caller: Caller, sent: SessionReport, session_id: str | None, now: datetime) -> OutcomeReport:
+    return OutcomeReport(
+        outcome=sent.outcome,
+        confidence=sent.confidence,
+        evidence=sent.evidence,
+        now=now,
+        session_id=session_id or caller.session_id,
+        connection=caller.connection,
+    )
 
 
 def _require_sound(patterns: Sequence[NewPattern], reinforcements: Sequence[SessionReport], now: datetime) -> None:
@@ -150,30 +166,33 @@ def _of_session(pattern: NewPattern, session_id: str | None) -> NewPattern:
     return NewPattern.model_validate({**sent, "sessionId": session_id})
 
 
-async def _committed(fleet: Fleet, program_id: str, session: SentSession) -> Done:
-    async def change(program: Program) -> tuple[Done, Sequence[Write]]:
-        return await _changed(fleet, program, session)
-
-    try:
-        return await fleet.programs.update_with(program_id, change, session.now)
-    except OutcomeUnknownError:
-        return await fleet.programs.update_with(program_id, change, session.now)  # its receipt tells what was applied
-
-
 async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tuple[Done, Sequence[Write]]:
     known = result_of(program.request_ids, "session", session.request_id)
     if known is not None:
         return Done(program, (), await _receipt(fleet, program, int(known), session)), []
-    keys = [key for key, _ in session.reports if is_key(key) and pattern_of(program, key) is None]
-    versioned = await fleet.knowledge.read_versioned(*keys) if keys else []
-    work = _Work(program, dict(zip(keys, versioned, strict=True)))
+    drafts = await read_drafts(fleet, _keys(program, session), session.now)
+    work = _Work(program, drafts, session.now)
     answer = _applied(fleet, work, session)
     number = program.sessions
     requests = with_request(work.program.request_ids, request_key("session", session.request_id, str(number)))
     after = replace(work.program, request_ids=requests, sessions=number + 1)
     receipt: dict[str, Json] = {"number": number, "call": session.call, "text": answer.compact()}
-    writes = [*work.writes, Write(fleet.programs.receipt_ref(program.program_id, number), receipt)]
-    return Done(after, work.kept, answer, told=bool(work.writes)), writes
+    writes = [
+        *work.drafts.writes(fleet, program.program_id),
+        Write(fleet.programs.receipt_ref(program.program_id, number), receipt),
+    ]
+    return Done(after, work.kept, answer, work.drafts.state_changed), writes
+
+
+def _keys(program: Program, session: SentSession) -> list[str]:
+    """Return the keys of the entries that a session may change: those of its words and of the lessons it rewrites."""
+    keys: list[str | None] = []
+    for about, _ in session.reports:
+        with suppress(PatternNotFoundError):  # its item says so
+            keys.append(entry_key(program, about))
+    lessons = [pattern_of(program, lesson.id) for lesson in session.lessons]
+    keys += [lesson.knowledge_key for lesson in lessons if lesson is not None and lesson.promoted]
+    return [key for key in keys if key]
 
 
 async def _receipt(fleet: Fleet, program: Program, number: int, session: SentSession) -> SessionAnswer:
@@ -189,10 +208,10 @@ async def _receipt(fleet: Fleet, program: Program, number: int, session: SentSes
 
 def _applied(fleet: Fleet, work: _Work, session: SentSession) -> SessionAnswer:
     """Apply a session's items: first what is known, so that no new lesson evicts what helped."""
-    reinforcements = [_reinforced(fleet, work, pattern_id, report) for pattern_id, report in session.reports]
+    reinforcements = [_reinforced(work, pattern_id, report) for pattern_id, report in session.reports]
     patterns = [_stored(work, lesson, session) for lesson in session.lessons]
     handed = updated(work.program, session.handoff)
-    work.accept(handed.program, handed.archived)
+    work.accept(handed)
     notes = [_noted(work, note) for note in session.notes]
     items: list[StoredItem | ReinforcedItem | NotedItem] = [*patterns, *reinforcements, *notes]
     return SessionAnswer(
@@ -202,44 +221,41 @@ def _applied(fleet: Fleet, work: _Work, session: SentSession) -> SessionAnswer:
         patterns=tuple(patterns),
         reinforcements=tuple(reinforcements),
         notes=tuple(notes),
+        to_judge=_rewrites(work.program, patterns) or None,
         version=work.program.state_version,
         patterns_count=len(work.program.patterns),
     )
 
 
-def _reinforced(fleet: Fleet, work: _Work, pattern_id: str, report: OutcomeReport) -> ReinforcedItem:
+def _rewrites(program: Program, stored: Sequence[StoredItem]) -> tuple[ToJudge, ...]:
+    return rewrites_to_judge(
+        program.patterns[item.pattern_id] for item in stored if item.pattern_id in program.patterns
+    )
+
+
+def _reinforced(work: _Work, pattern_id: str, report: OutcomeReport) -> ReinforcedItem:
     try:
-        if pattern_id in work.entries:
-            answer = _told(fleet, work, pattern_id, report)
-        else:
-            done = reported(work.program, pattern_id, report)
-            work.accept(done.program, done.archived)
-            answer = reinforced_pattern_answer(done, report)
+        said, drafts = with_word(work.drafts, work.program, pattern_id, report)
+        work.accept(said, drafts)
     except FleetMemoryError as error:
         return ReinforcedItem(status="failed", pattern_id=pattern_id, error=_said(error))
+    answer = reinforce_answer(said, report)
     return ReinforcedItem(
         status=report.outcome,
         pattern_id=answer.pattern_id,
         confidence=answer.confidence,
         strength=answer.strength,
         revived=answer.revived or None,
-        knowledge_status=answer.status,
+        knowledge=answer.knowledge,
+        note=answer.note,
     )
 
 
-def _told(fleet: Fleet, work: _Work, key: str, report: OutcomeReport) -> ReinforceAnswer:
-    versioned = work.entries[key]
-    if versioned.entry is None:
-        raise KnowledgeNotFoundError(key)
-    after, line = recorded(versioned.entry, work.program.program_id, report)
-    work.writes += fleet.knowledge.writes(versioned, after, line)
-    return reinforced_entry_answer(after, report)
-
-
 def _stored(work: _Work, lesson: SentLesson, session: SentSession) -> StoredItem:
-    done = admitted(work.program, lesson, profile=session.profile, now=session.now)
+    sent = admitted(work.program, lesson, profile=session.profile, now=session.now)
+    done, drafts = drafted_store(work.drafts, sent)
     try:
-        work.accept(done.program, done.archived)
+        work.accept(done, drafts)
     except FleetMemoryError as error:
         return StoredItem(status="failed", pattern_id=lesson.id, error=_said(error))
     gone = [line.pattern for line in done.archived]
@@ -256,7 +272,7 @@ def _stored(work: _Work, lesson: SentLesson, session: SentSession) -> StoredItem
 def _noted(work: _Work, note: NewNote) -> NotedItem:
     try:
         done = added(work.program, note)
-        work.accept(done.program, done.archived)
+        work.accept(done)
     except FleetMemoryError as error:
         return NotedItem(status="failed", error=_said(error))
     archived = tuple(GoneNote(id=gone.note.id, text=gone.note.text) for gone in done.archived)

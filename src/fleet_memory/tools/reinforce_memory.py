@@ -4,17 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import publish_unless_busy
-from fleet_memory.rules.lifecycle.reports import Applied, OutcomeReport, applied, recorded
+from fleet_memory.jobs.words import record_word
+from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.schemas.answers.memory import ReinforceAnswer
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name
 from fleet_memory.schemas.patterns import Outcome
-from fleet_memory.schemas.programs import Program
-from fleet_memory.views.lessons import reinforced_entry_answer, reinforced_pattern_answer
-
-KEY_PREFIXES = ("pattern/", "constitution/")
+from fleet_memory.views.lessons import reinforce_answer
 
 
 async def reinforce_memory(
@@ -30,32 +26,19 @@ async def reinforce_memory(
 ) -> ReinforceAnswer:
     """Say that a lesson helped (confirmed) or proved wrong (contradicted), whenever you relied on one.
 
-    Confirming keeps it from fading and revives a stale one; contradicting lowers its confidence. With the key of a
-    knowledge entry the word goes to the whole fleet: enough independent contradictions retire the entry.
+    Confirming keeps it from fading and revives a stale one; contradicting lowers its confidence. For a lesson that the
+    fleet shares, and for the key of a knowledge entry, the word goes to the whole fleet: send evidence, only a word
+    with evidence counts. Enough independent contradictions retire an entry.
     """
     fleet.caller.require_write(program_id)
-    report = OutcomeReport(outcome, confidence, evidence, fleet.now(), request_id)
-    try:
-        done = await fleet.programs.update(
-            program_id, lambda program: reported(program, pattern_id, report), report.now
-        )
-    except PatternNotFoundError:
-        if not is_key(pattern_id):
-            raise
-        entry = await fleet.knowledge.update(pattern_id, lambda entry: recorded(entry, program_id, report))
-        await publish_unless_busy(fleet)
-        return reinforced_entry_answer(entry, report)
-    return reinforced_pattern_answer(done, report)
-
-
-def is_key(pattern_id: str) -> bool:
-    """Whether an id that is no pattern of the program's may be the key of an entry."""
-    return pattern_id.startswith(KEY_PREFIXES)
-
-
-def reported(program: Program, pattern_id: str, report: OutcomeReport) -> Applied:
-    """Return the program after a report. Raises PatternNotFoundError."""
-    done = applied(program, pattern_id, report)
-    if done is None:
-        raise PatternNotFoundError(program.program_id, pattern_id)
-    return done
+    report = OutcomeReport(
+        outcome=outcome,
+        confidence=confidence,
+        evidence=evidence,
+        now=fleet.now(),
+        request_id=request_id,
+        session_id=fleet.caller.session_id,
+        connection=fleet.caller.connection,
+    )
+    said = await record_word(fleet, program_id, pattern_id, report)
+    return reinforce_answer(said, report)

@@ -7,7 +7,8 @@ from pydantic import Field
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.lifecycle.admission import OnDuplicate, SentLesson, admitted, timestamp_problem
+from fleet_memory.jobs.storing import store_lesson
+from fleet_memory.rules.lifecycle.admission import OnDuplicate, SentLesson, timestamp_problem
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.fields import Name
@@ -23,27 +24,28 @@ async def store_memory(
 ) -> StoreAnswer:
     """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
 
-    Storing what you already know reinforces it. The answer names lessons that are close (`related`: reinforce one of
-    them if it says the same) and lessons that the cap archived (`evicted`). Lessons that several programs learn
-    independently become knowledge that every agent reads at boot.
+    Storing the same words again reinforces it. The answer names lessons that are close (`related`: store under the id
+    of one to replace it), that the cap archived (`evicted`), and `toJudge` when you rewrote a lesson that the fleet
+    shares. Lessons that several programs learn independently become knowledge that every agent reads at boot.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
     if problem := timestamp_problem(pattern, now):
         raise InvalidArgumentError(problem)
     (lesson,) = await embedded(fleet, [pattern])
-    profile = fleet.embedder.profile
-    done = await fleet.programs.update(
-        program_id, lambda program: admitted(program, lesson, profile=profile, on_duplicate=on_duplicate, now=now), now
-    )
+    done = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
     return store_answer(done, fleet.degraded_engine)
 
 
 async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
-    """Return lessons with their vectors, without when the engine does not answer."""
+    """Return the caller's lessons with their vectors, without when the engine does not answer."""
+    source, session_id = fleet.caller.source, fleet.caller.session_id
     try:
         vectors = await fleet.embedder.vectors([one.pattern for one in sent])
     except EmbedderError:
-        # they matter more than vectors: consolidation makes those later
-        return [SentLesson(one, "", "") for one in sent]
-    return [SentLesson(one, packed(vector), fleet.embedder.name) for one, vector in zip(sent, vectors, strict=True)]
+        # they matter more than vectors: the maintainer makes those later
+        return [SentLesson(one, "", "", source, session_id) for one in sent]
+    name = fleet.embedder.name
+    return [
+        SentLesson(one, packed(vector), name, source, session_id) for one, vector in zip(sent, vectors, strict=True)
+    ]

@@ -1,15 +1,20 @@
 """A program's lessons as answers."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TypedDict
 
-from fleet_memory.rules.knowledge.status import standing
-from fleet_memory.rules.lifecycle.admission import Admission
+from fleet_memory.rules.guard import objection
+from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.lifecycle.admission import Admission, Near
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
-from fleet_memory.rules.lifecycle.reports import Applied, OutcomeReport
+from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
+from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.retrieval.ranking import Match
-from fleet_memory.schemas.answers.common import ScoreTerms
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.schemas.answers.common import ScoreTerms, ToJudge, ToJudgeSide
 from fleet_memory.schemas.answers.memory import (
+    EntryStanding,
     EvictedPattern,
     PatternAnswer,
     ReinforceAnswer,
@@ -81,32 +86,60 @@ def store_answer(done: Admission, similarity_engine: str | None) -> StoreAnswer:
         pattern_id=done.pattern.id,
         duplicate_of=done.duplicate.pattern.id if done.duplicate else None,
         similarity=done.duplicate.similarity if done.duplicate else None,
-        related=tuple(
-            RelatedPattern(
-                id=near.pattern.id, domain=near.pattern.domain, pattern=near.pattern.pattern, similarity=near.similarity
-            )
-            for near in done.related
-        ),
+        related=tuple(_related_answer(near, done.pattern) for near in done.related),
         evicted=tuple(evicted_answer(gone.pattern) for gone in done.archived),
+        to_judge=rewrites_to_judge([done.pattern]) or None,
         patterns_count=len(done.program.patterns),
     )
 
 
-def reinforced_pattern_answer(done: Applied, report: OutcomeReport) -> ReinforceAnswer:
-    """Return where a lesson stands after a report."""
-    pattern = done.pattern
-    return ReinforceAnswer(
-        pattern_id=pattern.id,
-        confidence=round(pattern.confidence, 4),
-        strength=round(strength(pattern, report.now), 4),
-        reinforcements=pattern.confirmations,
-        last_reinforced=pattern.last_reinforced,
-        revived=done.revived,
+def _related_answer(near: Near, stored: Pattern) -> RelatedPattern:
+    lesson = near.pattern
+    return RelatedPattern(
+        id=lesson.id,
+        domain=lesson.domain,
+        pattern=lesson.pattern,
+        similarity=near.similarity,
+        objection=objection(lesson.pattern, stored.pattern),
     )
 
 
-def reinforced_entry_answer(entry: Entry, report: OutcomeReport) -> ReinforceAnswer:
-    """Return where an entry stands after a report."""
+def rewrites_to_judge(patterns: Iterable[Pattern]) -> tuple[ToJudge, ...]:
+    """Return the pairs that these lessons' author has to judge: each newest text, and the text that votes."""
+    return tuple(
+        _rewrite_to_judge(lesson, lesson.rewrite.voting_text)
+        for lesson in patterns
+        if lesson.rewrite is not None and is_open_rewrite(lesson)
+    )
+
+
+def _rewrite_to_judge(lesson: Pattern, voting_text: str) -> ToJudge:
+    return ToJudge(
+        pair_id=pair_id(text_hash(voting_text), lesson.words),
+        objection=objection(lesson.pattern, voting_text),
+        a=ToJudgeSide(
+            own=True, pattern_id=lesson.id, domain=lesson.domain, pattern=lesson.pattern, evidence=lesson.evidence
+        ),
+        b=ToJudgeSide(key=lesson.knowledge_key, domain=lesson.domain, pattern=voting_text),
+    )
+
+
+def reinforce_answer(said: Reported, report: OutcomeReport) -> ReinforceAnswer:
+    """Return where a lesson of the program's own, or else an entry, stands after a word about it."""
+    lesson, entry = said.pattern, said.entry
+    if lesson is not None:
+        return ReinforceAnswer(
+            pattern_id=lesson.id,
+            confidence=round(lesson.confidence, 4),
+            strength=round(strength(lesson, report.now), 4),
+            reinforcements=lesson.confirmations,
+            last_reinforced=lesson.last_reinforced,
+            revived=said.revived,
+            knowledge=_entry_standing(entry, report.now) if entry else None,
+            note=said.note or None,
+        )
+    if entry is None:
+        raise ValueError("a word is about a lesson or an entry")
     return ReinforceAnswer(
         pattern_id=entry.key,
         confidence=entry.value.confidence,
@@ -114,5 +147,12 @@ def reinforced_entry_answer(entry: Entry, report: OutcomeReport) -> ReinforceAns
         reinforcements=entry.confirmations,
         last_reinforced=entry.last_confirmed,
         revived=False,
-        status=standing(entry, report.now),
+        knowledge=_entry_standing(entry, report.now),
+        note=said.note or None,
     )
+
+
+def _entry_standing(entry: Entry, now: datetime) -> EntryStanding | None:
+    """Return an entry's state; None for one that the fleet never published."""
+    never = entry.published_at is None and entry.tier != "constitutional"
+    return None if never else EntryStanding(key=entry.key, status=entry_state(entry, now))

@@ -58,10 +58,13 @@ class EntrySide(NamedTuple):
 
 
 class MemberSide(NamedTuple):
-    """A side that is a lesson in an entry of another text; the verdict of this very pair took it there."""
+    """A side that contributes to an entry of another text; this very pair is about that contribution.
+
+    The lesson itself may be gone, or have another text by now.
+    """
 
     program_id: str
-    pattern: Pattern
+    pattern_id: str
     key: str
 
 
@@ -81,16 +84,30 @@ def resolved(side: Side, documents: Documents, pair_id: str) -> ResolvedSide:
         if entry is None or text_hash(entry.value.pattern) != text_hash(side.text):
             return ChangedSide(f"the entry {side.key!r} has another text now")
         return EntrySide(side.key)
+    if member := _member(side, documents, pair_id):
+        return member
     program = documents.programs.get(side.program_id)
     pattern = program.patterns.get(side.pattern_id) if program else None
     if pattern is None:
         return ChangedSide("one of the two lessons was withdrawn")
     if pattern.words != text_hash(side.text):
         return ChangedSide("one of the two lessons has another text now")
-    return _lesson_side(side, pattern, documents, pair_id)
+    return _lesson_side(side, pattern, documents)
 
 
-def _lesson_side(side: Side, pattern: Pattern, documents: Documents, pair_id: str) -> ResolvedSide:
+def _member(side: Side, documents: Documents, pair_id: str) -> MemberSide | None:
+    """Return the contribution that a side of this pair stands for; a deleted program is not named by its side."""
+    for entry in documents.entries.values():
+        if text_hash(entry.value.pattern) == text_hash(side.text):
+            continue
+        for line in entry.provenance:
+            is_named = side.program_id in ("", line.program_id)
+            if line.pair == pair_id and line.pattern_id == side.pattern_id and is_named:
+                return MemberSide(line.program_id, line.pattern_id, entry.key)
+    return None
+
+
+def _lesson_side(side: Side, pattern: Pattern, documents: Documents) -> ResolvedSide:
     if pattern.knowledge_key is None:
         return LessonSide(side.program_id, pattern)
     entry = documents.entries.get(pattern.knowledge_key)
@@ -98,9 +115,8 @@ def _lesson_side(side: Side, pattern: Pattern, documents: Documents, pair_id: st
         return LessonSide(side.program_id, pattern)
     if text_hash(entry.value.pattern) == pattern.words:
         return EntrySide(entry.key)
-    by_this_pair = any(line.pair == pair_id and line.pattern_id == pattern.id for line in entry.provenance)
-    if by_this_pair or (pattern.echo and not is_contributor(entry, side.program_id, pattern.id)):
-        return MemberSide(side.program_id, pattern, entry.key)
+    if pattern.echo and not is_contributor(entry, side.program_id, pattern.id):
+        return MemberSide(side.program_id, pattern.id, entry.key)
     return ChangedSide(f"one of the two lessons is part of the entry {entry.key!r} now; compare with its text")
 
 
@@ -183,13 +199,15 @@ def _with_member(documents: Documents, lesson: JoiningLesson, key: str) -> Docum
 
 
 def _judged_again(pair: Pair, member: MemberSide, documents: Documents, *, is_same: bool, is_sure: bool) -> Decision:
-    entry, program = documents.entries[member.key], documents.programs[member.program_id]
+    entry, program = documents.entries[member.key], documents.programs.get(member.program_id)
     if is_same:
         after = judged_again(entry, pair.pair_id) if is_sure else entry
         return Decision(pair, documents.with_entry(after), member.key)
-    left = without_lesson(entry, member.program_id, member.pattern.id)
-    freed = with_membership(program, member.pattern.id, None)
-    return Decision(pair, documents.with_entry(left).with_program(freed), member.key)
+    documents = documents.with_entry(without_lesson(entry, member.program_id, member.pattern_id))
+    pattern = program.patterns.get(member.pattern_id) if program else None
+    if program and pattern and pattern.knowledge_key == member.key:
+        documents = documents.with_program(with_membership(program, member.pattern_id, None))
+    return Decision(pair, documents, member.key)
 
 
 def with_membership(program: Program, pattern_id: str, key: str | None, *, echo: bool = False) -> Program:

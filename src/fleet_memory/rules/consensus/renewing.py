@@ -31,10 +31,14 @@ Lessons: TypeAlias = Callable[[str, str], Standing | None]
 def renewed(pair: Pair, lessons: Lessons, entries: Mapping[str, EntryText]) -> Pair:
     """Return an open pair as it goes on: about the entry that a side's lesson now speaks for, or `gone`.
 
-    A pair that is closed or answered once goes on as it is. It is the same object when nothing changed.
+    A pair that is closed or answered once goes on as it is, and one about a contribution does as long as the entry has
+    its text, whatever became of the lesson. It is the same object when nothing changed.
     """
     if pair.state != "open":
         return pair
+    if pair.of_member:
+        entry = entries.get(pair.b.key or "")
+        return pair if entry and entry.words == text_hash(pair.b.text) else replace(pair, state="gone")
     sides = [_renewed_side(side, lessons, entries) for side in (pair.a, pair.b)]
     a, b = sides
     if a is None or b is None or (a.key is not None and a.key == b.key):

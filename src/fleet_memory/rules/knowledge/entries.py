@@ -180,10 +180,13 @@ def _project(entry: Entry) -> str | None:
 
 
 def ledger_event(before: Entry | None, after: Entry, now: datetime) -> LedgerEvent | None:
-    """Return what the ledger calls a change of an entry; None for one that changes neither its state nor its votes."""
+    """Return what the ledger calls a change of an entry; None for one that changes neither its state nor its votes.
+
+    A doubt alone is none: the entry itself says why it is `verify`.
+    """
     was: EntryState = entry_state(before, now) if before else "candidate"
     is_now = entry_state(after, now)
-    if is_now != was:
+    if is_now != was and (was, is_now) != ("fresh", "verify"):
         return _event(was, is_now)
     count = votes(before) if before else 0
     if votes(after) > count:

@@ -7,43 +7,56 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
-from fleet_memory.rules.guard import objection
 from fleet_memory.rules.lifecycle.decay import strength
-from fleet_memory.rules.lifecycle.reinforcement import reinforced
+from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
+from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_of, rewritten_contribution
 from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
 from fleet_memory.rules.text.vectors import unpacked
-from fleet_memory.schemas.patterns import NewPattern, Pattern, StoreStatus
+from fleet_memory.schemas.patterns import NewPattern, Pattern, Source, StoreStatus
 from fleet_memory.schemas.programs import Archived, ArchiveReason, Program
 from fleet_memory.schemas.similarity import Profile
 
 OnDuplicate: TypeAlias = Literal["reinforce", "reject", "keep"]
 
 CLOCK_SKEW: Final = timedelta(minutes=5)  # a client's clock may be this far ahead; Source: docs/architecture.md, chosen
+RETRY_WITHIN: Final = timedelta(minutes=10)  # the same call again is a retry, later a reinforcement; chosen
 MAX_RELATED: Final = 5  # patterns; Source: docs/recall.md: a rewording is among the first five of 220 for 93 %
 MAX_CALLS: Final = 20  # remembered calls of one pattern
 
 
-class _Fields(TypedDict):
-    """The fields of a pattern that a lesson settles, whether it is new or replaces another."""
+class _Content(TypedDict):
+    """The fields of a pattern that each store of it sets."""
 
     pattern: str
     domain: str
     confidence: float
-    evidence: str
     project_id: str | None
-    session_id: str | None
     tags: tuple[str, ...]
-    words: str
     vector: str
     embedder: str
 
 
+class _Origin(TypedDict):
+    """The fields of a pattern that the first store of its text sets, and no later one of the same words."""
+
+    words: str
+    evidence: str
+    session_id: str | None
+    source: Source
+    stored_at: datetime
+
+
 class SentLesson(NamedTuple):
-    """What arrives: the pattern as sent, its packed vector ("" when none could be made) and who made that."""
+    """What arrives: the pattern as sent, its packed vector ("" when none could be made) and who made that.
+
+    `source` is where it comes from, `session_id` the client's session, for a lesson that states none.
+    """
 
     sent: NewPattern
     vector: str
     embedder: str
+    source: Source = Source()
+    session_id: str | None = None
 
     @property
     def id(self) -> str:
@@ -51,25 +64,37 @@ class SentLesson(NamedTuple):
         return self.sent.id or pattern_id(self.sent.pattern)
 
     @property
+    def words(self) -> str:
+        """A hash that is equal for lessons of equal words."""
+        return text_hash(self.sent.pattern)
+
+    @property
     def call(self) -> str:
         """A digest that is equal when the same call is made again."""
         return digest(self.sent.model_dump_json(exclude={"promoted_to_store", "stale"}))
 
     @property
-    def fields(self) -> _Fields:
-        """The fields of the pattern that it becomes."""
+    def content(self) -> _Content:
+        """The fields of the pattern that it becomes, as they were sent."""
         sent = self.sent
         return {
             "pattern": sent.pattern,
             "domain": sent.domain,
             "confidence": sent.confidence,
-            "evidence": sent.evidence,
             "project_id": sent.project_id,
-            "session_id": sent.session_id,
             "tags": sent.tags or (),
-            "words": text_hash(sent.pattern),
             "vector": self.vector,
             "embedder": self.embedder,
+        }
+
+    def origin(self, now: datetime) -> _Origin:
+        """Return the fields that stay with its text, stored for the first time at `now`."""
+        return {
+            "words": self.words,
+            "evidence": self.sent.evidence,
+            "session_id": self.sent.session_id or self.session_id,
+            "source": self.source,
+            "stored_at": now,
         }
 
 
@@ -81,7 +106,10 @@ class Near(NamedTuple):
 
 
 class Admission(NamedTuple):
-    """A program's memory after a store, and what to tell the agent."""
+    """A program's memory after a store, and what to tell the agent.
+
+    `rewritten` names the contribution to an entry whose lesson has another text now.
+    """
 
     program: Program
     status: StoreStatus
@@ -89,6 +117,7 @@ class Admission(NamedTuple):
     duplicate: Near | None = None
     related: tuple[Near, ...] = ()
     archived: tuple[Archived, ...] = ()
+    rewritten: RewrittenContribution | None = None
 
 
 def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") -> str | None:
@@ -104,29 +133,28 @@ def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") ->
 def admitted(
     program: Program, lesson: SentLesson, *, profile: Profile, on_duplicate: OnDuplicate = "reinforce", now: datetime
 ) -> Admission:
-    """Return the program after storing `lesson`: an upsert by id; duplicates are recognised by text and by meaning."""
-    near = _near(program, lesson)
-    related = tuple(close for close in near if close.similarity >= profile.related)
+    """Return the program after storing `lesson`: an upsert by id; a lesson of equal words is a duplicate.
+
+    The same call within ten minutes is a retry that changes nothing; later it reinforces.
+    """
+    related = tuple(close for close in _near(program, lesson) if close.similarity >= profile.related)
     known = pattern_of(program, lesson.id)
-    if known is not None and known.calls.get(lesson.id) == lesson.call:
-        return Admission(program, "unchanged", known, _merged(known, lesson), _without(related, known))
+    if known is not None and known.words == lesson.words and known.calls.get(lesson.id) == lesson.call:
+        return _called_again(program, lesson, known, related, now)
     if lesson.sent.id is not None and lesson.sent.id in program.patterns:
         return _updated(program, lesson, program.patterns[lesson.sent.id], related, now)
-    twin = _twin(program, lesson, near, profile)
+    twin = _twin(program, lesson)
     if twin is None or on_duplicate == "keep":
         return _created(program, lesson, twin, related, now)
     if on_duplicate == "reject":
         return Admission(program, "duplicate", twin.pattern, twin, _without(related, twin.pattern))
-    return _repeated(program, lesson, twin, related, now)
+    seen = min(now, lesson.sent.last_reinforced or lesson.sent.discovered_at or now)
+    return _repeated(program, lesson, twin, related, seen=seen, now=now)
 
 
 def pattern_of(program: Program, id_: str) -> Pattern | None:
     """Return the pattern of this id, or the one that a lesson of this id was merged into."""
     return program.patterns.get(id_) or next((p for p in program.patterns.values() if id_ in p.calls), None)
-
-
-def _merged(known: Pattern, lesson: SentLesson) -> Near | None:
-    return Near(known, 1.0) if known.id != lesson.id else None
 
 
 def _near(program: Program, lesson: SentLesson) -> list[Near]:
@@ -143,19 +171,20 @@ def _near(program: Program, lesson: SentLesson) -> list[Near]:
     return [Near(comparable[i], round(float(min(1.0, max(0.0, cosines[i]))), 3)) for i in order]
 
 
-def _twin(program: Program, lesson: SentLesson, near: Sequence[Near], profile: Profile) -> Near | None:
-    """Return the pattern of the same project that says the same: in the same words, or a near-copy unopposed."""
-    words = text_hash(lesson.sent.pattern)
-    mine = [p for p in program.patterns.values() if p.project_id == lesson.sent.project_id]
-    exact = next((p for p in mine if p.words == words), None)
-    if exact is not None:
-        return Near(exact, 1.0)
-    for close in near:
-        if close.similarity < profile.same:
-            return None
-        if close.pattern in mine and objection(close.pattern.pattern, lesson.sent.pattern) is None:
-            return close
-    return None
+def _twin(program: Program, lesson: SentLesson) -> Near | None:
+    """Return the pattern of the same project that says the same in equal words."""
+    mine = (one for one in program.patterns.values() if one.project_id == lesson.sent.project_id)
+    return next((Near(one, 1.0) for one in mine if one.words == lesson.words), None)
+
+
+def _called_again(
+    program: Program, lesson: SentLesson, known: Pattern, related: Sequence[Near], now: datetime
+) -> Admission:
+    merged = Near(known, 1.0) if known.id != lesson.id else None
+    if abs(now - (known.called_at or known.stored_at)) < RETRY_WITHIN:  # two servers' clocks may differ
+        return Admission(program, "unchanged", known, merged, _without(related, known))
+    again = _repeated(program, lesson, Near(known, 1.0), related, seen=now, now=now)
+    return again._replace(duplicate=merged)
 
 
 def _created(
@@ -164,11 +193,11 @@ def _created(
     discovered = lesson.sent.discovered_at or lesson.sent.last_reinforced or now
     pattern = Pattern(
         id=free_id(program.patterns, lesson.id),
-        **lesson.fields,
+        **lesson.content,
+        **lesson.origin(now),
         discovered_at=discovered,
         last_reinforced=lesson.sent.last_reinforced or discovered,
-        stored_at=now,
-        knowledge_seen=program.knowledge_seen,
+        called_at=now,
         calls={lesson.id: lesson.call},
     )
     kept, archived = capped(with_pattern(program, pattern), now, newest=pattern.id)
@@ -178,28 +207,66 @@ def _created(
 
 
 def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequence[Near], now: datetime) -> Admission:
-    """Replace what the agent sent; another text or domain is another lesson, so its origin is stamped anew."""
-    discovered = lesson.sent.discovered_at or old.discovered_at
-    new = replace(
-        old,
-        **lesson.fields,
+    """Replace what was sent under an id that is known: equal words keep their origin, others are another lesson."""
+    if old.words == lesson.words:
+        new = _with_content(old, lesson, now)
+        place = (old.domain, old.project_id) != (new.domain, new.project_id)
+        after = with_pattern(program, new, pending=place)
+        return Admission(after, "updated", new, None, _without(related, new))
+    new = _rewritten(old, lesson, now)
+    kept, archived = capped(with_pattern(program, new), now, newest=new.id)
+    marked = rewritten_contribution(old, new)
+    return Admission(kept, "updated", new, None, _without(related, new), archived, marked)
+
+
+def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
+    """Return a lesson of equal words as it was sent again; new evidence is kept beside the first and reinforces it."""
+    sent = lesson.sent
+    seen = old
+    if not has_evidence(old, sent.evidence):
+        seen = seen_again(old, now=now, confidence=sent.confidence, evidence=sent.evidence)
+    discovered = sent.discovered_at or old.discovered_at
+    return replace(
+        seen,
+        **lesson.content,
         discovered_at=discovered,
-        last_reinforced=max(discovered, old.last_reinforced, lesson.sent.last_reinforced or old.last_reinforced),
+        last_reinforced=max(discovered, seen.last_reinforced, sent.last_reinforced or seen.last_reinforced),
+        called_at=now,
         calls=_called(old, lesson),
     )
-    if (old.pattern, old.domain) != (new.pattern, new.domain):
-        new = replace(
-            new, stored_at=now, knowledge_seen=program.knowledge_seen, knowledge_key=None, echo=False, verdicts={}
-        )
-        kept, archived = capped(with_pattern(program, new), now, newest=new.id)
-        return Admission(kept, "updated", new, None, _without(related, new), archived)
-    return Admission(with_pattern(program, new, pending=False), "updated", new, None, _without(related, new))
 
 
-def _repeated(program: Program, lesson: SentLesson, twin: Near, related: Sequence[Near], now: datetime) -> Admission:
-    seen = min(now, lesson.sent.last_reinforced or lesson.sent.discovered_at or now)
-    stronger = reinforced(twin.pattern, now=seen, confidence=lesson.sent.confidence, evidence=lesson.sent.evidence)
-    stronger = replace(stronger, calls=_called(twin.pattern, lesson))
+def _rewritten(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
+    """Return a lesson under its id with another text: nothing that belongs to a text is inherited."""
+    sent = lesson.sent
+    last = sent.last_reinforced or now
+    return replace(
+        old,
+        **lesson.content,
+        **lesson.origin(now),
+        discovered_at=sent.discovered_at or last,
+        last_reinforced=last,
+        called_at=now,
+        calls={lesson.id: lesson.call},
+        knowledge_key=old.knowledge_key if old.promoted else None,
+        echo=False,
+        rewrite=rewrite_of(old, lesson.words, now),
+    )
+
+
+def with_free_lesson(admission: Admission) -> Admission:
+    """Return a store whose lesson is in no entry, e.g. because the entry that it contributed to is gone."""
+    freed = replace(admission.pattern, knowledge_key=None, rewrite=None)
+    program = with_pattern(admission.program, freed)
+    return admission._replace(program=program, pattern=freed, rewritten=None)
+
+
+def _repeated(
+    program: Program, lesson: SentLesson, twin: Near, related: Sequence[Near], *, seen: datetime, now: datetime
+) -> Admission:
+    sent = lesson.sent
+    stronger = seen_again(twin.pattern, now=seen, confidence=sent.confidence, evidence=sent.evidence)
+    stronger = replace(stronger, called_at=now, calls=_called(twin.pattern, lesson))
     changed = with_pattern(program, stronger, pending=False)
     return Admission(changed, "reinforced", stronger, twin, _without(related, stronger))
 

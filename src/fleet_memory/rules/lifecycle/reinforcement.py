@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fleet_memory.rules.lifecycle.decay import MAX_DOUBLINGS
+from fleet_memory.rules.text.normalisation import normalised
 from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
 
 MAX_EVIDENCE_LINES: Final = 10  # lines; the newest are kept, the first evidence has a field of its own
@@ -24,6 +25,20 @@ def reinforced(pattern: Pattern, *, now: datetime, confidence: float | None = No
         spaced_at=now if spaced else pattern.spaced_at,
         evidence_log=_logged(pattern, now, "confirmed", evidence),
     )
+
+
+def seen_again(pattern: Pattern, *, now: datetime, confidence: float, evidence: str) -> Pattern:
+    """Return the pattern after its words were stored again: new evidence goes to the log, or is the first it has."""
+    fresh = "" if has_evidence(pattern, evidence) else evidence
+    if pattern.evidence:
+        return reinforced(pattern, now=now, confidence=confidence, evidence=fresh)
+    return replace(reinforced(pattern, now=now, confidence=confidence), evidence=fresh)
+
+
+def has_evidence(pattern: Pattern, evidence: str) -> bool:
+    """Whether the pattern has this evidence in equal words already; every pattern has an empty one."""
+    texts = ("", pattern.evidence, *(line.text for line in pattern.evidence_log))
+    return normalised(evidence) in map(normalised, texts)
 
 
 def contradicted(pattern: Pattern, *, now: datetime, confidence: float | None = None, evidence: str = "") -> Pattern:

@@ -17,7 +17,7 @@ def without_weakest_promoted(before: Program, after: Program, excess: int, now: 
 
     Lessons that differ from those of `before` stay: the change is about them. The same program when none can leave.
     """
-    idle = [p for p in after.patterns.values() if p.promoted and before.patterns.get(p.id) is p]
+    idle = [p for p in after.patterns.values() if p.promoted and before.patterns.get(p.id) == p]
     leaving: list[Pattern] = []
     for pattern in sorted(idle, key=lambda p: (strength(p, now), p.last_reinforced, p.id)):
         if excess <= 0:

@@ -49,8 +49,3 @@ def pattern_id(text: str) -> str:
 def knowledge_key(domain: str, text: str) -> str:
     """Return the key under which the fleet knows a lesson, e.g. `pattern/task-claiming/check-status`."""
     return f"pattern/{domain}/{slug(text)}"
-
-
-def pair_id(words: str, other_words: str) -> str:
-    """Return the id of the pair of two texts, the same in either order; `words` are hashes of `text_hash`."""
-    return digest(*sorted((words, other_words)))

@@ -1,8 +1,12 @@
 """Fields that answers of several subjects share."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from fleet_memory.schemas.value import Value
+
+MAX_SHOWN_EVIDENCE_CHARS = 160  # of the other side's evidence in a pair to judge; Source: docs/consensus.md, chosen
 
 
 class Absence(Value):
@@ -24,3 +28,23 @@ class ScoreTerms(Value):
     semantic: float | None = None
     words: float | None = None
     strength: float
+
+
+class ToJudgeSide(Value):
+    """One text of a pair to judge: a lesson of yours, a lesson of another program, or with `key` an entry's text."""
+
+    own: Literal[True] | None = None
+    pattern_id: str | None = None
+    key: str | None = None
+    domain: str
+    pattern: str
+    evidence: str | None = None
+
+
+class ToJudge(Value):
+    """Two texts that may be the same lesson. Judge them with `verdicts` of pattern_consolidate."""
+
+    pair_id: str
+    objection: Annotated[str | None, Field(description="Why they may differ")] = None
+    a: ToJudgeSide
+    b: ToJudgeSide

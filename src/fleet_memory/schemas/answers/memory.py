@@ -1,20 +1,25 @@
 """The answers of `store_memory`, `recall_memory` and `reinforce_memory`: lean objects, absent instead of null."""
 
-from fleet_memory.schemas.answers.common import Absence, Degraded, ScoreTerms
+from typing import Annotated
+
+from pydantic import Field
+
+from fleet_memory.schemas.answers.common import Absence, Degraded, ScoreTerms, ToJudge
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.knowledge import Freshness, Standing
+from fleet_memory.schemas.knowledge import EntryState, Freshness
 from fleet_memory.schemas.patterns import StoreStatus
 from fleet_memory.schemas.value import Value
 
 
 class RelatedPattern(Value):
-    """A pattern of the same program that is about something close."""
+    """A pattern of the same program that is about something close. To replace it, store under its id."""
 
-    id: str
+    id: Annotated[str, Field(description="Store under this id to replace it")]
     domain: str
     pattern: str
     similarity: float
+    objection: Annotated[str | None, Field(description="Why the two may differ")] = None
 
 
 class EvictedPattern(Value):
@@ -57,6 +62,9 @@ class StoreAnswer(Degraded):
     similarity: float | None = None
     related: tuple[RelatedPattern, ...] = ()
     evicted: tuple[EvictedPattern, ...] = ()
+    to_judge: Annotated[
+        tuple[ToJudge, ...] | None, Field(description="Your rewrite and the text that the fleet still has")
+    ] = None
     patterns_count: int
 
 
@@ -70,6 +78,13 @@ class RecallAnswer(Absence, Degraded):
     freshness: Freshness
 
 
+class EntryStanding(Value):
+    """The knowledge entry that a word was about, and its state after it."""
+
+    key: str
+    status: EntryState
+
+
 class ReinforceAnswer(Value):
     """Where a pattern or an entry stands after an outcome."""
 
@@ -79,4 +94,5 @@ class ReinforceAnswer(Value):
     reinforcements: int
     last_reinforced: Timestamp
     revived: bool
-    status: Standing | None = None
+    knowledge: EntryStanding | None = None
+    note: Annotated[str | None, Field(description="Why the word did not count for the fleet")] = None

@@ -5,10 +5,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from fleet_memory.schemas.answers.common import Absence, Degraded
-from fleet_memory.schemas.answers.memory import EvictedPattern
+from fleet_memory.schemas.answers.common import Absence, Degraded, ToJudge
+from fleet_memory.schemas.answers.memory import EntryStanding, EvictedPattern
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.knowledge import Standing
 from fleet_memory.schemas.patterns import Outcome, StoreStatus
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Value
@@ -114,7 +113,8 @@ class ReinforcedItem(Value):
     confidence: float | None = None
     strength: float | None = None
     revived: bool | None = None
-    knowledge_status: Standing | None = None
+    knowledge: EntryStanding | None = None
+    note: str | None = None
     error: str | None = None
 
 
@@ -135,5 +135,6 @@ class SessionAnswer(Degraded):
     patterns: tuple[StoredItem, ...] = ()
     reinforcements: tuple[ReinforcedItem, ...] = ()
     notes: tuple[NotedItem, ...] = ()
+    to_judge: tuple[ToJudge, ...] | None = None
     version: int
     patterns_count: int

@@ -1,0 +1,113 @@
+"""The entries that one commit of a program may change, as they are stored and as the call leaves them so far."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.commits import new_commit_id
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.rules.knowledge.entries import is_contributor, settled
+from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.lifecycle.admission import Admission, with_free_lesson
+from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, reported_of_entry
+from fleet_memory.rules.lifecycle.rewriting import with_rewritten
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
+from fleet_memory.stores import Write
+
+REWRITTEN = "its author rewrote the lesson"
+REWRITTEN_BACK = "its author took a rewrite back"
+
+
+@dataclass(frozen=True)
+class EntryDrafts:
+    """Entries by key, read once and drafted in memory; they are written in the commit of the program that speaks.
+
+    `drafts` has those that changed, settled; `why` the reason of each for the ledger.
+    """
+
+    stored: Mapping[str, VersionedEntry]
+    policy: Policy
+    now: datetime
+    drafts: Mapping[str, Entry] = field(default_factory=dict)
+    why: Mapping[str, str] = field(default_factory=dict)
+
+    def entry(self, key: str) -> Entry | None:
+        """Return an entry as the call leaves it so far; None for a key that no entry has."""
+        versioned = self.stored.get(key)
+        return self.drafts.get(key) or (versioned.entry if versioned else None)
+
+    def with_entry(self, after: Entry, why: str) -> "EntryDrafts":
+        """Return the drafts with a changed entry, settled; the same object when it did not change."""
+        if after is self.entry(after.key):
+            return self
+        entry = settled(self.stored[after.key].entry, after, self.policy, self.now)
+        reasons = {**self.why, after.key: why or self.why.get(after.key, "")}
+        return replace(self, drafts={**self.drafts, after.key: entry}, why=reasons)
+
+    @property
+    def state_changed(self) -> bool:
+        """Whether an entry has another state now, which readers should learn soon."""
+        before = {key: one.entry for key, one in self.stored.items() if one.entry is not None}
+        return any(
+            entry_state(before[key], self.now) != entry_state(after, self.now) for key, after in self.drafts.items()
+        )
+
+    def writes(self, fleet: Fleet, by: str) -> list[Write]:
+        """Return the writes of the drafts, valid only for the revisions that were read."""
+        commit_id = new_commit_id()
+        return [
+            write
+            for key, after in self.drafts.items()
+            for write in fleet.knowledge.writes(
+                self.stored[key], after, by=by, why=self.why[key], now=self.now, commit_id=commit_id
+            )
+        ]
+
+
+class DraftedWord(NamedTuple):
+    """What a word did to a program, and the entries after it."""
+
+    said: Reported
+    drafts: EntryDrafts
+
+
+class DraftedStore(NamedTuple):
+    """What a store did to a program, and the entries after it."""
+
+    admission: Admission
+    drafts: EntryDrafts
+
+
+async def read_drafts(fleet: Fleet, keys: Iterable[str], now: datetime) -> EntryDrafts:
+    """Return the entries of these keys to draft. Billed 1 read each; the policy is cached."""
+    distinct = list(dict.fromkeys(keys))
+    if not distinct:
+        return EntryDrafts({}, Policy(), now)
+    versioned = await fleet.knowledge.read_versioned(*distinct)
+    return EntryDrafts(dict(zip(distinct, versioned, strict=True)), await fleet.policies.read(now), now)
+
+
+def drafted_word(drafts: EntryDrafts, program: Program, about: str, entry: Entry, report: OutcomeReport) -> DraftedWord:
+    """Draft a word about `entry`, named by its key or by the program's lesson `about` that is in it."""
+    said = reported_of_entry(program, about, entry, report)
+    after = drafts.with_entry(said.entry or entry, report.evidence)
+    if after is not drafts and said.program is program:
+        said = said._replace(program=replace(program))  # written too: its commit ids settle a lost answer
+    return DraftedWord(said._replace(entry=after.entry(entry.key)), after)
+
+
+def drafted_store(drafts: EntryDrafts, admission: Admission) -> DraftedStore:
+    """Draft the contribution whose lesson a store rewrites; a lesson whose entry is gone is in none."""
+    rewritten = admission.rewritten
+    if rewritten is None:
+        return DraftedStore(admission, drafts)
+    program_id = admission.program.program_id
+    entry = drafts.entry(rewritten.key)
+    if entry is None or not is_contributor(entry, program_id, rewritten.pattern_id):
+        return DraftedStore(with_free_lesson(admission), drafts)
+    after = with_rewritten(entry, program_id, rewritten)
+    return DraftedStore(admission, drafts.with_entry(after, REWRITTEN if rewritten.is_open else REWRITTEN_BACK))

@@ -1,0 +1,42 @@
+"""Storing a lesson: its program, and the entry that it contributes to when its text changes, in one commit."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.entry_drafts import drafted_store, read_drafts
+from fleet_memory.jobs.publishing import publish_if_due
+from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted
+from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.stores import Write
+
+
+class _Stored(NamedTuple):
+    program: Program
+    archived: tuple[Archived, ...]
+    admission: Admission
+    state_changed: bool
+
+
+async def store_lesson(
+    fleet: Fleet, program_id: str, lesson: SentLesson, on_duplicate: OnDuplicate, now: datetime
+) -> Admission:
+    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it contributed another text to."""
+
+    def stored(program: Program) -> Admission:
+        return admitted(program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now)
+
+    async def change(program: Program) -> tuple[_Stored, Sequence[Write]]:
+        admission = stored(program)
+        drafts = await read_drafts(fleet, [admission.rewritten.key] if admission.rewritten else [], now)
+        admission, drafts = drafted_store(drafts, admission)
+        result = _Stored(admission.program, admission.archived, admission, drafts.state_changed)
+        return result, drafts.writes(fleet, program_id)
+
+    if lesson.sent.id is None:  # only a lesson stored under its id can replace another text
+        return await fleet.programs.update(program_id, stored, now)
+    result = await fleet.programs.update_with(program_id, change, now)
+    if result.state_changed:
+        await publish_if_due(fleet)
+    return result.admission._replace(program=result.program, archived=result.archived)

@@ -1,0 +1,78 @@
+"""Words: an agent saw a lesson or an entry prove true or false; its program and the entry change in one commit."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from fleet_memory.errors import KnowledgeNotFoundError, PatternNotFoundError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.entry_drafts import DraftedWord, EntryDrafts, drafted_word, read_drafts
+from fleet_memory.jobs.publishing import publish_if_due
+from fleet_memory.rules.lifecycle.admission import pattern_of
+from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, is_known, reported, was_reported
+from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.stores import Write
+
+KEY_PREFIXES: Final = ("pattern/", "constitution/")
+MAX_CLOSE_KEYS: Final = 3
+
+
+class _Recorded(NamedTuple):
+    program: Program
+    archived: tuple[Archived, ...]
+    said: Reported
+    state_changed: bool
+
+
+async def record_word(fleet: Fleet, program_id: str, about: str, report: OutcomeReport) -> Reported:
+    """Record a word about one of the program's lessons, and the entry that it is in, or about the entry of a key.
+
+    Raises PatternNotFoundError, and KnowledgeNotFoundError for a key that agents do not know. Billed 1 read and 1
+    write, and as much for the entry.
+    """
+
+    async def change(program: Program) -> tuple[_Recorded, Sequence[Write]]:
+        key = entry_key(program, about)
+        drafts = await read_drafts(fleet, [key] if key else [], report.now)
+        try:
+            said, drafts = with_word(drafts, program, about, report)
+        except KnowledgeNotFoundError:
+            raise KnowledgeNotFoundError(about, await _close_keys(fleet, about)) from None
+        return _Recorded(said.program, (), said, drafts.state_changed), drafts.writes(fleet, program_id)
+
+    recorded = await fleet.programs.update_with(program_id, change, report.now)
+    if recorded.state_changed:
+        await publish_if_due(fleet)
+    return recorded.said
+
+
+def entry_key(program: Program, about: str) -> str | None:
+    """Return the key of the entry that a word is about, None for a lesson in no entry. Raises PatternNotFoundError."""
+    own = pattern_of(program, about)
+    if own is not None:
+        return own.knowledge_key
+    if about.startswith(KEY_PREFIXES):
+        return about
+    raise PatternNotFoundError(program.program_id, about)
+
+
+def with_word(drafts: EntryDrafts, program: Program, about: str, report: OutcomeReport) -> DraftedWord:
+    """Return the program after a word, and with it the entry that it is about, if any.
+
+    Raises PatternNotFoundError, and KnowledgeNotFoundError for a key that agents do not know.
+    """
+    own = pattern_of(program, about)
+    key = entry_key(program, about)
+    entry = drafts.entry(key) if key else None
+    if own is not None and entry is None:
+        return DraftedWord(reported(program, own, report), drafts)
+    if entry is None or (own is None and not is_known(entry, report) and not was_reported(program, about, report)):
+        raise KnowledgeNotFoundError(about)
+    return drafted_word(drafts, program, about, entry, report)
+
+
+async def _close_keys(fleet: Fleet, key: str) -> list[str]:
+    """Return up to three keys of entries that agents know, close to one that they do not."""
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    known = [row.key for row in rows if row.state != "candidate"]
+    return get_close_matches(key, known, MAX_CLOSE_KEYS, 0.5)

@@ -1,0 +1,128 @@
+"""What an agent's word about a lesson does: to the lesson, and to the entry that it is in or that the word names."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.knowledge.words import may_contradict, with_confirmation, with_contradiction, with_recent
+from fleet_memory.rules.lifecycle.admission import pattern_of
+from fleet_memory.rules.lifecycle.decay import is_stale
+from fleet_memory.rules.lifecycle.idempotency import with_request
+from fleet_memory.rules.lifecycle.reinforcement import contradicted, reinforced
+from fleet_memory.schemas.knowledge import Entry, Word
+from fleet_memory.schemas.patterns import Outcome, Pattern
+from fleet_memory.schemas.programs import Archived, Program
+
+NEEDS_EVIDENCE: Final = "Without evidence the word does not count for the fleet: call again with what you saw."
+WAITS: Final = (
+    "You contradicted three other entries within a day: this word counts once another program contradicts it too."
+)
+
+
+class OutcomeReport(NamedTuple):
+    """An agent's word about a lesson of its own or an entry, over which connection and in which session it came."""
+
+    outcome: Outcome
+    confidence: float | None
+    evidence: str
+    now: datetime
+    request_id: str | None = None
+    session_id: str | None = None
+    connection: str | None = None
+
+
+class Reported(NamedTuple):
+    """A program and an entry after a word, each the same object when nothing changed.
+
+    `pattern` is the program's own lesson that the word was about, None for a word about an entry. `note` tells the
+    agent why its word did not count, "" when it did.
+    """
+
+    program: Program
+    pattern: Pattern | None = None
+    revived: bool = False
+    entry: Entry | None = None
+    note: str = ""
+    archived: tuple[Archived, ...] = ()
+
+
+def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
+    """Return the program after a word about its lesson `own`."""
+    request = _request(own.id, report)
+    if request in program.request_ids:
+        return Reported(program, own)
+    change = reinforced if report.outcome == "confirmed" else contradicted
+    new = change(own, now=report.now, confidence=report.confidence, evidence=report.evidence)
+    revived = is_stale(own, report.now, program.decay) and not is_stale(new, report.now, program.decay)
+    again = revived and new.knowledge_key is None and new.id not in program.pending  # the maintainer passed it over
+    after = replace(
+        program,
+        patterns={**program.patterns, new.id: new},
+        pending=(*program.pending, new.id) if again else program.pending,
+        request_ids=with_request(program.request_ids, request),
+    )
+    return Reported(after, new, revived)
+
+
+def reported_of_entry(program: Program, about: str, entry: Entry, report: OutcomeReport) -> Reported:
+    """Return the program and the entry, not settled, after a word about the entry.
+
+    `about` is the id that the word named: the entry's key, or the id of a lesson of the program that is in it.
+    """
+    own = pattern_of(program, about)
+    if _request(own.id if own else about, report) in program.request_ids:
+        return Reported(program, own, entry=entry)
+    said = reported(program, own, report) if own else Reported(_with_request(program, about, report))
+    waits = report.outcome == "contradicted" and not may_contradict(program.against, entry.key, report.now)
+    word = Word(
+        program_id=program.program_id,
+        outcome=report.outcome,
+        at=report.now,
+        evidence=report.evidence,
+        session_id=report.session_id,
+        connection=report.connection,
+        waits=waits,
+    )
+    change = with_confirmation if word.outcome == "confirmed" else with_contradiction
+    against = _against(program.against, word, entry.key)
+    changed = said.program if against == program.against else replace(said.program, against=against)
+    return said._replace(program=changed, entry=change(entry, word), note=_note(entry, word))
+
+
+def is_known(entry: Entry, report: OutcomeReport) -> bool:
+    """Whether agents know the entry: it is no candidate."""
+    return entry_state(entry, report.now) != "candidate"
+
+
+def was_reported(program: Program, about: str, report: OutcomeReport) -> bool:
+    """Whether this very request about a lesson or an entry was carried out before."""
+    return _request(about, report) in program.request_ids
+
+
+def _request(about: str, report: OutcomeReport) -> str | None:
+    return f"{about} {report.request_id}" if report.request_id else None  # another lesson is another request
+
+
+def _with_request(program: Program, about: str, report: OutcomeReport) -> Program:
+    request = _request(about, report)
+    return replace(program, request_ids=with_request(program.request_ids, request)) if request else program
+
+
+def _against(against: Mapping[str, datetime], word: Word, key: str) -> Mapping[str, datetime]:
+    if not word.evidence:
+        return against
+    if word.outcome == "contradicted":
+        return with_recent(against, key, word.at)
+    return {other: at for other, at in against.items() if other != key}
+
+
+def _note(entry: Entry, word: Word) -> str:
+    """Return why a word does not count; a bare confirmation does, unless it should take back a contradiction."""
+    if word.evidence:
+        return WAITS if word.waits else ""
+    name = same_program(word.program_id)
+    stands = any(one.outcome == "contradicted" and same_program(one.program_id) == name for one in entry.words)
+    return NEEDS_EVIDENCE if word.outcome == "contradicted" or stands else ""

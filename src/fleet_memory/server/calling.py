@@ -1,0 +1,36 @@
+"""Who calls, as far as the client says it with each call."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from mcp.server.mcpserver import Context
+
+from fleet_memory.fleet import Caller
+from fleet_memory.settings import is_name
+
+SESSION_META_KEY: Final = "fleet-memory/session"  # of a request's `_meta`: the session that the agent works in
+MODEL_META_KEY: Final = "fleet-memory/model"  # the family of the model behind the agent, e.g. claude
+MAX_CLIENT_CHARS: Final = 100  # characters of a client's name that are kept; chosen
+
+
+def caller_of_request(context: Context[Any, Any], caller: Caller) -> Caller:  # Any: of no concern here
+    """Return the caller with the client, session and model that a request names; a name that is none is ignored.
+
+    The client is that of `initialize`, or of the request itself where the protocol has no `initialize`.
+    """
+    request = context.request_context
+    meta: Mapping[str, object] = request.meta or {}
+    client = request.session.client_params
+    name = client.client_info.name[:MAX_CLIENT_CHARS] if client else ""
+    return replace(
+        caller,
+        client=name or caller.client,
+        session_id=_named(meta, SESSION_META_KEY) or caller.session_id,
+        model=_named(meta, MODEL_META_KEY) or caller.model,
+    )
+
+
+def _named(meta: Mapping[str, object], key: str) -> str | None:
+    value = meta.get(key)
+    return value if isinstance(value, str) and is_name(value) else None

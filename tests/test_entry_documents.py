@@ -1,0 +1,207 @@
+"""Entries as documents: each change one commit with its ledger line, and entries of the version before are read."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from fleet_memory.errors import KnowledgeNotFoundError
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry
+from fleet_memory.repositories.ledger import MAX_LINES_OF_ENTRY
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerLine, Word
+from fleet_memory.stores import Json, Write
+from tests.lessons import START, days
+
+pytestmark = pytest.mark.anyio
+
+KEY = "pattern/ci/pin"
+NOW = START + days(1)
+
+
+def contribution(program_id: str, text: str = "Pin it") -> Contribution:
+    return Contribution(
+        program_id=program_id,
+        pattern_id="p1",
+        pattern=text,
+        confidence=0.8,
+        discovered_at=START,
+        similarity=1.0,
+        basis="text",
+    )
+
+
+def entry(key: str = KEY, *programs: str, published_at: datetime | None = START, version: int = 1) -> Entry:
+    value = EntryValue(
+        pattern="Pin it",
+        domain="ci",
+        confidence=0.8,
+        contributors=programs,
+        evidence_count=len(programs),
+        first_discovered=START,
+        last_promoted=START,
+    )
+    return Entry(
+        key=key,
+        value=value,
+        provenance=tuple(map(contribution, programs)),
+        published_at=published_at,
+        last_confirmed=START,
+        version=version,
+    )
+
+
+async def write(fleet: Fleet, before: VersionedEntry, after: Entry, commit_id: str) -> VersionedEntry:
+    writes = fleet.knowledge.writes(before, after, by="sark", why="seen", now=NOW, commit_id=commit_id)
+    await fleet.knowledge.store.commit(*writes)
+    return (await fleet.knowledge.read_versioned(after.key))[0]
+
+
+def retired(known: Entry) -> Entry:
+    return replace(known, retired_at=NOW, version=known.version + 1)
+
+
+async def test_a_change_of_state_has_a_line_that_the_entry_names(fleet: Fleet) -> None:
+    promoted = await write(fleet, ABSENT_ENTRY, entry(KEY, "basher", "iso"), "c1")
+    assert promoted.entry is not None
+    after = await fleet.knowledge.update(KEY, retired, by="sark", why="wrong", now=NOW)
+    assert (after.ledger[0], len(after.ledger)) == (promoted.entry.ledger[0], 2)
+    assert await fleet.knowledge.ledger.newest(after, 5) == [
+        LedgerLine(event="promoted", key=KEY, at=NOW, by="sark", why="seen"),
+        LedgerLine(event="retired", key=KEY, at=NOW, by="sark", why="wrong"),
+    ]
+    assert [one.event for one in await fleet.knowledge.ledger.newest(after, 1)] == ["retired"]
+
+
+async def test_a_change_that_nobody_needs_to_look_up_has_no_line_unless_it_is_named(fleet: Fleet) -> None:
+    known = await write(fleet, ABSENT_ENTRY, entry(), "c1")
+    assert known.entry == entry()
+    after = replace(entry(), description="Reworded")
+    assert len(fleet.knowledge.writes(known, after, by="x", why="", now=NOW, commit_id="c2")) == 1
+    named = fleet.knowledge.writes(known, after, by="x", why="", now=NOW, commit_id="c2", event="reworded")
+    assert [one.ref.collection.rsplit("/", 1)[-1] for one in named] == ["gsp", "ledger"]
+
+
+async def test_an_entry_that_begins_again_at_an_earlier_version_is_written_all_the_same(fleet: Fleet) -> None:
+    published = entry(KEY, "basher", "iso")
+    first = await write(fleet, ABSENT_ENTRY, published, "c1")
+    assert first.entry is not None
+    await write(fleet, first, retired(first.entry), "c2")
+    ref = fleet.knowledge.paths.entry(KEY)
+    await fleet.knowledge.store.commit(Write(ref, None))  # a backup of the first version comes back
+    back = await write(fleet, ABSENT_ENTRY, published, "c3")
+    assert back.entry is not None
+    again = await write(fleet, back, retired(back.entry), "c4")
+    assert again.entry is not None
+    assert await fleet.knowledge.ledger.count("retired") == 2
+    assert [one.event for one in await fleet.knowledge.ledger.newest(again.entry, 9)] == ["promoted", "retired"]
+
+
+async def test_an_entry_names_its_newest_20_lines(fleet: Fleet) -> None:
+    known = await write(fleet, ABSENT_ENTRY, entry(KEY, "basher", "iso"), "c0")
+    for number in range(1, MAX_LINES_OF_ENTRY + 1):
+        assert known.entry is not None
+        turned = replace(known.entry, retired_at=None if known.entry.retired_at else NOW)
+        known = await write(fleet, known, turned, f"c{number}")
+    assert known.entry is not None
+    lines = await fleet.knowledge.ledger.newest(known.entry, 99)
+    assert [line.event for line in lines] == ["retired", "reinstated"] * (MAX_LINES_OF_ENTRY // 2)
+
+
+async def test_a_field_that_an_entry_no_longer_has_leaves_its_document(fleet: Fleet) -> None:
+    known = await write(
+        fleet, ABSENT_ENTRY, replace(entry(KEY, "basher", "iso"), retired_at=NOW, project_id="web"), "1"
+    )
+    assert known.entry is not None
+    free = replace(known.entry, retired_at=None, project_id=None)
+    after = (await write(fleet, known, free, "c2")).entry
+    assert after == replace(free, ledger=after.ledger if after else ())
+
+
+async def test_candidates_are_found_by_their_state(fleet: Fleet) -> None:
+    await write(fleet, ABSENT_ENTRY, entry("pattern/ci/one", "basher"), "c1")
+    await write(fleet, ABSENT_ENTRY, entry("pattern/ci/two", "basher", "iso"), "c2")
+    found = await fleet.knowledge.in_state("candidate")
+    assert [one.entry.key for one in found if one.entry] == ["pattern/ci/one"]
+    every = await fleet.knowledge.all()
+    assert [one.entry.key for one in every if one.entry] == ["pattern/ci/one", "pattern/ci/two"]
+
+
+async def test_a_key_that_nobody_knows_is_refused(fleet: Fleet) -> None:
+    with pytest.raises(KnowledgeNotFoundError):
+        await fleet.knowledge.found(KEY)
+    with pytest.raises(KnowledgeNotFoundError):
+        await fleet.knowledge.update(KEY, retired, by="sark", why="", now=NOW)
+
+
+BEFORE: dict[str, Json] = {
+    "namespace": "knowledge",
+    "key": KEY,
+    "value": {
+        "pattern": "Pin it",
+        "domain": "ci",
+        "confidence": 0.8,
+        "contributors": ["basher", "iso", "sark"],
+        "evidenceCount": 3,
+        "firstDiscovered": START.isoformat(),
+        "lastPromoted": NOW.isoformat(),
+    },
+    "tier": "architectural",
+    "description": "Auto-promoted from 3 independent agent discoveries",
+    "version": 3,
+    "status": "active",
+    "provenance": [
+        {
+            "programId": name,
+            "patternId": "p1",
+            "pattern": text,
+            "confidence": 0.8,
+            "discoveredAt": START.isoformat(),
+            "similarity": 1.0,
+        }
+        for name, text in (("basher", "Pin it"), ("iso", "pin it!"), ("sark", "Pin every action"))
+    ],
+    "contradictions": [{"programId": "clu", "at": NOW.isoformat(), "evidence": "It failed"}],
+    "lastConfirmed": NOW.isoformat(),
+    "confirmations": 2,
+    "since": 4,
+    "unpublished": False,
+    "requestIds": ["r1"],
+}
+
+
+async def test_an_entry_of_the_version_before_keeps_all_that_it_says_when_it_changes(fleet: Fleet) -> None:
+    await fleet.knowledge.store.commit(Write(fleet.knowledge.paths.entry(KEY), BEFORE))
+    old_line = LedgerLine(event="promoted", key=KEY, at=START, by="consolidation")
+    await fleet.knowledge.store.commit(fleet.knowledge.ledger.write(old_line, f"{KEY}#1"))
+    converted = await fleet.knowledge.found(KEY)
+    expected = replace(
+        entry(KEY, "basher", "iso", "sark", version=3),
+        value=EntryValue.from_fields(BEFORE["value"]),  # type: ignore[arg-type]  # it is the object above
+        provenance=(
+            contribution("basher"),
+            replace(contribution("iso", "pin it!"), basis="equal_words"),
+            replace(contribution("sark", "Pin every action"), basis="unjudged"),
+        ),
+        words=(Word(program_id="clu", outcome="contradicted", at=NOW, evidence="It failed"),),
+        description="Auto-promoted from 3 independent agent discoveries",
+        published_at=NOW,
+        last_confirmed=NOW,
+        confirmations=2,
+        since=4,
+        unpublished=False,
+        ledger=(f"{KEY}#1", f"{KEY}#2", f"{KEY}#3"),
+    )
+    assert converted == expected
+    assert await fleet.knowledge.ledger.newest(converted, 9) == [old_line]
+    await fleet.knowledge.update_without_ledger(KEY, lambda known: replace(known, vector="AA"))
+    assert await fleet.knowledge.found(KEY) == replace(expected, vector="AA")
+    (document,) = await fleet.knowledge.store.get(fleet.knowledge.paths.entry(KEY))
+    assert document is not None
+    assert document.fields["state"] == "contested"
+    assert not {"status", "contradictions", "requestIds"} & document.fields.keys()
+
+
+async def test_a_retired_entry_of_the_version_before_stays_retired(fleet: Fleet) -> None:
+    await fleet.knowledge.store.commit(Write(fleet.knowledge.paths.entry(KEY), BEFORE | {"status": "retired"}))
+    assert (await fleet.knowledge.found(KEY)).retired_at == NOW
