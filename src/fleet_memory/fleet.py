@@ -82,8 +82,8 @@ class Caller:
 class Fleet:
     """What a tool works with: the fleet's memory, its embedder, its clock and the caller.
 
-    `publish_later` asks the server's background task to publish soon; nothing does where there is none. `memory` is what
-    the maintainer's last run in this process read. `max_programs_read` is the largest fleet, in programs, that a server
+    `publish_later` asks the server's background task to publish soon; nothing does where there is none. `memory` has
+    the lessons that the last run of this process read. `max_programs_read` is the largest fleet, in programs, that a server
     without it reads whole to propose pairs; None for any.
     """
 

@@ -35,7 +35,8 @@ _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 class Settings:
     """What a server is told at its start; made by `load`. `now` is where its clock starts, None for the real time.
 
-    `maintenance_s` are the seconds between two runs of maintenance, 0 for none. `session_id` is the session of the
+    `maintenance_s` are the seconds between two runs of maintenance, 0 for none. `maintain` lets this process propose
+    pairs in a fleet of any size. `session_id` is the session of the
     client that started the server, None where it names none.
     """
 
@@ -48,6 +49,7 @@ class Settings:
     now: datetime | None
     maintenance_s: float
     log_level: str
+    maintain: bool = False
     embedder_key: str = field(default="", repr=False)
     session_id: str | None = None
 

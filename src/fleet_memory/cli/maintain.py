@@ -1,6 +1,7 @@
 """`fleet-memory maintain`."""
 
 import argparse
+from dataclasses import replace
 
 import anyio
 
@@ -30,7 +31,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
             work = rehearse_maintenance if given.dry_run else maintain_fleet
             return await work(fleet, report, rebuild=given.rebuild)
 
-        maintained = anyio.run(with_fleet, settings, maintain)
+        maintained = anyio.run(with_fleet, replace(settings, maintain=True), maintain)
     if given.json:
         print_json(maintained.wire())
     else:
@@ -49,6 +50,8 @@ def _lines(maintained: Maintained) -> list[str]:
         f"updated: {len(maintained.updated)}",
         *(f"  {key}" for key in maintained.updated),
         f"echoes: {maintained.echoes}",
+        f"pairs to judge, new: {maintained.opened}",
         f"waiting: {maintained.waiting}",
+        *(f"skipped: {name}" for name in maintained.skipped),
         *([f"renewed: {maintained.renewed}"] if maintained.renewed is not None else []),
     ]

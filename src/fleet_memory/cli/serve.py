@@ -2,17 +2,20 @@
 
 import argparse
 import gc
+from dataclasses import replace
 
 from fleet_memory.server.std_streams import claim_streams
 from fleet_memory.settings import Settings
 
 
-def add_arguments(_: argparse.ArgumentParser) -> None:
-    """Take the settings alone."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument("--maintain", action="store_true", help="propose pairs in a fleet of any size")
 
 
-def run(_: argparse.Namespace, settings: Settings) -> int:
+def run(given: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client leaves."""
+    settings = replace(settings, maintain=given.maintain)
     wire = claim_streams()
     gc.disable()  # what imports make stays: looking for garbage among it costs a tenth of the start
     import anyio  # noqa: PLC0415 after the streams are claimed, see the module's docstring

@@ -2,19 +2,22 @@
 
 import uuid
 from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import with_membership
+from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.entries import settled, with_open_rewrite, without_lesson
 from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Entry, Word
-from fleet_memory.schemas.pairs import NewVerdict
+from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
@@ -47,8 +50,8 @@ async def judge_rewrite(
 ) -> EntryChange:
     """Carry out an author's verdict: `same` keeps the earlier text voting, any other takes it out of its entry.
 
-    `contradict` is its word against the entry too. Raises InvalidArgumentError when the lesson has changed since.
-    Billed 2 reads and at most 3 writes.
+    `contradict` is its word against the entry too. Both leave a closed pair, so that nobody asks again. Raises
+    InvalidArgumentError when the lesson has changed since. Billed 3 reads and at most 4 writes.
     """
 
     async def attempt() -> EntryChange:
@@ -79,11 +82,38 @@ async def judge_rewrite(
         final = settled(known.entry, entry, policy, now)
         why = f"its author called the rewrite {verdict.verdict}"
         writes = fleet.programs.writes(versioned, stamped(versioned.program, program, now))
+        if verdict.verdict != "same":
+            (pair,) = await fleet.pairs.read(own.pair_id)
+            writes.append(fleet.pairs.write(pair, _closed_pair(own, pattern, known.entry, verdict, now)))
         writes += fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
         await fleet.programs.store.commit(*writes)
         return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))
 
     return await retry_conflicts(attempt, f"program {own.program_id}")
+
+
+def _closed_pair(own: OwnRewrite, pattern: Pattern, entry: Entry, verdict: NewVerdict, now: datetime) -> Pair:
+    """Return the pair of the newest text and the one that voted, as its author judged it."""
+    voting = pattern.rewrite.voting_text if pattern.rewrite else entry.value.pattern
+    is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
+    judgement = Judgement(
+        verdict=verdict.verdict, program_id=own.program_id, at=now, reason=verdict.reason, contributed=True
+    )
+    return with_judgement(
+        Pair(
+            pair_id=own.pair_id,
+            a=Side(program_id=own.program_id, pattern_id=own.pattern_id, domain=pattern.domain, text=pattern.pattern),
+            b=Side(
+                program_id=own.program_id,
+                key=entry.key if is_entrys else None,
+                domain=entry.value.domain,
+                text=voting,
+            ),
+            objection=objection(pattern.pattern, voting) or "",
+            opened_at=now,
+        ),
+        judgement,
+    )
 
 
 def _judged(program: Program, pattern: Pattern, entry: Entry, verdict: NewVerdict) -> tuple[Program, Entry]:

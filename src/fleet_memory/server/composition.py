@@ -5,8 +5,9 @@ This is the one place that picks engines.
 
 import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -19,6 +20,8 @@ from fleet_memory.similarity import Embedder
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
 from fleet_memory.stores import Store
 
+MAX_PROGRAMS_READ_SQLITE: Final = 1_000  # Source: docs/consolidation.md, chosen
+MAX_PROGRAMS_READ_FIRESTORE: Final = 64  # each is a billed read; Source: docs/consolidation.md, chosen
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
 _T = TypeVar("_T")
@@ -36,6 +39,7 @@ class LazyFleet:
         self._first = anyio.Lock()
         self._opened: tuple[Store, Fleet] | None = None
         self._is_open = anyio.Event()
+        self._publication = anyio.Event()
 
     async def fleet(self) -> Fleet:
         """Return the fleet, opened by the first caller."""
@@ -51,6 +55,11 @@ class LazyFleet:
         await self._is_open.wait()
         return await self.fleet()
 
+    async def publication_wanted(self) -> None:
+        """Return once a change waits for its publication; the next call waits for another one."""
+        await self._publication.wait()
+        self._publication = anyio.Event()
+
     async def close(self) -> None:
         """Release the store, even when the server is being cancelled."""
         if self._opened is None:
@@ -65,7 +74,17 @@ class LazyFleet:
             store = ObservedStore(store, self._now)
         embedder = await to_thread.run_sync(open_embedder, settings)
         fleet = Fleet.on(store, settings.fleet, embedder, self._now, caller_of_process(settings))
-        return store, fleet
+        limit = None if settings.maintain else _max_programs_read(settings.store)
+        return store, replace(fleet, publish_later=lambda: self._publication.set(), max_programs_read=limit)
+
+
+def _max_programs_read(location: StoreLocation) -> int:
+    """Return the largest fleet, in programs, that a server reads whole to propose pairs."""
+    match location:
+        case SqliteFile():
+            return MAX_PROGRAMS_READ_SQLITE
+        case FirestoreDatabase():
+            return MAX_PROGRAMS_READ_FIRESTORE
 
 
 def caller_of_process(settings: Settings) -> Caller:

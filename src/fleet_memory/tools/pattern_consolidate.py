@@ -49,7 +49,7 @@ async def pattern_consolidate(
         raise next(one.error for one in judged if isinstance(one, Refused))
     report = await propose_if_free(fleet, policy, progress, dry_run=dry_run)
     changes = [one.change for one in judged if isinstance(one, Judged) and one.change]
-    if any(change.is_visible for change in changes):
+    if report is None and any(change.is_visible for change in changes):
         await publish_if_due(fleet)
     shown = await pairs_to_judge(fleet, judge_.program_id, 0 if dry_run else limit, policy)
     last = (await fleet.last_runs.read()).last

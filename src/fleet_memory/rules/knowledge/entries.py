@@ -129,8 +129,8 @@ def settled(before: Entry | None, after: Entry, policy: Policy, now: datetime) -
     It is published once its votes reach the policy's threshold; its figures count votes only; its version grows. The
     same object as `before` when nothing changed.
     """
-    if after is before:
-        return after
+    if before is not None and after == before:
+        return before
     first = after.published_at is None and after.tier != "constitutional"
     if first:
         after = replace(after, threshold=policy.threshold, origins=policy.origins)

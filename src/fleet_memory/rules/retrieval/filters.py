@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fleet_memory.rules.knowledge.state import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.schemas.knowledge import KnowledgeRow, EntryState, Tier
+from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Tier
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 
