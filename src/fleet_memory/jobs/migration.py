@@ -91,7 +91,7 @@ async def _has_documents_before(fleet: Fleet) -> bool:
     queries = (
         Query(paths.programs, order="knowledgeSeen", limit=1),
         Query(paths.entries, order="status", limit=1),
-        Query(paths.collection("waiting"), limit=1),
+        Query(paths.derived_before, limit=1),
     )
     for query in queries:
         if await store.find(query):
@@ -201,7 +201,7 @@ class _Run:
         self._counts = self._counts._replace(programs=self._counts.programs + 1)
 
     async def _delete_derived(self) -> None:
-        async for documents in document_blocks(self._store, Query(self._paths.collection("waiting"))):
+        async for documents in document_blocks(self._store, Query(self._paths.derived_before)):
             if documents:
                 await self._writer.commit(*(Write(document.ref, None) for document in documents))
             self._counts = self._counts._replace(derived_deleted=self._counts.derived_deleted + len(documents))
