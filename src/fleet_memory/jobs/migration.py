@@ -29,7 +29,7 @@ from fleet_memory.repositories.version_before import (
     is_program_before,
     stored_verdicts,
 )
-from fleet_memory.rules.consensus.merged import pairs_to_judge, with_verdicts
+from fleet_memory.rules.consensus.merged import membership_pairs, with_verdicts
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Json, Query, Write
@@ -176,7 +176,7 @@ class _Run:
         if versioned.entry is None:
             return
         after = with_verdicts(versioned.entry, self._texts.same_pairs)
-        wanted = pairs_to_judge(after, self._fleet.now())
+        wanted = membership_pairs(after, self._fleet.now())
         missing = [one for one in await self._fleet.pairs.read(*wanted) if one.pair is None] if wanted else []
         writes = [self._fleet.pairs.write(one, wanted[one.pair_id]) for one in missing]
         if versioned.is_converted or after is not versioned.entry:
