@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, batches
+from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, index_batches
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
 
 # Source of all four: docs/decisions/proposing-in-cells.md
@@ -62,7 +62,7 @@ def _moved(centres: Vectors, sample: Vectors) -> Vectors:
 
 
 def _homes(lessons: Comparison, comparable: Indices, centres: Vectors) -> Iterator[Indices]:
-    for some in batches(comparable, max(centres.shape)):
+    for some in index_batches(comparable, max(centres.shape)):
         yield np.argmax(unit_rows(lessons.rows[some]) @ centres.T, axis=1)
 
 
