@@ -16,8 +16,8 @@ from fleet_memory.rules.consensus.deciding import (
     PERSON,
     ChangedSide,
     Decision,
-    VerdictDocuments,
     ResolvedSide,
+    VerdictDocuments,
     decided,
     resolved,
 )

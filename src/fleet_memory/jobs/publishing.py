@@ -24,7 +24,7 @@ async def publish_if_due(fleet: Fleet) -> None:
 
 
 async def publish_now(fleet: Fleet) -> None:
-    """Publish at once, for a person who waits; a run that holds the lease for 10 s publishes the change when it ends."""
+    """Publish at once, for a person who waits; a run that holds the lease longer publishes the change when it ends."""
 
     async def attempt() -> None:
         if not await _publish(fleet):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fleet_memory.rules.consensus.cells import MAX_COMPARED_LESSONS, Cells, cells
-from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, index_batches, comparison
+from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, comparison, index_batches
 from fleet_memory.rules.text.tokens import content
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
