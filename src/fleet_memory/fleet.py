@@ -83,8 +83,8 @@ class Fleet:
     """What a tool works with: the fleet's memory, its embedder, its clock and the caller.
 
     `publish_later` asks the background task of the server to publish soon; it does nothing where there is none.
-    `memory` has the lessons that this process compared last. `max_programs_read` is the largest fleet, in programs, that
-    a process without them reads whole to propose pairs; None for any.
+    `memory` has the lessons that this process compared last. `max_programs_read` is the largest fleet, in programs,
+    that a process without them reads whole to propose pairs; None for any.
     """
 
     programs: Programs

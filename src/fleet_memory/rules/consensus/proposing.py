@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fleet_memory.rules.consensus.cells import Cells, cells
 from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, comparison, in_blocks
-from fleet_memory.rules.text.keys import digest
 from fleet_memory.rules.text.tokens import content
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
@@ -38,11 +37,6 @@ class _Pairs(NamedTuple):
     def where(self, kept: Flags | Indices) -> "_Pairs":
         """Return some of the pairs, or all in another order."""
         return _Pairs(self.lessons[kept], self.partners[kept], self.cosines[kept])
-
-
-def pair_id(words: str, other_words: str) -> str:
-    """Return the id of the pair of two texts, the same in either order; `words` are hashes of `text_hash`."""
-    return digest(*sorted((words, other_words)))
 
 
 def proposals(
