@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fleet_memory.rules.consensus import cells, comparison, proposing
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_LESSON, MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
 from fleet_memory.rules.consensus.comparison import MIN_VARIANT_COSINE, Int8Rows
-from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, pair_id, proposals
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, proposals
+from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
 
