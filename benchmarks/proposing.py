@@ -6,8 +6,8 @@ Lessons are made of the project's own sentences as MiniLM sees them: each is one
 without something of a third, so that pairs of strangers are as alike as real ones; three in ten tell an earlier lesson
 in other words. Prints a markdown table, each row measured in a process of its own, and fails when 100,000 lessons take
 1 GB or more than 12 times the work of 10,000, or when a size keeps less than .98 of the pairs that a sample of 400
-lessons proposes in an exact comparison. Work is counted in multiplications of the numbers of two vectors; processor time
-on one core stands next to it.
+lessons proposes in an exact comparison. Work counts the multiplications of all matrix products; processor time on one
+core stands next to it.
 """
 
 import argparse
@@ -30,8 +30,7 @@ from unittest.mock import patch
 import anyio
 import numpy as np
 
-from fleet_memory.rules.consensus import proposing
-from fleet_memory.rules.consensus.cells import ROUNDS, SAMPLES_PER_CELL, Cells
+from fleet_memory.rules.consensus.cells import ROUNDS, SAMPLES_PER_CELL, Cells, cells
 from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.text.keys import text_hash
@@ -120,7 +119,7 @@ def measured(folder: Path, size: int, per_program: int) -> Cost:
 def counted_work() -> Iterator[Counter[str]]:
     """Count the multiplications of two matrices, n×d by d×m as n × m × d, while the context lasts."""
     work: Counter[str] = Counter()
-    cosines, nearest, make = Comparison.cosines, Cells.nearest, proposing.cells
+    cosines, nearest, make = Comparison.cosines, Cells.nearest, cells
 
     def counting_cosines(fleet: Comparison, one: Indices, other: Indices) -> Vectors:
         work["lessons"] += len(one) * len(other) * fleet.rows.shape[1]
@@ -135,9 +134,12 @@ def counted_work() -> Iterator[Counter[str]]:
         work["cells"] += (len(made.lessons) + ROUNDS * SAMPLES_PER_CELL * len(made.centres)) * made.centres.size
         return made
 
-    with patch.multiple(Comparison, cosines=counting_cosines), patch.multiple(Cells, nearest=counting_nearest):
-        with patch.multiple(proposing, cells=counting_cells):
-            yield work
+    with (
+        patch.object(Comparison, "cosines", counting_cosines),
+        patch.object(Cells, "nearest", counting_nearest),
+        patch(f"{proposals.__module__}.cells", counting_cells),
+    ):
+        yield work
 
 
 def _lesson(position: int, text: str, per_program: int) -> ComparableLesson:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fleet_memory.rules.consensus import cells, comparison, proposing
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_LESSON, MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
 from fleet_memory.rules.consensus.comparison import MIN_VARIANT_COSINE, Int8Rows
-from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, pair_id, proposals
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, proposals
+from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
 
@@ -31,9 +31,8 @@ def lesson(
 def rows_of(*rows: Sequence[float]) -> Int8Rows:
     """Return directions as int8 rows, the longest number of each 127."""
     directions = np.array(rows, np.float64)
-    scaled: Int8Rows = (
-        (directions * (127 / np.maximum(np.abs(directions).max(1, keepdims=True), 1e-9))).round().astype(np.int8)
-    )
+    longest = np.maximum(np.abs(directions).max(1, keepdims=True), 1e-9)
+    scaled: Int8Rows = (directions * (127 / longest)).round().astype(np.int8)
     return scaled
 
 
@@ -202,8 +201,8 @@ def test_cells_keep_what_an_exact_comparison_finds(monkeypatch: pytest.MonkeyPat
     lessons, rows = clustered(1_500, 50)
     exact = set(named(proposals(lessons, rows, range(1_500), PROFILE), lessons))
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
-    for module in (cells, proposing):
-        monkeypatch.setattr(module, "MAX_COMPARED_LESSONS", 300)
+    monkeypatch.setattr(cells, "MAX_COMPARED_PAIRS", 0)
+    monkeypatch.setattr(cells, "MIN_COMPARED_LESSONS", 300)
     kept = set(named(proposals(lessons, rows, range(1_500), PROFILE), lessons))
     assert len(exact & kept) >= 0.98 * len(exact)
     assert len(kept) <= 1.02 * len(exact)

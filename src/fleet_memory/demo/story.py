@@ -88,7 +88,7 @@ async def _consolidation(stage: Stage, teller: Teller, texts: Texts) -> list[Cla
     )
     promoted: dict[str, PromotedAnswer] = {}
     verdicts: list[tuple[str, frozenset[str]]] = []
-    for program in FLEET * weeks.ROUNDS:
+    for program in FLEET * weeks.SESSIONS_OF_EACH:
         async with stage.session(weeks.CONSOLIDATION, program) as fleet:
             asked = await pattern_consolidate(fleet, no_progress)
             judgement = tuple(_verdict(pair) for pair in asked.to_judge)

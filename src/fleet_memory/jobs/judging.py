@@ -16,8 +16,8 @@ from fleet_memory.rules.consensus.deciding import (
     PERSON,
     ChangedSide,
     Decision,
-    Documents,
     ResolvedSide,
+    VerdictDocuments,
     decided,
     resolved,
 )
@@ -59,10 +59,10 @@ class _Read(NamedTuple):
     programs: Mapping[str, VersionedProgram]
     entries: Mapping[str, VersionedEntry]
 
-    def documents(self) -> Documents:
+    def documents(self) -> VerdictDocuments:
         """Return the values alone."""
         known = {key: one.entry for key, one in self.entries.items() if one.entry is not None}
-        return Documents({name: one.program for name, one in self.programs.items()}, known)
+        return VerdictDocuments({name: one.program for name, one in self.programs.items()}, known)
 
 
 async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> list[Judged | Refused]:
@@ -152,7 +152,7 @@ async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedPr
 
 
 def _resolved_sides(
-    pair: Pair, documents: Documents, judge_: Judge, policy: Policy
+    pair: Pair, documents: VerdictDocuments, judge_: Judge, policy: Policy
 ) -> tuple[ResolvedSide, ResolvedSide]:
     """Return both sides as they are. Raises InvalidArgumentError for a closed pair, or one of changed texts."""
     if policy.judging == "people" and judge_.program_id is not None:
@@ -171,7 +171,7 @@ def _resolved_sides(
     return a, b
 
 
-def _require_own(pair: Pair, documents: Documents, judge_: Judge) -> None:
+def _require_own(pair: Pair, documents: VerdictDocuments, judge_: Judge) -> None:
     if judge_.program_id is None:
         return
     name = same_program(judge_.program_id)

@@ -68,17 +68,7 @@ async def judge_rewrite(
             return EntryChange(known.entry, state, state)
         program, entry = _judged(versioned.program, pattern, known.entry, verdict)
         if verdict.verdict == "contradict":
-            word = Word(
-                program_id=own.program_id,
-                outcome="contradicted",
-                at=now,
-                evidence=verdict.reason or f"rewritten: {pattern.pattern}",
-                session_id=pattern.session_id,
-                connection=connection,
-                waits=not may_contradict(program.against, entry.key, now),
-            )
-            entry = with_contradiction(entry, word)
-            program = replace(program, against=with_recent(program.against, entry.key, now))
+            program, entry = _contradicted(program, entry, _word(versioned.program, pattern, verdict, connection, now))
         final = settled(known.entry, entry, policy, now)
         why = f"its author called the rewrite {verdict.verdict}"
         writes = fleet.programs.writes(versioned, stamped(versioned.program, program, now))
@@ -90,6 +80,23 @@ async def judge_rewrite(
         return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))
 
     return await retry_conflicts(attempt, f"program {own.program_id}")
+
+
+def _word(program: Program, pattern: Pattern, verdict: NewVerdict, connection: str | None, now: datetime) -> Word:
+    return Word(
+        program_id=program.program_id,
+        outcome="contradicted",
+        at=now,
+        evidence=verdict.reason or f"rewritten: {pattern.pattern}",
+        session_id=pattern.session_id,
+        connection=connection,
+        waits=not may_contradict(program.against, pattern.knowledge_key or "", now),
+    )
+
+
+def _contradicted(program: Program, entry: Entry, word: Word) -> tuple[Program, Entry]:
+    against = with_recent(program.against, entry.key, word.at)
+    return replace(program, against=against), with_contradiction(entry, word)
 
 
 def _closed_pair(own: OwnRewrite, pattern: Pattern, entry: Entry, verdict: NewVerdict, now: datetime) -> Pair:

@@ -25,9 +25,9 @@ async def store_memory(
 ) -> StoreAnswer:
     """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
 
-    Storing the same words again reinforces it. The answer names lessons that are close (`related`: store under the id
-    of one to replace it), that the cap archived (`evicted`), and `toJudge` when you rewrote a lesson that the fleet
-    shares. Lessons that several programs learn independently become knowledge that every agent reads at boot.
+    The same words again reinforce it. The answer names close lessons (`related`: store under the id of one to replace
+    it), those that the cap archived (`evicted`), and with `toJudge` asks about a rewrite of a shared lesson. Lessons
+    that several programs learn independently become knowledge that every agent reads at boot.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet_memory.rules.consensus.cells import MAX_COMPARED_LESSONS, Cells, cells
-from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, batches, comparison
+from fleet_memory.rules.consensus.cells import Cells, cells
+from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, comparison, in_blocks
 from fleet_memory.rules.text.tokens import content
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
@@ -57,9 +57,9 @@ def proposals(
         return []
     exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
     made = None if exact else cells(fleet)
-    programs, partners = (len(lessons), MAX_PARTNERS) if exact else (MAX_NEAR_PROGRAMS, MAX_LISTED)
+    programs, partners = (len(lessons), MAX_PARTNERS) if made is None else (MAX_NEAR_PROGRAMS, MAX_LISTED)
     found = []
-    for some in batches(rows, len(lessons) if exact else max(MAX_COMPARED_LESSONS, len(fleet.starts))):
+    for some in in_blocks(rows, len(lessons) if made is None else max(made.compared, len(fleet.starts))):
         near = _near(fleet, _blocks(fleet, some, made), profile.floor)
         near = _of_nearest_programs(fleet, near, _least(profile), programs)
         found.append(_best_partners(fleet, near, partners, profile))
@@ -68,7 +68,7 @@ def proposals(
 
 def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[_Block]:
     if made is None:
-        yield from ((rows, columns) for columns in batches(np.arange(len(fleet.order)), max(len(rows), 1_000)))
+        yield from ((rows, columns) for columns in in_blocks(np.arange(len(fleet.order)), max(len(rows), 1_000)))
         return
     near = made.nearest(unit_rows(fleet.rows[rows]))
     yield from ((rows[near[cell]], made.members(cell)) for cell in np.flatnonzero(near.any(1)).tolist())
