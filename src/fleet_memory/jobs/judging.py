@@ -1,6 +1,5 @@
 """Carrying out verdicts: each reads and commits its pair, its entry and its programs by revision, without a lease."""
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -11,6 +10,8 @@ from fleet_memory.jobs.rewrites import judge_rewrite, rewrite_of
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.commits import new_commit_id
+from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import (
     PERSON,
@@ -211,7 +212,7 @@ def _over_a_contributors_connection(judge_: Judge, read: _Read) -> bool:
 
 
 async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, policy: Policy) -> Judged:
-    now, commit_id = fleet.now(), uuid.uuid4().hex
+    now, commit_id = fleet.now(), new_commit_id()
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
     change: EntryChange | None = None
@@ -223,10 +224,11 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
         writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
-    for name, versioned in read.programs.items():
-        program = stamped(versioned.program, after.programs[name], now)
-        writes += fleet.programs.writes(versioned, program)
-    await fleet.programs.store.commit(*writes)
+    programs = [
+        VersionedChange(versioned, stamped(versioned.program, after.programs[name], now))
+        for name, versioned in read.programs.items()
+    ]
+    await fleet.programs.commit(programs, writes, commit_id)
     return Judged(decision.pair.pair_id, decision.pair.state, change)
 
 

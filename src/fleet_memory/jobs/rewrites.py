@@ -1,12 +1,13 @@
 """An author's verdict about its own rewrite of a lesson that contributes to an entry."""
 
-import uuid
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.commits import new_commit_id
+from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import with_membership
 from fleet_memory.rules.consensus.judging import with_judgement
@@ -55,7 +56,7 @@ async def judge_rewrite(
     """
 
     async def attempt() -> EntryChange:
-        now, commit_id = fleet.now(), uuid.uuid4().hex
+        now, commit_id = fleet.now(), new_commit_id()
         (versioned,) = await fleet.programs.read_versioned(own.program_id)
         pattern = versioned.program.patterns.get(own.pattern_id)
         if pattern is None or pattern.knowledge_key is None or rewrite_pair_id(pattern) != own.pair_id:
@@ -71,12 +72,12 @@ async def judge_rewrite(
             program, entry = _contradicted(program, entry, _word(versioned.program, pattern, verdict, connection, now))
         final = settled(known.entry, entry, policy, now)
         why = f"its author called the rewrite {verdict.verdict}"
-        writes = fleet.programs.writes(versioned, stamped(versioned.program, program, now))
+        writes = fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
         if verdict.verdict != "same":
             (pair,) = await fleet.pairs.read(own.pair_id)
             writes.append(fleet.pairs.write(pair, _closed_pair(own, pattern, known.entry, verdict, now)))
-        writes += fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
-        await fleet.programs.store.commit(*writes)
+        change = VersionedChange(versioned, stamped(versioned.program, program, now))
+        await fleet.programs.commit([change], writes, commit_id)
         return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))
 
     return await retry_conflicts(attempt, f"program {own.program_id}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
-from fleet_memory.rules.consensus.judging import ruling, with_judgement
+from fleet_memory.rules.consensus.judging import Ruling, ruling, with_judgement
 from fleet_memory.rules.knowledge.entries import (
     JoiningLesson,
     better_text,
@@ -150,7 +150,7 @@ def decided(
         ):
             decision = _joined(judged, lesson, key, basis, documents)
         case (MemberSide() as member, EntrySide()) | (EntrySide(), MemberSide() as member):
-            decision = _judged_again(judged, member, documents, is_same=result.state == "same", is_sure=result.sure)
+            decision = _judged_again(judged, member, documents, result)
         case _:
             decision = Decision(judged, documents)
     return _with_words(decision, judgement, sides)
@@ -202,13 +202,14 @@ def _with_member(documents: VerdictDocuments, lesson: JoiningLesson, key: str) -
     return documents.with_entry(joined.entry).with_program(after)
 
 
-def _judged_again(
-    pair: Pair, member: MemberSide, documents: VerdictDocuments, *, is_same: bool, is_sure: bool
-) -> Decision:
+def _judged_again(pair: Pair, member: MemberSide, documents: VerdictDocuments, result: Ruling) -> Decision:
+    """Return the contribution surer, or out of its entry; it stays as it is until somebody calls the two different."""
     entry, program = documents.entries[member.key], documents.programs.get(member.program_id)
-    if is_same:
-        after = judged_again(entry, pair.pair_id) if is_sure else entry
+    if result.state == "same":
+        after = judged_again(entry, pair.pair_id) if result.sure else entry
         return Decision(pair, documents.with_entry(after), member.key)
+    if all(one.verdict in ("same", "unsure") for one in pair.judgements):
+        return Decision(pair, documents, member.key)
     documents = documents.with_entry(without_lesson(entry, member.program_id, member.pattern_id))
     pattern = program.patterns.get(member.pattern_id) if program else None
     if program and pattern and pattern.knowledge_key == member.key:
@@ -234,7 +235,8 @@ def _with_words(decision: Decision, judgement: Judgement, sides: tuple[ResolvedS
 
 
 def _contradicting(decision: Decision, entry: Entry, judgement: Judgement, name: str) -> Decision:
-    other = next(side for side in (decision.pair.a, decision.pair.b) if side.text != entry.value.pattern)
+    words = text_hash(entry.value.pattern)
+    other = next(side for side in (decision.pair.a, decision.pair.b) if text_hash(side.text) != words)
     documents, program = decision.documents, decision.documents.programs.get(name)
     waits = program is not None and not may_contradict(program.against, entry.key, judgement.at)
     word = Word(

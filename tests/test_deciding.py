@@ -1,0 +1,262 @@
+"""A verdict carried out on values: the entry that it makes, joins or leaves, and the words that it is."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from fleet_memory.rules.consensus.deciding import (
+    MAX_SHOWN,
+    PERSON,
+    ChangedSide,
+    Decision,
+    Documents,
+    EntrySide,
+    LessonSide,
+    MemberSide,
+    ResolvedSide,
+    decided,
+    entry_for,
+    resolved,
+    with_membership,
+    with_shown,
+)
+from fleet_memory.rules.knowledge.entries import candidate_of, keys_of
+from fleet_memory.rules.knowledge.state import doubts
+from fleet_memory.schemas.knowledge import Contribution, Entry
+from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
+from tests.entries import BOTH, CHECK, KEY, LOOK, contribution, entry, joining, judgement, pair, side
+from tests.lessons import START, days, pattern, program
+
+POLICY = Policy()
+FREE = "Claim free tasks only"
+LESSONS = pair()
+WITH_ENTRY = pair(side("basher", CHECK, key=KEY), side("iso", LOOK))
+
+
+def owner(program_id: str, *patterns: Pattern, **fields: dict[str, datetime]) -> Program:
+    return program(*patterns, program_id=program_id, **fields)
+
+
+def documents(*known: Program | Entry) -> Documents:
+    after = Documents({}, {})
+    for one in known:
+        after = after.with_program(one) if isinstance(one, Program) else after.with_entry(one)
+    return after
+
+
+TWO = documents(owner("basher", pattern(CHECK)), owner("sark", pattern(LOOK)))
+ONE_MORE = documents(entry(*BOTH), owner("iso", pattern(LOOK)))
+
+
+def judged(known: Pair, judgement_: Judgement, before: Documents, policy: Policy = POLICY) -> Decision:
+    """Decide with both sides as they are in these documents, none of which may have changed."""
+    sides: list[ResolvedSide] = [resolved(one, before, known.pair_id) for one in (known.a, known.b)]
+    assert not any(isinstance(one, ChangedSide) for one in sides)
+    return decided(known, judgement_, (sides[0], sides[1]), before, policy)
+
+
+def lines(decision: Decision, key: str = KEY) -> list[tuple[str, str]]:
+    return [(line.program_id, line.basis) for line in decision.documents.entries[key].provenance]
+
+
+def membership(decision: Decision, name: str) -> tuple[str | None, bool]:
+    known = decision.documents.programs[name].patterns["p1"]
+    return known.knowledge_key, known.echo
+
+
+def test_sides_are_lessons_entries_or_contributions_of_this_pair() -> None:
+    member = contribution("sark", LOOK, pair=LESSONS.pair_id)
+    joined = documents(owner("basher", pattern(CHECK, knowledge_key=KEY)), entry("basher", member))
+    assert resolved(LESSONS.a, TWO, LESSONS.pair_id) == LessonSide("basher", pattern(CHECK))
+    assert resolved(LESSONS.a, joined, LESSONS.pair_id) == EntrySide(KEY)
+    assert resolved(LESSONS.b, joined, LESSONS.pair_id) == MemberSide("sark", "p1", KEY)
+    assert resolved(WITH_ENTRY.a, joined, WITH_ENTRY.pair_id) == EntrySide(KEY)
+    assert resolved(side("", LOOK), joined, LESSONS.pair_id) == MemberSide("sark", "p1", KEY)
+
+
+def test_an_echo_is_a_member_of_its_entry_that_nobody_counts() -> None:
+    echo = owner("iso", pattern(LOOK, knowledge_key=KEY, echo=True))
+    assert resolved(side("iso", LOOK), documents(echo, entry(*BOTH)), "x") == MemberSide("iso", "p1", KEY)
+
+
+def test_a_lesson_whose_entry_is_gone_is_a_lesson() -> None:
+    lost = pattern(LOOK, knowledge_key="pattern/gone/x")
+    assert resolved(side("iso", LOOK), documents(owner("iso", lost)), "x") == LessonSide("iso", lost)
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        (documents(owner("sark")), "one of the two lessons was withdrawn"),
+        (documents(), "one of the two lessons was withdrawn"),
+        (documents(owner("sark", pattern(FREE))), "one of the two lessons has another text now"),
+        (
+            documents(
+                owner("sark", pattern(LOOK, knowledge_key=KEY)), entry("basher", contribution("sark", LOOK, pair="y"))
+            ),
+            f"one of the two lessons is part of the entry {KEY!r} now; compare with its text",
+        ),
+    ],
+)
+def test_a_changed_lesson_says_how_it_changed(before: Documents, why: str) -> None:
+    assert resolved(LESSONS.b, before, LESSONS.pair_id) == ChangedSide(why)
+
+
+def test_an_entry_of_another_text_is_no_longer_the_one_that_was_judged() -> None:
+    reworded = replace(entry(*BOTH), value=replace(entry(*BOTH).value, pattern=FREE))
+    why = f"the entry {KEY!r} has another text now"
+    for before in (documents(reworded), documents()):
+        assert resolved(WITH_ENTRY.a, before, "x") == ChangedSide(why)
+
+
+def test_the_first_same_makes_an_entry_of_the_better_text_that_hangs_on_one_judge() -> None:
+    decision = judged(LESSONS, judgement("sark"), TWO)
+    assert (decision.key, decision.pair.state) == (KEY, "same")
+    made = decision.documents.entries[KEY]
+    assert (made.value.pattern, lines(decision)) == (CHECK, [("basher", "text"), ("sark", "one_judge")])
+    assert [(line.pair, line.similarity) for line in made.provenance] == [
+        (LESSONS.pair_id, 1.0),
+        (LESSONS.pair_id, 0.7),
+    ]
+    assert doubts(made) == ("one_judge",)
+    assert [membership(decision, name) for name in BOTH] == [(KEY, False)] * 2
+
+
+@pytest.mark.parametrize("verdict", ["different", "contradict", "unsure"])
+def test_no_other_verdict_about_two_lessons_changes_more_than_the_pair(verdict: Verdict) -> None:
+    decision = judged(LESSONS, judgement("sark", verdict), TWO)
+    assert (decision.documents, decision.key) == (TWO, None)
+
+
+def test_a_persons_same_is_sure() -> None:
+    decision = judged(LESSONS, judgement(None), TWO)
+    assert lines(decision) == [("basher", "text"), ("sark", "judged")]
+
+
+def test_the_second_same_makes_it_sure_and_a_different_takes_the_lesson_out() -> None:
+    first = judged(LESSONS, judgement("sark"), TWO)
+    second = judged(first.pair, judgement("basher"), first.documents)
+    assert lines(second) == [("basher", "text"), ("sark", "judged")]
+    against = judged(first.pair, judgement("basher", "different"), first.documents)
+    assert (against.pair.state, lines(against)) == ("open", [("basher", "text")])
+    assert [membership(against, name) for name in BOTH] == [(KEY, False), (None, False)]
+    third = judged(against.pair, judgement("iso"), against.documents)
+    assert (third.pair.state, lines(third)) == ("same", [("basher", "text"), ("sark", "one_judge")])
+
+
+def test_a_merge_of_an_older_memory_stays_until_somebody_calls_it_different() -> None:
+    line = contribution("sark", LOOK, basis="unjudged", pair=LESSONS.pair_id)
+    known = replace(LESSONS, b=side("basher", CHECK, key=KEY), a=side("sark", LOOK), of_member=True)
+    before = documents(entry("basher", line), owner("sark", pattern(LOOK, knowledge_key=KEY)))
+    assert lines(judged(known, judgement("basher", "unsure"), before)) == [("basher", "judged"), ("sark", "unjudged")]
+    doubted = replace(known, objection="other figures")
+    assert lines(judged(doubted, judgement("basher"), before)) == [("basher", "judged"), ("sark", "unjudged")]
+    assert lines(judged(known, judgement(None), before)) == [("basher", "judged"), ("sark", "judged")]
+    assert lines(judged(known, judgement("basher", "different"), before)) == [("basher", "judged")]
+
+
+def test_a_lesson_judged_the_same_as_an_entry_joins_it() -> None:
+    decision = judged(WITH_ENTRY, judgement("iso"), ONE_MORE)
+    assert lines(decision) == [("basher", "judged"), ("iso", "one_judge"), ("sark", "judged")]
+    assert membership(decision, "iso") == (KEY, False)
+
+
+def test_a_lesson_that_knew_the_entry_joins_it_without_a_vote() -> None:
+    late = documents(entry(*BOTH), owner("iso", pattern(LOOK, stored_at=START + days(2))))
+    decision = judged(WITH_ENTRY, judgement("iso"), late)
+    assert (lines(decision), membership(decision, "iso")) == ([("basher", "judged"), ("sark", "judged")], (KEY, True))
+    out = judged(decision.pair, judgement("basher", "different"), decision.documents)
+    assert membership(out, "iso") == (None, False)
+
+
+def test_a_lesson_judged_the_same_as_a_retired_entry_counts_that_it_was_learnt_again() -> None:
+    retired = documents(entry(*BOTH, retired_at=START), owner("iso", pattern(LOOK)))
+    decision = judged(WITH_ENTRY, judgement("iso"), retired)
+    assert (decision.documents.entries[KEY].relearnt, membership(decision, "iso")) == (1, (KEY, True))
+
+
+def test_two_entries_judged_the_same_stay_two() -> None:
+    other = replace(entry("iso"), key="pattern/b/c", value=replace(entry("iso").value, pattern=LOOK))
+    two = documents(entry(*BOTH), other)
+    decision = judged(pair(side("basher", CHECK, key=KEY), side("iso", LOOK, key="pattern/b/c")), judgement("iso"), two)
+    assert (decision.documents, decision.pair.state) == (two, "same")
+
+
+def test_a_contradict_about_the_own_lesson_and_an_entry_is_a_word_against_it() -> None:
+    decision = judged(WITH_ENTRY, judgement("iso", "contradict"), ONE_MORE)
+    (word,) = decision.documents.entries[KEY].words
+    assert (word.program_id, word.outcome, word.evidence, word.waits) == (
+        "iso",
+        "contradicted",
+        f"both cannot be followed: {LOOK}",
+        False,
+    )
+    assert decision.documents.programs["iso"].against == {KEY: judgement("iso").at}
+    assert decision.key == KEY
+
+
+def test_the_reason_of_a_contradict_is_its_evidence_also_where_only_the_case_differs() -> None:
+    shouted = pair(side("basher", CHECK.upper(), key=KEY), side("iso", LOOK))
+    with_reason = judged(shouted, judgement("iso", "contradict", reason="it deadlocks"), ONE_MORE)
+    assert with_reason.documents.entries[KEY].words[0].evidence == "it deadlocks"
+    without = judged(shouted, judgement("iso", "contradict"), ONE_MORE)
+    assert without.documents.entries[KEY].words[0].evidence == f"both cannot be followed: {LOOK}"
+
+
+def test_a_contributor_that_calls_anothers_lesson_contrary_says_nothing_against_its_own_entry() -> None:
+    decision = judged(WITH_ENTRY, judgement("basher", "contradict"), ONE_MORE)
+    assert (decision.documents, decision.key) == (ONE_MORE, None)
+
+
+def test_a_judge_without_a_lesson_in_it_and_a_person_contest_the_entry() -> None:
+    for judge, name in (("ram", "ram"), (None, PERSON)):
+        decision = judged(WITH_ENTRY, judgement(judge, "contradict"), ONE_MORE)
+        assert [word.program_id for word in decision.documents.entries[KEY].words] == [name]
+
+
+def test_a_fourth_contradict_within_a_day_waits() -> None:
+    against = {f"pattern/a/{at}": START + days(1) for at in range(3)}
+    busy = documents(entry(*BOTH), owner("iso", pattern(LOOK), against=against))
+    decision = judged(WITH_ENTRY, judgement("iso", "contradict"), busy)
+    assert [word.waits for word in decision.documents.entries[KEY].words] == [True]
+
+
+def test_an_entry_of_the_same_words_is_taken_and_another_text_of_the_key_gets_a_suffix() -> None:
+    lesson = joining("basher")
+    known = entry(*BOTH)
+    other = replace(known, value=replace(known.value, pattern="Check a status before claiming"))
+    base, suffixed = keys_of(candidate_of(lesson, POLICY))
+    assert entry_for(lesson, {}, POLICY).key == base
+    assert entry_for(lesson, {base: known}, POLICY) is known
+    assert entry_for(lesson, {base: other}, POLICY).key == suffixed
+    assert (
+        entry_for(lesson, {base: other, suffixed: replace(known, key=suffixed)}, POLICY).provenance == known.provenance
+    )
+    assert entry_for(lesson, {base: replace(known, project_id="web")}, POLICY).key == suffixed
+
+
+def test_leaving_an_entry_ends_a_rewrite_and_an_echo() -> None:
+    known = owner("iso", pattern(LOOK, knowledge_key=KEY, echo=True))
+    assert with_membership(known, "p1", None).patterns["p1"] == pattern(LOOK)
+
+
+def test_the_first_showing_of_a_text_is_remembered_and_only_the_newest_256() -> None:
+    known = owner("iso")
+    once = with_shown(known, {"a": START})
+    assert with_shown(once, {"a": START + days(1)}) is once
+    many = with_shown(once, {f"t{at:03}": START + days(1) for at in range(MAX_SHOWN)})
+    assert len(many.shown) == MAX_SHOWN
+    assert "a" not in many.shown
+
+
+def test_contributions_name_the_pair_that_they_hang_on() -> None:
+    decision = judged(WITH_ENTRY, judgement("iso"), ONE_MORE)
+    (line,) = (line for line in decision.documents.entries[KEY].provenance if line.program_id == "iso")
+    expected: Contribution = contribution(
+        "iso", LOOK, evidence="", basis="one_judge", pair=WITH_ENTRY.pair_id, similarity=0.7
+    )
+    assert line == expected

@@ -1,0 +1,320 @@
+"""An entry: one text, the lessons that support it, and all that follows from them."""
+
+from dataclasses import replace
+from datetime import datetime
+from statistics import median
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet_memory.rules.knowledge.entries import (
+    MAX_PROVENANCE,
+    better_text,
+    candidate_of,
+    contribution,
+    is_contributor,
+    judged_again,
+    keys_of,
+    ledger_event,
+    ledger_id,
+    oldest_contributor,
+    settled,
+    under_policy,
+    with_lesson,
+    with_open_rewrite,
+    without_lesson,
+)
+from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.votes import votes
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.knowledge import Contribution, Entry, LedgerEvent
+from fleet_memory.schemas.patterns import Source
+from fleet_memory.schemas.policy import Policy
+from tests.entries import BOTH, CHECK, KEY, LOOK, entry, joining, word
+from tests.entries import contribution as line
+from tests.lessons import START, days
+
+NOW = START + days(21)
+POLICY = Policy()
+
+
+def joined(*program_ids: str) -> Entry:
+    """Return an entry that lessons of these programs joined, settled."""
+    known = candidate_of(joining(program_ids[0]), POLICY)
+    after = known
+    for name in program_ids:
+        after = with_lesson(after, joining(name)).entry
+    return settled(None, after, POLICY, NOW)
+
+
+def test_an_entry_has_the_shape_of_the_article() -> None:
+    lessons = [
+        joining("sark", confidence=0.89),
+        joining("basher", confidence=0.92),
+        joining("iso", confidence=0.8, last_reinforced=START + days(3)),
+    ]
+    known = candidate_of(better_text(lessons), POLICY)
+    for lesson in lessons:
+        known = with_lesson(known, lesson).entry
+    made = settled(None, known, POLICY, NOW)
+    assert made.wire() | {"provenance": [one.program_id for one in made.provenance]} == {
+        "namespace": "knowledge",
+        "key": KEY,
+        "value": {
+            "pattern": CHECK,
+            "domain": "task-claiming",
+            "confidence": 0.89,
+            "contributors": ["basher", "iso", "sark"],
+            "evidenceCount": 3,
+            "firstDiscovered": "2026-02-14T08:23:00Z",
+            "lastPromoted": "2026-03-07T08:23:00Z",
+        },
+        "tier": "architectural",
+        "description": "Auto-promoted from 3 independent agent discoveries",
+        "version": 1,
+        "provenance": ["basher", "iso", "sark"],
+        "words": [],
+        "publishedAt": "2026-03-07T08:23:00Z",
+        "threshold": 2,
+        "origins": "program",
+        "relearnt": 0,
+        "lastConfirmed": "2026-02-17T08:23:00Z",
+        "confirmations": 0,
+        "since": 0,
+        "unpublished": True,
+        "ledger": [],
+        "vector": "",
+        "embedder": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("sark", "chosen"),
+    [
+        ({"confidence": 0.85, "discovered_at": START + days(1)}, "sark"),
+        ({"discovered_at": START - days(1)}, "sark"),
+        ({}, "basher"),
+    ],
+    ids=["of the highest confidence", "then the oldest", "then by program id"],
+)
+def test_an_entry_takes_the_better_text(sark: dict[str, Any], chosen: str) -> None:
+    assert better_text([joining("sark", **sark), joining("basher")]).program_id == chosen
+
+
+def test_an_entry_that_no_lesson_has_joined_has_no_votes_and_the_policy_of_now() -> None:
+    policy = Policy(threshold=3, origins="connection")
+    fresh = candidate_of(joining("basher", project_id="web", vector="AAAA", embedder="e"), policy)
+    assert (fresh.provenance, fresh.value.contributors, fresh.published_at, fresh.version) == ((), (), None, 0)
+    assert (fresh.threshold, fresh.origins, fresh.project_id) == (3, "connection", "web")
+    assert (fresh.vector, fresh.embedder) == ("AAAA", "e")
+
+
+def test_a_second_text_of_one_key_has_a_suffix_of_its_own_and_so_has_another_project() -> None:
+    one, other = (candidate_of(joining("basher", text), POLICY) for text in (CHECK, "Check a status before claiming"))
+    elsewhere = replace(one, project_id="web")
+    assert keys_of(one)[0] == keys_of(other)[0] == keys_of(elsewhere)[0] == KEY
+    assert len({keys_of(known)[1] for known in (one, other, elsewhere)}) == 3
+
+
+def test_two_programs_publish_an_entry_and_one_does_not() -> None:
+    assert (joined("basher").published_at, entry_state(joined("basher"), NOW)) == (None, "candidate")
+    assert (joined(*BOTH).published_at, votes(joined(*BOTH))) == (NOW, 2)
+
+
+def test_a_lesson_stored_at_the_publication_or_later_is_an_echo_that_confirms() -> None:
+    known = entry(*BOTH)
+    assert known.published_at is not None
+    late = joining("iso", stored_at=known.published_at, last_reinforced=START + days(5))
+    assert with_lesson(known, late) == (replace(known, last_confirmed=START + days(5)), True)
+
+
+def test_a_lesson_stored_before_the_publication_votes_however_late_it_joins() -> None:
+    outcome = with_lesson(entry(*BOTH), joining("iso", LOOK))
+    assert outcome.echo is False
+    assert outcome.entry.provenance[1] == contribution(joining("iso", LOOK))
+
+
+@pytest.mark.parametrize("text", [CHECK, LOOK], ids=["the entry's text", "a contribution's text"])
+def test_a_lesson_stored_after_its_program_was_shown_a_text_of_the_entry_has_no_vote(text: str) -> None:
+    known = entry("basher", line("sark", LOOK), published_at=None)
+    lesson = joining("iso", "Claim free tasks only", stored_at=START + days(1))
+    assert with_lesson(known, lesson._replace(shown={text_hash(text): START})).echo is True
+    assert with_lesson(known, lesson._replace(shown={text_hash(text): START + days(1)})).echo is False
+    assert with_lesson(known, lesson._replace(shown={text_hash("Rotate logs"): START})).echo is False
+
+
+def test_a_lesson_that_joins_again_replaces_its_contribution() -> None:
+    known = entry(*BOTH)
+    again = with_lesson(known, joining("sark", LOOK)).entry
+    assert [(one.program_id, one.pattern) for one in again.provenance] == [("basher", CHECK), ("sark", LOOK)]
+
+
+def test_a_retired_entry_counts_that_it_was_learnt_again_and_takes_no_vote() -> None:
+    retired = entry(*BOTH, retired_at=NOW)
+    assert with_lesson(retired, joining("iso")) == (replace(retired, relearnt=1), True)
+
+
+def test_a_rule_that_people_set_takes_no_votes() -> None:
+    assert with_lesson(entry(tier="constitutional", published_at=None), joining("iso")).echo is True
+
+
+def test_a_full_entry_takes_no_more_contributions() -> None:
+    full = entry(*(f"p{at:02}" for at in range(MAX_PROVENANCE)))
+    outcome = with_lesson(full, joining("iso"))
+    assert (outcome.echo, len(outcome.entry.provenance)) == (True, MAX_PROVENANCE)
+
+
+def test_a_contribution_names_where_its_lesson_came_from() -> None:
+    source = Source(connection="c1", client="claude-code", model="claude")
+    lesson = joining("iso", session_id="s1", project_id="web", source=source)._replace(pair="p", similarity=1.0000001)
+    assert contribution(lesson) == line(
+        "iso",
+        session_id="s1",
+        project_id="web",
+        pair="p",
+        connection="c1",
+        client="claude-code",
+        model="claude",
+    )
+
+
+def test_a_lesson_that_leaves_takes_its_vote_with_it() -> None:
+    known = entry(*BOTH)
+    left = settled(known, without_lesson(known, "sark", "p1"), POLICY, NOW)
+    assert (left.value.contributors, left.value.evidence_count) == (("basher",), 1)
+    assert (entry_state(left, NOW), left.published_at) == ("candidate", known.published_at)
+    assert without_lesson(known, "iso", "p1") is known
+
+
+def test_a_lesson_that_comes_back_is_promoted_again_at_the_first_publication() -> None:
+    known = entry(*BOTH)
+    left = settled(known, without_lesson(known, "sark", "p1"), POLICY, NOW)
+    back = settled(left, with_lesson(left, joining("sark")).entry, POLICY, NOW + days(1))
+    assert (entry_state(back, NOW), back.published_at) == ("fresh", known.published_at)
+    assert back.value.last_promoted == NOW + days(1)
+
+
+def test_a_second_judge_makes_a_contribution_sure() -> None:
+    known = entry("basher", line("sark", basis="one_judge", pair="x"), line("iso", basis="unjudged", pair="y"))
+    assert [one.basis for one in judged_again(known, "x").provenance] == ["judged", "judged", "unjudged"]
+    assert [one.basis for one in judged_again(known, "y").provenance] == ["judged", "one_judge", "judged"]
+    assert judged_again(known, "z") is known
+
+
+def test_a_rewrite_is_open_on_its_own_contribution_until_it_is_judged() -> None:
+    known = entry(*BOTH)
+    opened = with_open_rewrite(known, "sark", "p1", is_open=True)
+    assert [one.open_rewrite for one in opened.provenance] == [False, True]
+    assert with_open_rewrite(opened, "sark", "p1", is_open=False) == known
+    assert with_open_rewrite(known, "iso", "p1", is_open=True) is known
+
+
+def test_an_unchanged_entry_is_the_same_object() -> None:
+    known = entry(*BOTH)
+    assert settled(known, known, POLICY, NOW) is known
+    assert settled(known, replace(known), POLICY, NOW) is known
+
+
+def test_a_candidate_follows_the_policy_and_a_published_entry_keeps_its_own() -> None:
+    strict = Policy(threshold=3)
+    candidate = joined("basher")
+    assert settled(candidate, replace(candidate, confirmations=1), strict, NOW).threshold == 3
+    published = joined(*BOTH)
+    assert settled(published, replace(published, confirmations=1), strict, NOW).threshold == 2
+    three = settled(None, replace(joined(*BOTH, "iso"), published_at=None, version=0), strict, NOW)
+    assert settled(three, replace(three, confirmations=1), POLICY, NOW).threshold == 3
+
+
+def test_a_lowered_threshold_publishes_a_candidate() -> None:
+    candidate = settled(None, replace(joined(*BOTH), published_at=None), Policy(threshold=3), NOW)
+    assert entry_state(candidate, NOW) == "candidate"
+    published = settled(candidate, under_policy(candidate, POLICY), POLICY, NOW)
+    assert (entry_state(published, NOW), published.published_at) == ("fresh", NOW)
+
+
+def test_a_lesson_of_a_project_keeps_its_entry_in_it_until_enough_votes_have_none() -> None:
+    def project(*projects: str | None) -> str | None:
+        lines = [line(f"p{at}", project_id=name) for at, name in enumerate(projects)]
+        known = entry(*lines)
+        return settled(None, known, POLICY, NOW).project_id
+
+    assert project("web", "web") == "web"
+    assert project("web", None) == "web"
+    assert project("web", None, None) is None
+    assert project(None, None) is None
+
+
+def test_confidence_is_the_median_of_the_votes_alone() -> None:
+    lines = [line(name, confidence=value) for name, value in (("basher", 0.9), ("iso", 0.5), ("sark", 0.1))]
+    known = entry(*lines, words=(word("sark"),))
+    after = settled(None, known, POLICY, NOW)
+    assert (after.value.confidence, after.value.contributors, after.value.evidence_count) == (0.7, ("basher", "iso"), 2)
+
+
+confidences = st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(0, 1)), min_size=1, max_size=8)
+
+
+@given(confidences)
+def test_figures_count_votes_and_a_settled_entry_is_published_at_its_threshold(found: list[tuple[str, float]]) -> None:
+    lines = [line(name, confidence=value, pattern_id=f"p{at}") for at, (name, value) in enumerate(found)]
+    made = settled(None, entry(*lines, published_at=None, version=0), POLICY, NOW)
+    assert made.value.evidence_count == votes(made) == len({name for name, _ in found})
+    assert made.value.confidence == round(median(value for _, value in found), 4)
+    assert (made.published_at == NOW) == (votes(made) >= 2)
+    assert made.version == 1
+
+
+@given(st.permutations(["basher", "sark", "iso", "ram"]))
+def test_the_order_in_which_lessons_join_makes_no_difference(order: list[str]) -> None:
+    assert joined(*order).provenance == joined("basher", "iso", "ram", "sark").provenance
+
+
+CANDIDATE = entry("basher", published_at=None)
+FRESH = entry(*BOTH)
+DOUBTFUL = entry("basher", line("sark", basis="one_judge"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "event"),
+    [
+        (None, CANDIDATE, "attached"),
+        (None, FRESH, "promoted"),
+        (CANDIDATE, FRESH, "promoted"),
+        (FRESH, entry(*BOTH, "iso"), "attached"),
+        (entry(*BOTH, "iso"), FRESH, "left"),
+        (FRESH, entry("basher"), "demoted"),
+        (FRESH, entry(*BOTH, words=(word("clu"),)), "contradicted"),
+        (entry(*BOTH, words=(word("clu"),)), FRESH, "confirmed"),
+        (DOUBTFUL, FRESH, "confirmed"),
+        (FRESH, DOUBTFUL, None),
+        (FRESH, entry(*BOTH, retired_at=NOW), "retired"),
+        (entry(*BOTH, retired_at=NOW), FRESH, "reinstated"),
+        (FRESH, entry(*BOTH, confirmations=5), None),
+    ],
+)
+def test_the_ledger_names_a_change_of_state_or_votes(
+    before: Entry | None, after: Entry, event: LedgerEvent | None
+) -> None:
+    assert ledger_event(before, after, START + days(2)) == event
+
+
+@given(st.tuples(st.text(), st.integers(0, 9), st.text()), st.tuples(st.text(), st.integers(0, 9), st.text()))
+def test_no_two_lines_of_the_ledger_have_one_id(one: tuple[str, int, str], other: tuple[str, int, str]) -> None:
+    assert (ledger_id(*one) == ledger_id(*other)) == (one == other)
+
+
+def test_the_program_asked_about_an_entry_is_that_of_its_oldest_contribution() -> None:
+    def lines(**stored: datetime | None) -> list[Contribution]:
+        return [line(name, stored_at=at, discovered_at=START + days(1)) for name, at in stored.items()]
+
+    assert oldest_contributor(entry(*lines(basher=START + days(3), sark=START))) == "sark"
+    assert oldest_contributor(entry(*lines(basher=START + days(3), sark=None))) == "sark"
+    assert oldest_contributor(entry(*lines(sark=START, basher=START))) == "basher"
+    assert oldest_contributor(entry()) == ""
+
+
+def test_a_contribution_is_known_by_its_program_and_its_id() -> None:
+    assert is_contributor(FRESH, "sark", "p1")
+    assert not is_contributor(FRESH, "sark", "p2")

@@ -1,0 +1,130 @@
+"""Verdicts about a pair: when it is the same, when somebody else is asked, and whose word is the last."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet_memory.rules.consensus.judging import Ruling, asked, is_asked, ruling, sides_of, with_judgement
+from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
+from tests.entries import judgement, pair, side
+
+OPPOSITE = "opposite polarity"
+
+
+def judged(*verdicts: tuple[str | None, Verdict], objection: str = "") -> Pair:
+    after = pair(objection=objection)
+    for name, verdict in verdicts:
+        after = with_judgement(after, judgement(name, verdict, contributed=name in ("basher", "sark")))
+    return after
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([], Ruling("open")),
+        ([("basher", "same")], Ruling("same", sure=False)),
+        ([("basher", "same"), ("sark", "same")], Ruling("same")),
+        ([("basher", "same"), ("sark", "different")], Ruling("open")),
+        ([("basher", "same"), ("sark", "different"), ("iso", "same")], Ruling("same", sure=False)),
+        ([("basher", "same"), ("sark", "different"), ("iso", "different")], Ruling("different")),
+        ([("basher", "different")], Ruling("different")),
+        ([("basher", "contradict")], Ruling("contradict")),
+        ([("basher", "different"), ("sark", "contradict")], Ruling("contradict")),
+        ([("basher", "unsure")], Ruling("open")),
+        ([("basher", "unsure"), ("sark", "same")], Ruling("same", sure=False)),
+    ],
+)
+def test_the_majority_of_judges_decides(verdicts: list[tuple[str | None, Verdict]], expected: Ruling) -> None:
+    after = judged(*verdicts)
+    assert (ruling(after), after.state) == (expected, expected.state)
+
+
+def test_against_an_objection_two_judges_are_needed_of_whom_one_has_no_lesson_in_it() -> None:
+    assert judged(("basher", "same"), objection=OPPOSITE).state == "open"
+    assert judged(("basher", "same"), ("sark", "same"), objection=OPPOSITE).state == "open"
+    assert judged(("basher", "same"), ("iso", "same"), objection=OPPOSITE).state == "same"
+    assert judged((None, "same"), objection=OPPOSITE).state == "same"
+    assert judged(("basher", "different"), objection=OPPOSITE).state == "different"
+
+
+@pytest.mark.parametrize("verdict", ["same", "different", "contradict"])
+def test_a_persons_verdict_is_the_last_word(verdict: Verdict) -> None:
+    two = judged(("basher", "same"), ("sark", "different"))
+    after = with_judgement(with_judgement(two, judgement(None, verdict)), judgement("iso"))
+    assert (after.state, after.by_person, asked(after)) == (verdict, True, ())
+
+
+def test_a_person_who_changes_its_mind_is_heard_and_one_who_is_unsure_decides_nothing() -> None:
+    assert judged((None, "same"), (None, "different")).state == "different"
+    assert judged(("basher", "different"), (None, "unsure")).state == "different"
+
+
+def test_a_judge_that_changes_its_mind_is_one_judge_in_any_case() -> None:
+    after = judged(("basher", "same"), ("Basher", "different"))
+    assert ([one.verdict for one in after.judgements], after.state) == (["different"], "different")
+
+
+def test_verdicts_of_several_names_over_one_unbound_connection_are_one() -> None:
+    after = with_judgement(pair(), judgement("basher", connection="c1"))
+    after = with_judgement(after, judgement("sark", connection="c1"))
+    assert ruling(after) == Ruling("same", sure=False)
+    assert ruling(with_judgement(after, judgement("iso", connection="c2"))) == Ruling("same")
+
+
+def test_both_sides_are_asked_until_one_has_judged_and_then_the_other() -> None:
+    assert asked(pair()) == ["basher", "sark"]
+    assert asked(judged(("basher", "same"))) == ["sark"]
+    assert asked(judged(("Basher", "unsure"))) == ["sark"]
+    assert asked(judged(("basher", "same"), ("sark", "same"))) == ()
+    assert asked(judged(("basher", "different"))) == ()
+    assert asked(judged(("basher", "same"), ("sark", "different"))) == []
+
+
+def test_nobody_is_asked_about_a_pair_that_is_gone_or_of_a_side_without_a_program() -> None:
+    assert asked(replace(pair(), state="gone")) == ()
+    assert asked(pair(side("", "Pin it"), side("sark", "Pin versions"))) == ["sark"]
+
+
+def test_a_program_is_asked_once_in_any_case() -> None:
+    assert is_asked(pair(), "Sark")
+    assert not is_asked(judged(("SARK", "unsure")), "sark")
+    assert not is_asked(pair(), "iso")
+
+
+def test_the_own_side_comes_first() -> None:
+    known = pair()
+    assert sides_of(known, "basher") == (known.a, known.b)
+    assert sides_of(known, "SARK") == (known.b, known.a)
+
+
+verdicts_of_three: st.SearchStrategy[list[tuple[str | None, Verdict]]] = st.lists(
+    st.tuples(
+        st.sampled_from(["basher", "sark", "iso", "ram", None]),
+        st.sampled_from(["same", "different", "contradict", "unsure"]),
+    ),
+    max_size=8,
+)
+
+
+@given(verdicts_of_three, st.sampled_from(["", OPPOSITE]))
+def test_a_verdict_said_again_changes_nothing(verdicts: list[tuple[str | None, Verdict]], objection: str) -> None:
+    after = judged(*verdicts, objection=objection)
+    for one in after.judgements:
+        again = with_judgement(after, one)
+        assert set(map(Judgement.compact, again.judgements)) == set(map(Judgement.compact, after.judgements))
+        assert ruling(again) == ruling(after)
+
+
+@given(verdicts_of_three)
+def test_of_agents_alone_the_order_makes_no_difference(verdicts: list[tuple[str | None, Verdict]]) -> None:
+    latest = {name: verdict for name, verdict in verdicts if name is not None}
+    one, other = list(latest.items()), list(latest.items())[::-1]
+    assert ruling(judged(*one)) == ruling(judged(*other))
+
+
+@given(verdicts_of_three, st.sampled_from(["", OPPOSITE]))
+def test_no_objection_ever_makes_a_pair_the_same(verdicts: list[tuple[str | None, Verdict]], objection: str) -> None:
+    if judged(*verdicts, objection=objection).state == "same":
+        assert judged(*verdicts).state == "same"

@@ -1,0 +1,113 @@
+"""Votes: one per independent origin, whatever the order and however often it is repeated."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+# pytest would collect names that start with test
+from fleet_memory.rules.knowledge.votes import Testimony as Witness
+from fleet_memory.rules.knowledge.votes import (
+    copy_mark,
+    counted_contradictions,
+    independent_origins,
+    same_program,
+    votes,
+    voting,
+)
+from fleet_memory.rules.knowledge.votes import testimony as witness_of
+from fleet_memory.rules.knowledge.votes import testimony_of_word as witness_of_word
+from fleet_memory.schemas.knowledge import OriginRule
+from tests.entries import BOTH, CHECK, LOOK, contribution, entry, word
+
+names = st.sampled_from(["basher", "Basher", "sark", "iso", "ram", "clu"])
+testimonies = st.lists(
+    st.builds(
+        Witness,
+        names,
+        st.none() | st.sampled_from(["s1", "s2", "s3"]),
+        st.none() | st.sampled_from(["c1", "c2"]),
+        st.none() | st.sampled_from(["x", "y"]),
+    ),
+    max_size=12,
+)
+rules: st.SearchStrategy[OriginRule] = st.sampled_from(["program", "connection"])
+
+
+@given(testimonies, rules)
+def test_origins_are_at_most_programs_whatever_the_order_and_the_repetitions(
+    given_: list[Witness], rule: OriginRule
+) -> None:
+    count = independent_origins(given_, rule)
+    assert min(1, len(given_)) <= count <= len({same_program(one.program_id) for one in given_})
+    for again in (given_[::-1], given_ + given_):
+        assert independent_origins(again, rule) == count
+
+
+@given(testimonies, testimonies)
+def test_more_testimonies_never_add_more_origins_than_they_have_alone(one: list[Witness], other: list[Witness]) -> None:
+    assert independent_origins(one + other) <= independent_origins(one) + independent_origins(other)
+
+
+@given(testimonies)
+def test_the_rule_of_connections_never_counts_more(given_: list[Witness]) -> None:
+    assert independent_origins(given_, "connection") <= independent_origins(given_)
+
+
+def test_two_programs_are_two_origins_and_one_in_another_case_is_one() -> None:
+    assert independent_origins([Witness("basher"), Witness("sark")]) == 2
+    assert independent_origins([Witness("basher"), Witness("Basher"), Witness("\uff42asher")]) == 1
+
+
+def test_programs_that_share_a_session_are_one_origin_through_chains_too() -> None:
+    assert independent_origins([Witness("basher", "s1"), Witness("sark", "s1")]) == 1
+    chain = [Witness("basher", "s1"), Witness("sark", "s1"), Witness("sark", "s2"), Witness("iso", "s2")]
+    assert independent_origins(chain) == 1
+    assert independent_origins([Witness("basher", "s1"), Witness("sark", "s2")]) == 2
+
+
+def test_one_connection_is_one_origin_only_where_the_policy_says_so() -> None:
+    both = [Witness("basher", connection="c1"), Witness("sark", connection="c1")]
+    assert (independent_origins(both), independent_origins(both, "connection")) == (2, 1)
+    bound = [Witness("basher"), Witness("sark")]
+    assert independent_origins(bound, "connection") == 2
+
+
+def test_a_copy_has_equal_words_and_equal_evidence_of_more_than_three_words() -> None:
+    assert copy_mark(CHECK, "Two workers lost a day") == copy_mark(CHECK.upper(), "two workers lost a  day")
+    assert copy_mark(CHECK, "Two workers lost a day") != copy_mark(CHECK, "Two workers lost an hour")
+    assert copy_mark(CHECK, "Two workers lost a day") != copy_mark(LOOK, "Two workers lost a day")
+    assert copy_mark(CHECK, "lost a day") is None
+    assert copy_mark(CHECK, "") is None
+
+
+def test_a_copied_lesson_is_no_second_vote() -> None:
+    evidence = "Two workers lost a day"
+    assert votes(entry(contribution("basher", evidence=evidence), contribution("sark", evidence=evidence))) == 1
+    assert votes(entry(contribution("basher", evidence=evidence), contribution("sark"))) == 2
+
+
+def test_a_contribution_is_testimony_with_its_session_its_connection_and_its_words() -> None:
+    line = contribution("basher", session_id="s1", connection="c1", evidence="Two workers lost a day")
+    assert witness_of(line) == Witness("basher", "s1", "c1", copy_mark(CHECK, "Two workers lost a day"))
+    assert witness_of_word(word("basher", session_id="s1", connection="c1")) == Witness("basher", "s1", "c1")
+
+
+def test_a_contributors_contradiction_takes_its_vote_out_and_nobody_elses_does() -> None:
+    known = entry(*BOTH, "iso", words=(word("Sark"), word("ram")))
+    assert [line.program_id for line in voting(known)] == ["basher", "iso"]
+    assert votes(known) == 2
+
+
+def test_a_confirmation_and_a_contradiction_that_waits_take_no_vote_out() -> None:
+    waiting = word("sark", waits=True)
+    known = entry(*BOTH, words=(word("basher", "confirmed"), waiting))
+    assert counted_contradictions(known) == []
+    assert votes(known) == 2
+
+
+@pytest.mark.parametrize(("rule", "count"), [("program", 2), ("connection", 1)])
+def test_an_entry_counts_by_its_own_rule_of_origins(rule: str, count: int) -> None:
+    lines = [contribution(name, connection="c1") for name in BOTH]
+    known = entry(*lines, origins=rule)
+    assert votes(known) == count
+    assert votes(known, "program") == 2
