@@ -1,6 +1,7 @@
 """Carrying out verdicts: each reads and commits its pair, its entry and its programs by revision, without a lease."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -22,12 +23,14 @@ from fleet_memory.rules.consensus.deciding import (
     decided,
     resolved,
 )
+from fleet_memory.rules.consensus.judging import asked
 from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Write
 
 
@@ -89,15 +92,15 @@ async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Polic
 
 
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
-    (versioned,) = await fleet.pairs.read(verdict.pair_id)
-    if versioned.pair is None:
-        own = await rewrite_of(fleet, judge_.program_id, verdict.pair_id)
-        if own is None:
-            raise InvalidArgumentError(
-                f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
-            )
+    own = await rewrite_of(fleet, judge_.program_id, verdict.pair_id)
+    if own is not None:  # its author decides, whatever others said about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
+    (versioned,) = await fleet.pairs.read(verdict.pair_id)
+    if versioned.pair is None:
+        raise InvalidArgumentError(
+            f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
+        )
     read = await _read(fleet, versioned, versioned.pair, judge_, verdict.verdict, policy)
     sides = _resolved_sides(versioned.pair, read.documents(), judge_, policy)
     judgement = _judgement(versioned.pair, verdict, judge_, fleet, read)
@@ -224,12 +227,28 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
         writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
+<<<<<<< HEAD
     programs = [
         VersionedChange(versioned, stamped(versioned.program, after.programs[name], now))
         for name, versioned in read.programs.items()
     ]
     await fleet.programs.commit(programs, writes, commit_id)
+=======
+    for name, versioned in read.programs.items():
+        program = stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, decision.pair), now)
+        writes += fleet.programs.writes(versioned, program)
+    await fleet.programs.store.commit(*writes)
+>>>>>>> t4
     return Judged(decision.pair.pair_id, decision.pair.state, change)
+
+
+def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Program:
+    """Return the program with its lessons of a pair that closes now pending: their next best pairs follow."""
+    if before.pair is None or not asked(before.pair) or asked(after):
+        return program
+    sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
+    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
+    return replace(program, pending=(*program.pending, *ids)) if ids else program
 
 
 def _why(pair: Pair) -> str:

@@ -74,10 +74,18 @@ async def judge_rewrite(
         why = f"its author called the rewrite {verdict.verdict}"
         writes = fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
         if verdict.verdict != "same":
+<<<<<<< HEAD
             (pair,) = await fleet.pairs.read(own.pair_id)
             writes.append(fleet.pairs.write(pair, _closed_pair(own, pattern, known.entry, verdict, now)))
         change = VersionedChange(versioned, stamped(versioned.program, program, now))
         await fleet.programs.commit([change], writes, commit_id)
+=======
+            (known_pair,) = await fleet.pairs.read(own.pair_id)
+            pair = known_pair.pair or _pair(own, pattern, known.entry, now)
+            writes.append(fleet.pairs.write(known_pair, with_judgement(pair, _judgement(own, verdict, now))))
+        writes += fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
+        await fleet.programs.store.commit(*writes)
+>>>>>>> t4
         return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))
 
     return await retry_conflicts(attempt, f"program {own.program_id}")
@@ -100,27 +108,27 @@ def _contradicted(program: Program, entry: Entry, word: Word) -> tuple[Program, 
     return replace(program, against=against), with_contradiction(entry, word)
 
 
-def _closed_pair(own: OwnRewrite, pattern: Pattern, entry: Entry, verdict: NewVerdict, now: datetime) -> Pair:
-    """Return the pair of the newest text and the one that voted, as its author judged it."""
-    voting = pattern.rewrite.voting_text if pattern.rewrite else entry.value.pattern
-    is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
-    judgement = Judgement(
+def _judgement(own: OwnRewrite, verdict: NewVerdict, now: datetime) -> Judgement:
+    return Judgement(
         verdict=verdict.verdict, program_id=own.program_id, at=now, reason=verdict.reason, contributed=True
     )
-    return with_judgement(
-        Pair(
-            pair_id=own.pair_id,
-            a=Side(program_id=own.program_id, pattern_id=own.pattern_id, domain=pattern.domain, text=pattern.pattern),
-            b=Side(
-                program_id=own.program_id,
-                key=entry.key if is_entrys else None,
-                domain=entry.value.domain,
-                text=voting,
-            ),
-            objection=objection(pattern.pattern, voting) or "",
-            opened_at=now,
+
+
+def _pair(own: OwnRewrite, pattern: Pattern, entry: Entry, now: datetime) -> Pair:
+    """Return the pair of the newest text and the one that voted, which nobody has judged."""
+    voting = pattern.rewrite.voting_text if pattern.rewrite else entry.value.pattern
+    is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
+    return Pair(
+        pair_id=own.pair_id,
+        a=Side(program_id=own.program_id, pattern_id=own.pattern_id, domain=pattern.domain, text=pattern.pattern),
+        b=Side(
+            program_id=own.program_id,
+            key=entry.key if is_entrys else None,
+            domain=entry.value.domain,
+            text=voting,
         ),
-        judgement,
+        objection=objection(pattern.pattern, voting) or "",
+        opened_at=now,
     )
 
 
