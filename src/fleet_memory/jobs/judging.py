@@ -227,18 +227,11 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
         writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
-<<<<<<< HEAD
     programs = [
-        VersionedChange(versioned, stamped(versioned.program, after.programs[name], now))
+        VersionedChange(versioned, stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, decision.pair), now))
         for name, versioned in read.programs.items()
     ]
     await fleet.programs.commit(programs, writes, commit_id)
-=======
-    for name, versioned in read.programs.items():
-        program = stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, decision.pair), now)
-        writes += fleet.programs.writes(versioned, program)
-    await fleet.programs.store.commit(*writes)
->>>>>>> t4
     return Judged(decision.pair.pair_id, decision.pair.state, change)
 
 
@@ -248,7 +241,7 @@ def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Pr
         return program
     sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
     ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
-    return replace(program, pending=(*program.pending, *ids)) if ids else program
+    return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
 
 
 def _why(pair: Pair) -> str:

@@ -74,18 +74,11 @@ async def judge_rewrite(
         why = f"its author called the rewrite {verdict.verdict}"
         writes = fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
         if verdict.verdict != "same":
-<<<<<<< HEAD
-            (pair,) = await fleet.pairs.read(own.pair_id)
-            writes.append(fleet.pairs.write(pair, _closed_pair(own, pattern, known.entry, verdict, now)))
-        change = VersionedChange(versioned, stamped(versioned.program, program, now))
-        await fleet.programs.commit([change], writes, commit_id)
-=======
             (known_pair,) = await fleet.pairs.read(own.pair_id)
             pair = known_pair.pair or _pair(own, pattern, known.entry, now)
             writes.append(fleet.pairs.write(known_pair, with_judgement(pair, _judgement(own, verdict, now))))
-        writes += fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
-        await fleet.programs.store.commit(*writes)
->>>>>>> t4
+        change = VersionedChange(versioned, stamped(versioned.program, program, now))
+        await fleet.programs.commit([change], writes, commit_id)
         return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))
 
     return await retry_conflicts(attempt, f"program {own.program_id}")
