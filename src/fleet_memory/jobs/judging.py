@@ -8,10 +8,10 @@ from typing import NamedTuple
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.rewrites import judge_rewrite, rewrite_of
+from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import (
@@ -228,7 +228,9 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
     programs = [
-        VersionedChange(versioned, stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, decision.pair), now))
+        VersionedChange(
+            versioned, stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, decision.pair), now)
+        )
         for name, versioned in read.programs.items()
     ]
     await fleet.programs.commit(programs, writes, commit_id)
