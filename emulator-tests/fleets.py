@@ -3,11 +3,14 @@
 from datetime import UTC, datetime
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.commits import new_commit_id
+from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.answers.memory import StoreAnswer
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.stores import Store
+from fleet_memory.stores import Store, Write
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.store_memory import store_memory
 
@@ -29,6 +32,45 @@ def lesson(name: str) -> NewPattern:
 
 async def consolidate(fleet: Fleet, *, dry_run: bool = False) -> ConsolidateAnswer:
     return await pattern_consolidate(fleet, _silently, dry_run=dry_run)
+
+
+def published_entry(key: str, text: str, domain: str, *, vector: str = "", embedder: str = "") -> Entry:
+    """Return an entry that two programs learnt in the same words, published and behind no doubt."""
+    value = EntryValue(
+        pattern=text,
+        domain=domain,
+        confidence=0.8,
+        contributors=("iso", "sark"),
+        evidence_count=2,
+        first_discovered=NOW,
+        last_promoted=NOW,
+    )
+    learnt = tuple(
+        Contribution(
+            program_id=program,
+            pattern_id="a",
+            pattern=text,
+            confidence=0.8,
+            discovered_at=NOW,
+            similarity=1.0,
+            basis="equal_words",
+        )
+        for program in value.contributors
+    )
+    return Entry(
+        key=key,
+        value=value,
+        provenance=learnt,
+        published_at=NOW,
+        last_confirmed=NOW,
+        vector=vector,
+        embedder=embedder,
+    )
+
+
+def entry_writes(fleet: Fleet, entry: Entry) -> list[Write]:
+    """Return the writes of a new entry."""
+    return fleet.knowledge.writes(ABSENT_ENTRY, entry, by="test", why="", now=NOW, commit_id=new_commit_id())
 
 
 async def _silently(_done: float, _total: float, _message: str) -> None:

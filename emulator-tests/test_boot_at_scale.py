@@ -3,29 +3,27 @@
 import csv
 import itertools
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
 import pytest
 from billing import Bill, Billed
+from fleets import NOW, entry_writes, published_entry
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import leased
-from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.rules.text.vectors import packed
-from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.similarity.minilm import MiniLM
-from fleet_memory.stores import ABSENT, Query, Store
+from fleet_memory.stores import Query, Store
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parent.parent
-NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 ENTRIES = 2_000
 ENGINE = MiniLM()
 # Fillers: work of other fleets, in words of its own, with the same verbs and the same form as a lesson
@@ -78,20 +76,8 @@ async def entries() -> Sequence[Entry]:
     found = lessons()
     vectors = await ENGINE.vectors([text for text, _ in found])
     return [
-        Entry(
-            key=knowledge_key(domain, f"{number} {text}"),
-            value=EntryValue(
-                pattern=text,
-                domain=domain,
-                confidence=0.8,
-                contributors=("iso", "sark"),
-                evidence_count=2,
-                first_discovered=NOW,
-                last_promoted=NOW,
-            ),
-            last_confirmed=NOW,
-            vector=packed(row),
-            embedder=ENGINE.name,
+        published_entry(
+            knowledge_key(domain, f"{number} {text}"), text, domain, vector=packed(row), embedder=ENGINE.name
         )
         for number, ((text, domain), row) in enumerate(zip(found, vectors, strict=True))
     ]
@@ -105,8 +91,7 @@ async def known(fleet: Fleet, entries: Sequence[Entry]) -> None:
     for start in range(0, len(entries), 100):
         writes = []
         for entry in entries[start : start + 100]:
-            line = LedgerLine(event="promoted", key=entry.key, at=NOW, by="test")
-            writes += fleet.knowledge.writes(VersionedEntry(None, ABSENT), entry, line)
+            writes += entry_writes(fleet, entry)
         await fleet.knowledge.store.commit(*writes)
     async with leased(fleet) as writer:
         assert writer is not None
@@ -125,7 +110,7 @@ async def test_a_boot_reads_two_documents_and_the_shards_and_puts_the_tasks_entr
             fleet = fleet_on(billed)  # a server that has read nothing yet
             billed.bill = Bill()
             boot = await gsp_bootstrap(fleet, f"agent-{number}", task=task.text)
-            assert billed.bill == Bill(1 + shards, 1, 1)
+            assert billed.bill == Bill(1 + shards, 1, 2)
             assert tokens(boot.wire()) <= 2_500
             assert boot.omitted["knowledge"] == ENTRIES - len(boot.knowledge)
             texts = [entry.pattern for entry in boot.knowledge]

@@ -2,45 +2,32 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from billing import Bill, Billed
-from fleets import fleet_on
+from fleets import NOW, entry_writes, fleet_on, published_entry
 
 from fleet_memory.errors import LeaseLostError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
 from fleet_memory.repositories import snapshots
 from fleet_memory.repositories.batching import batches
-from fleet_memory.repositories.entry_codec import VersionedEntry
-from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
-from fleet_memory.stores import ABSENT, Document, Query, Ref, Store
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.stores import Document, Query, Ref, Store
 
 pytestmark = pytest.mark.anyio
-
-NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 
 
 def entry(number: int, size: int) -> Entry:
     """Return an entry of which the snapshot holds `size` bytes, by far the most of them its vector."""
-    value = EntryValue(
-        pattern=f"Lesson {number}",
-        domain="care",
-        confidence=0.8,
-        contributors=("iso", "sark"),
-        evidence_count=2,
-        first_discovered=NOW,
-        last_promoted=NOW,
-    )
-    return Entry(key=f"pattern/care/{number:05}", value=value, last_confirmed=NOW, vector="A" * size, embedder="x")
+    return published_entry(f"pattern/care/{number:05}", f"Lesson {number}", "care", vector="A" * size, embedder="x")
 
 
 async def put(fleet: Fleet, *numbers: int, size: int = 100) -> None:
     writes = []
     for one in (entry(number, size) for number in numbers):
-        line = LedgerLine(event="promoted", key=one.key, at=NOW, by="test")
-        writes += fleet.knowledge.writes(VersionedEntry(None, ABSENT), one, line)
+        writes += entry_writes(fleet, one)
     for together in batches(writes):
         await fleet.knowledge.store.commit(*together)
 
@@ -91,7 +78,7 @@ async def test_a_publication_that_was_killed_before_its_switch_is_seen_by_nobody
     await publish(store, 1, 2, 3)
     await put(fleet_on(store), 0, 4)
     async with publishing(fleet_on(store)) as writer:
-        made = await fleet_on(store).knowledge.snapshots.publication()
+        made = await fleet_on(store).knowledge.snapshots.publication(now=NOW)
         await writer.commit(*made.drafts)
     assert await shown(store) == (1, [1, 2, 3])
     await publish(store, 5)

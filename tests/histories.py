@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tests.plain_fleet import PlainFleet
 
@@ -13,6 +13,14 @@ START = datetime.fromisoformat("2026-03-02T09:00:00+00:00")
 HISTORIES = Path(__file__).parent / "data" / "histories.json"
 
 Json = dict[str, Any]  # each operation names its own arguments, which the called method checks
+
+
+class Facts(NamedTuple):
+    """What a check may name, each by an entry's text: (state, voting programs, votes), project, times learnt again."""
+
+    entries: Json
+    projects: Json
+    learnt_again: Json
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ def live(fleet: PlainFleet, step: Json) -> str:
     """Take one step; return the difference where it is a check that fails, else nothing."""
     given = {name: value for name, value in step.items() if name not in {"do", "day"}}
     if step["do"] == "check":
-        return compare(fleet, given, moment(step))
+        return compare(plain_facts(fleet, moment(step)), given)
     if step["do"] == "set_policy":
         fleet.set_policy(**given)
     else:
@@ -67,15 +75,14 @@ def live(fleet: PlainFleet, step: Json) -> str:
     return ""
 
 
-def compare(fleet: PlainFleet, expected: Json, now: datetime) -> str:
-    """Return the first fact that differs at this check, or nothing."""
+def plain_facts(fleet: PlainFleet, now: datetime) -> Facts:
     entries = {text: [*entry] for text, entry in fleet.entries(now).items()}
-    states = [entry[0] for entry in entries.values()]
-    facts: Json = {
-        "entries": entries,
-        "states": {str(state): states.count(state) for state in states},
-        "projects": fleet.projects(),
-        "learnt_again": fleet.learnt_again(),
-    }
-    wrong = [name for name in facts if name in expected and facts[name] != expected[name]]
-    return "".join(f"{expected['after']}: {name} {facts[name]} != {expected[name]}" for name in wrong[:1])
+    return Facts(entries, dict(fleet.projects()), dict(fleet.learnt_again()))
+
+
+def compare(facts: Facts, expected: Json) -> str:
+    """Return the first fact that differs at this check, or nothing."""
+    states = [entry[0] for entry in facts.entries.values()]
+    named: Json = {**facts._asdict(), "states": {str(state): states.count(state) for state in states}}
+    wrong = [name for name in named if name in expected and named[name] != expected[name]]
+    return "".join(f"{expected['after']}: {name} {named[name]} != {expected[name]}" for name in wrong[:1])

@@ -1,6 +1,7 @@
 """Memories that older versions wrote, for tests: the data of emulator-tests, opened in this process."""
 
 import gzip
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ TASK: Final = "pattern/task-claiming/before-claiming-task-make-sure-status"
 HTTP: Final = "pattern/http/set-explicit-timeout-every-outbound-http"
 RETRY_3: Final = "Retry 3 times before giving up on a claim"
 RETRY_30: Final = "Retry 30 times before giving up on a claim"
+_UNDATED: Final = re.compile(r',"openedAt":"[^"]*"')
 GROUPS: Final = ("programs", "gsp", "pairs", "waiting", "ledger", "archive", "history")
 SPRING: Final = datetime(2026, 3, 20, 12, tzinfo=UTC)  # after all that happened in the memory of `MERGED`
 
@@ -26,6 +28,12 @@ SPRING: Final = datetime(2026, 3, 20, 12, tzinfo=UTC)  # after all that happened
 def unpacked(version: str, to: Path) -> Path:
     """Write the SQLite file of a version's memory."""
     to.write_bytes(gzip.decompress((DATA / version / "memory.db.gz").read_bytes()))
+    return to
+
+
+def exported(version: str, to: Path) -> Path:
+    """Write the export of a version's memory."""
+    to.write_bytes(gzip.decompress((DATA / version / "memory.jsonl.gz").read_bytes()))
     return to
 
 
@@ -52,3 +60,11 @@ async def everything(fleet: Fleet) -> dict[str, dict[str, Json]]:
 async def entries(fleet: Fleet) -> dict[str, Entry]:
     """Return the entries of the fleet by key."""
     return {one.entry.key: one.entry for one in await fleet.knowledge.all() if one.entry}
+
+
+def undated(documents: dict[str, dict[str, Json]]) -> dict[str, dict[str, Json]]:
+    """Return documents without the times at which pairs were opened, which differ between runs."""
+    return {
+        path: {name: _UNDATED.sub("", value) if isinstance(value, str) else value for name, value in fields.items()}
+        for path, fields in documents.items()
+    }

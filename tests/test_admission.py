@@ -5,8 +5,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted, timestamp_problem
+from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution
+from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source
@@ -103,7 +104,9 @@ def test_only_equal_words_are_a_duplicate_however_alike_two_lessons_are() -> Non
 
 
 def test_a_call_of_another_text_is_no_retry_even_where_an_older_version_still_remembers_it() -> None:
-    merged = stored(stored(EMPTY, lesson("Check the status", id="mine")).program, lesson("Check the status", id="other"))
+    merged = stored(
+        stored(EMPTY, lesson("Check the status", id="mine")).program, lesson("Check the status", id="other")
+    )
     rewritten = stored(merged.program, lesson("Rebase before you push", id="mine"), after=days(1)).pattern
     assert list(rewritten.calls) == ["mine"]
     older = replace(rewritten, calls={**merged.pattern.calls, **rewritten.calls})

@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import cast
 
 import anyio
 import pytest
 from mcp import Client
 from mcp.server.mcpserver import MCPServer
-from mcp.types import Implementation, ToolAnnotations
+from mcp.types import Implementation, RequestParamsMeta, ToolAnnotations
 
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller, Fleet
@@ -48,7 +49,7 @@ def server(settings: Settings) -> MCPServer[LazyFleet]:
     return MCPServer("test", lifespan=lifespan, tools=[registered(ToolSpec(name_caller, "Name the caller", READS))])
 
 
-async def callers(settings: Settings, mode: str, *metas: dict[str, object]) -> list[CallerAnswer]:
+async def callers(settings: Settings, mode: str, *metas: RequestParamsMeta) -> list[CallerAnswer]:
     with anyio.fail_after(30):
         async with Client(server(settings), mode=mode, client_info=EDITOR) as client:
             results = [await client.call_tool("name_caller", {}, meta=meta) for meta in metas]
@@ -58,8 +59,8 @@ async def callers(settings: Settings, mode: str, *metas: dict[str, object]) -> l
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_call_names_its_client_its_session_and_its_model(settings: Settings, mode: str) -> None:
     bound = replace(settings, program="basher", session_id="started-in")
-    named = {"fleet-memory/session": "s1", "fleet-memory/model": "claude"}
-    odd = {"fleet-memory/session": "two words", "fleet-memory/model": 3}
+    named = cast("RequestParamsMeta", {"fleet-memory/session": "s1", "fleet-memory/model": "claude"})
+    odd = cast("RequestParamsMeta", {"fleet-memory/session": "two words", "fleet-memory/model": 3})
     assert await callers(bound, mode, named, odd, {}) == [
         CallerAnswer(client="editor", session_id="s1", model="claude"),
         CallerAnswer(client="editor", session_id="started-in"),

@@ -36,12 +36,13 @@ from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.words import with_confirmation, with_contradiction
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.knowledge import Entry, EntryState, Word
+from fleet_memory.schemas.pairs import Side
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Write
 from tests.fleets import NOW, at, documents, interrupted, lease_to_another, on, writing
-from tests.shared import KEY, LOOK, published_keys, shared_entry
+from tests.shared import FREE, KEY, LATE, LOOK, Lesson, opened_pair, published_keys, shared_entry
 from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
@@ -221,6 +222,20 @@ async def test_a_reworded_entry_keeps_its_key_and_votes_and_what_contradicted_th
     assert [row.pattern for row in (await fleet.knowledge.snapshots.read()).rows] == [text]
     assert (await ledger(fleet, KEY))[-1] == ("reworded", "operator", "shorter")
     assert (await reword_entry(fleet, KEY, text, "again")).changed is False
+
+
+async def test_a_lesson_that_waits_beside_the_old_text_is_compared_with_the_new_one(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    pair = await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE))
+    (opened,) = await fleet.pairs.read(pair.pair_id)
+    entry_side = Side(program_id="basher", key=KEY, domain="tasks", text=LOOK)
+    await fleet.pairs.store.commit(fleet.pairs.write(opened, replace(pair, b=entry_side)))
+    for name in ("sark", "ram"):
+        (before,) = await fleet.programs.read_versioned(name)
+        considered = fleet.programs.writes(before, replace(before.program, pending=()))
+        await fleet.programs.store.commit(*considered)
+    await reword_entry(fleet, KEY, "Look whether a task is free right before you claim it", "shorter")
+    assert [(await fleet.programs.read(name)).pending for name in ("sark", "ram")] == [("open",), ()]
 
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 1001, "a\x00b"])

@@ -9,6 +9,7 @@ from fleet_memory.errors import KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry
 from fleet_memory.repositories.ledger import MAX_LINES_OF_ENTRY
+from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerLine, Word
 from fleet_memory.stores import Json, Write
 from tests.lessons import START, days
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.anyio
 
 KEY = "pattern/ci/pin"
 NOW = START + days(1)
+UNJUDGED = pair_id(text_hash("Pin every action"), text_hash("Pin it"))
 
 
 def contribution(program_id: str, text: str = "Pin it") -> Contribution:
@@ -181,15 +183,14 @@ async def test_an_entry_of_the_version_before_keeps_all_that_it_says_when_it_cha
         provenance=(
             contribution("basher"),
             replace(contribution("iso", "pin it!"), basis="equal_words"),
-            replace(contribution("sark", "Pin every action"), basis="unjudged"),
+            replace(contribution("sark", "Pin every action"), basis="unjudged", pair=UNJUDGED),
         ),
         words=(Word(program_id="clu", outcome="contradicted", at=NOW, evidence="It failed"),),
         description="Auto-promoted from 3 independent agent discoveries",
-        published_at=NOW,
+        published_at=START,
         last_confirmed=NOW,
         confirmations=2,
         since=4,
-        unpublished=False,
         ledger=(f"{KEY}#1", f"{KEY}#2", f"{KEY}#3"),
     )
     assert converted == expected

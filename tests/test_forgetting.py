@@ -1,5 +1,6 @@
 """Forgetting on purpose, and bringing back from the archive what was forgotten."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -29,16 +30,17 @@ async def forget(fleet: Fleet, id_: str = "mine") -> str:
     return (await forget_memory(fleet, "basher", id_, "wrong project")).archive_id
 
 
-def test_what_is_forgotten_comes_back_as_it_was_and_consolidation_sees_it() -> None:
-    one = pattern(confirmations=3, doublings=2, calls={"p1": "digest"}, knowledge_seen=7)
+def test_a_forgotten_lesson_comes_back_as_it_was_and_is_pending() -> None:
+    one = pattern(confirmations=3, doublings=2, calls={"p1": "digest"})
     before = program(one, pattern("Another", id="p2"))
     gone = forgotten(before, one, "mistake", START + days(1))
     assert list(gone.program.patterns) == ["p2"]
-    assert stamped(before, gone.program, START).touched == ("task-claiming",)
+    left = stamped(before, gone.program, START)
+    assert left.pending == ("p1",)
     assert (gone.archived[0].reason, gone.archived[0].why) == ("forgotten", "mistake")
-    back = restored(gone.program, gone.archived[0].pattern, START + days(2))
+    back = restored(replace(left, pending=()), gone.archived[0].pattern, START + days(2))
     assert (back.pattern, back.program.patterns["p1"], back.fades) == (one, one, False)
-    assert back.program.pending == ("p1",)
+    assert stamped(left, back.program, START + days(2)).pending == ("p1",)
 
 
 def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
@@ -48,18 +50,18 @@ def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
     assert back.program.patterns == {"p1": new, "p1-2": back.pattern}
 
 
-def test_a_contributor_comes_back_as_one_and_does_not_wait() -> None:
+def test_a_contributor_comes_back_as_one() -> None:
     one = pattern(knowledge_key="pattern/a/b")
     back = restored(program(), one, START)
-    assert (back.pattern, back.program.pending) == (one, ())
-    assert stamped(program(), back.program, START).touched == ("task-claiming",)
+    assert back.pattern == one
+    assert stamped(program(), back.program, START).pending == ("p1",)
 
 
 def test_one_that_is_too_old_comes_back_stale_and_says_that_it_fades() -> None:
     late = START + days(181)
     back = restored(program(), pattern(), late)
-    assert (back.pattern.last_reinforced, back.program.pending, back.fades) == (START, (), True)
-    assert not restored(program(), pattern(knowledge_key="pattern/a/b"), late).fades
+    assert (back.pattern.last_reinforced, back.fades) == (START, True)
+    assert restored(program(), pattern(knowledge_key="pattern/a/b"), late).fades
 
 
 def test_nothing_is_evicted_for_it_and_nothing_comes_back_twice() -> None:
@@ -135,7 +137,7 @@ async def test_a_contributor_comes_back_into_its_entry_and_one_that_is_too_old_i
     await forget(fleet, "own")
     later = at(fleet, NOW + timedelta(days=181))
     contributor = {"restored": True, "patternId": "mine", "knowledgeKey": entry.key}
-    assert await restore_archived(later, "basher", "mine") == contributor
+    assert await restore_archived(fleet, "basher", "mine") == contributor
     assert "next maintenance archives it again" in str((await restore_archived(later, "basher", "own"))["fades"])
 
 

@@ -1,6 +1,5 @@
 """A migration that is interrupted, that comes late, or that meets bad documents; data: emulator-tests/data."""
 
-import gzip
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -23,7 +22,6 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Ref, Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from tests.older import (
-    DATA,
     HTTP,
     MERGED,
     OLDEST,
@@ -33,6 +31,7 @@ from tests.older import (
     TASK,
     entries,
     everything,
+    exported,
     fleet_of,
     migrated,
     unpacked,
@@ -184,8 +183,7 @@ async def test_a_rule_of_copies_keeps_the_votes_that_published_it(fleet: Fleet, 
 
 async def test_a_fleet_that_takes_an_import_in_is_migrated_again(fleet: Fleet, store: Store, tmp_path: Path) -> None:
     await migrated(fleet)
-    file = tmp_path / "memory.jsonl"
-    file.write_bytes(gzip.decompress((DATA / OLDEST / "memory.jsonl.gz").read_bytes()))
+    file = exported(OLDEST, tmp_path / "memory.jsonl")
     await import_fleet(store, "default", file, overwrite=True, step=lambda _done, _total: None)
     assert await needs_migration(fleet_of(store))
     assert (await migrated(fleet)).programs == 4

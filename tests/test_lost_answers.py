@@ -58,7 +58,7 @@ class LosingAnswers(Wrapped):
 
 
 def on(fleet: Fleet, store: Store) -> Fleet:
-    return Fleet.on(store, "default", fleet.embedder, fleet.now)
+    return Fleet.on(store, "default", fleet.embedder, fleet.now, fleet.caller)
 
 
 def losing(fleet: Fleet, *fates: str, unreadable: int = 0) -> tuple[Fleet, LosingAnswers]:

@@ -137,4 +137,4 @@ def test_a_fourth_contradiction_within_a_day_waits_for_another_origin() -> None:
     said = reported_of_entry(busy, at.key, at, report("contradicted")._replace(now=START + days(0.5)))
     assert ([word.waits for word in entry_after(said).words], said.note) == ([True], WAITS)
     assert entry_state(entry_after(said), START + days(0.5)) == "fresh"
-    assert said.program.against == busy.against
+    assert said.program.against == {**busy.against, at.key: START + days(0.5)}

@@ -6,23 +6,24 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import anyio
 import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.policy import (
-    AppliedPolicy,
     apply_policy,
     policy_changes,
     policy_rows,
     set_policy,
     with_values,
 )
-from fleet_memory.rules.knowledge.curating import under_policy
-from fleet_memory.rules.knowledge.entries import settled
+from fleet_memory.rules.knowledge.curating import taken_back
+from fleet_memory.rules.knowledge.entries import settled, under_policy
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Query
 from tests.fleets import FLEET, NOW, at, documents, interrupted, writing
@@ -128,31 +129,32 @@ async def test_a_change_takes_nothing_back_unasked(fleet: Fleet) -> None:
 
 
 @pytest.mark.anyio
-async def test_applied_the_policy_takes_back_what_it_would_not_publish_and_a_lower_one_brings_it_back(
-    fleet: Fleet,
-) -> None:
+async def test_applied_the_policy_takes_back_what_it_would_not_publish(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
     await set_policy(fleet, ["threshold", "3"])
-    assert await apply_policy(fleet) == AppliedPolicy(taken_back={KEY: 2}, brought_back={})
+    assert await apply_policy(fleet) == {KEY: 2}
     assert await published_keys(fleet) == []
-    assert await apply_policy(fleet) == AppliedPolicy(taken_back={}, brought_back={})
-    await set_policy(fleet, ["threshold", "2"])
-    assert await apply_policy(fleet) == AppliedPolicy(taken_back={}, brought_back={KEY: 2})
-    assert await published_keys(fleet) == [KEY]
+    assert await apply_policy(fleet) == {}
     entry = await fleet.knowledge.found(KEY)
-    assert entry.published_at == NOW
-    history = await fleet.knowledge.ledger.newest(entry, 20)
-    assert [(line.event, line.by, line.why) for line in history][1:] == [
-        ("demoted", "operator", "the policy asks for 3 votes by program"),
-        ("promoted", "operator", "the policy asks for 2 votes by program"),
-    ]
+    assert (entry.published_at, entry_state(entry, NOW)) == (NOW, "candidate")
+    (line,) = await fleet.knowledge.ledger.newest(entry, 1)
+    assert (line.event, line.by, line.why) == ("demoted", "operator", "the policy asks for 3 votes by program")
+
+
+@pytest.mark.anyio
+async def test_taken_back_an_entry_returns_under_a_policy_that_it_has_votes_for(fleet: Fleet) -> None:
+    entry = await shared_entry(fleet, "basher", "iso")
+    strict, mild = Policy(threshold=3), Policy()
+    out = settled(entry, taken_back(entry, strict), strict, NOW)
+    back = settled(out, under_policy(out, mild), mild, NOW)
+    assert [entry_state(each, NOW) for each in (entry, out, back)] == ["fresh", "candidate", "fresh"]
 
 
 @pytest.mark.anyio
 async def test_an_entry_with_votes_enough_keeps_the_threshold_that_it_was_published_with(fleet: Fleet) -> None:
     before = await shared_entry(fleet, "basher", "iso", "sark")
     await set_policy(fleet, ["threshold", "3"])
-    assert await apply_policy(fleet) == AppliedPolicy({}, {})
+    assert await apply_policy(fleet) == {}
     assert await fleet.knowledge.found(KEY) == before
 
 
@@ -167,7 +169,7 @@ async def test_an_application_that_is_killed_is_finished_by_the_next(fleet: Flee
     with pytest.raises(StoreUnavailableError):
         await apply_policy(interrupted(fleet, writing("snapshots"), cut_off))
     later = at(fleet, NOW + timedelta(minutes=3))
-    assert await apply_policy(later) == AppliedPolicy({}, {})
+    assert await apply_policy(later) == {}
     assert await published_keys(later) == []
 
 
@@ -177,9 +179,9 @@ async def test_a_policy_of_connections_takes_back_what_came_over_one(fleet: Flee
     over_one = tuple(replace(line, connection="c1") for line in entry.provenance)
     changed = replace(entry, provenance=over_one)
     policy = Policy(origins="connection")
-    after = settled(changed, under_policy(changed, policy), policy, NOW)
+    after = settled(changed, taken_back(changed, policy), policy, NOW)
     assert (entry_state(changed, NOW), entry_state(after, NOW)) == ("verify", "candidate")
-    assert under_policy(entry, policy) is entry
+    assert taken_back(entry, policy) is entry
 
 
 @pytest.mark.anyio
@@ -191,7 +193,7 @@ async def test_retired_entries_candidates_and_rules_of_people_stay_as_they_are(f
         replace(entry, published_at=None),
         replace(entry, tier="constitutional"),
     ):
-        assert under_policy(each, policy) is each
+        assert taken_back(each, policy) is each
 
 
 def test_rows_say_what_each_value_is_and_takes() -> None:
@@ -232,9 +234,21 @@ def test_the_command_sets_and_applies(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["policy", "set", "threshold", "3"]) == 0
     assert capsys.readouterr().out.startswith("threshold 2 -> 3\nIt holds for entries that are published later; ")
     assert main(["policy", "set", "threshold", "4", "--apply"]) == 0
-    assert capsys.readouterr().out == "threshold 3 -> 4\ntaken back: 0\nbrought back: 0\n"
+    assert capsys.readouterr().out == "threshold 3 -> 4\ntaken back: 0\n"
     assert main(["policy", "set", "--apply", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"changed": [], "takenBack": [], "broughtBack": []}
+    assert json.loads(capsys.readouterr().out) == {"changed": [], "takenBack": []}
+
+
+@pytest.mark.usefixtures("_own_memory")
+def test_the_command_names_each_entry_that_it_takes_back(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def share(fleet: Fleet) -> None:
+        await shared_entry(fleet, "basher", "iso")
+
+    anyio.run(with_fleet, settings, share)
+    assert main(["policy", "set", "threshold", "3", "--apply"]) == 0
+    assert capsys.readouterr().out == f"threshold 2 -> 3\ntaken back: 1\n  {KEY} (2 votes)\n"
 
 
 @pytest.mark.usefixtures("_own_memory")

@@ -74,7 +74,9 @@ async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(clie
     state = await call(client, "get_program_state")
     assert (state["contextSummary"], state["notes"][0]["pinned"]) == ({"handoffNotes": "Finish the batch"}, True)
     assert len((await call(client, "get_context_history"))["summaries"]) == 1
-    assert (await entry_of(client, key))["status"] == "contested"  # the whole fleet knows at once
+    entry = (await client.call_tool("gsp_read", {"key": key})).structured_content
+    assert entry is not None
+    assert entry["status"] == "contested"
 
 
 async def test_an_item_that_cannot_be_applied_fails_alone(client: Client) -> None:

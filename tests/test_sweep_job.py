@@ -1,25 +1,25 @@
-"""Maintenance as a job: what faded is archived, agents that write meanwhile come first, and one run at a time."""
+"""The sweep as a job: faded lessons are archived, agents that write meanwhile come first, and a lost lease ends it."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.errors import ConflictError, LeaseLostError
-from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
-from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
-from fleet_memory.rules.text.keys import knowledge_key
+from fleet_memory.errors import LeaseLostError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leased
+from fleet_memory.jobs.sweep import ArchivedLesson, Sweep, refresh_snapshot
+from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.stores import Ref, Write
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from tests.fleets import FLEET, NOW, at, documents, interrupted, learn, lease_to_another, writing
+from tests.fleets import FLEET, NOW, at, documents, interrupted, lease_to_another, writing
+from tests.lessons import pattern
+from tests.test_entry_documents import KEY, entry
 
 pytestmark = pytest.mark.anyio
 
-FADED = NOW + timedelta(days=181)  # what was learnt at NOW is prunable
-CLAIM = "Check that a task is still free before you claim it"
-KEY = knowledge_key("tasks", CLAIM)
+FADED = NOW + timedelta(days=181)  # a lesson of NOW is prunable
 SNAPSHOT = Ref(f"fleets/{FLEET}/snapshots", "s0")
 
 
@@ -28,119 +28,110 @@ def fleet(fleet: Fleet) -> Fleet:
     return at(fleet, NOW)
 
 
-async def maintain(fleet: Fleet, *, rebuild: bool = False) -> Maintained:
-    return await maintain_fleet(fleet, no_progress, rebuild=rebuild)
+async def learn(fleet: Fleet, name: str, *ids: str, when: datetime = NOW, key: str | None = None) -> None:
+    """Add lessons to a program, learnt at that moment."""
 
+    def lesson(id_: str) -> Pattern:
+        return pattern(id=id_, discovered_at=when, last_reinforced=when, stored_at=when, knowledge_key=key)
 
-def archived(done: Maintained) -> list[str]:
-    return sorted(f"{one.program_id}/{one.pattern_id}" for one in done.archived)
-
-
-async def known(fleet: Fleet) -> None:
-    """Make a lesson of basher and sark knowledge."""
-    for program in ("basher", "sark"):
-        await learn(fleet, program, CLAIM)
-    assert (await maintain(fleet)).promoted == (KEY,)
-
-
-async def contradict(fleet: Fleet, *critics: str) -> None:
-    for critic in critics:
-        await reinforce_memory(fleet, critic, KEY, outcome="contradicted", evidence="It failed")
-
-
-async def booted(fleet: Fleet) -> list[str]:
-    return [entry.key for entry in (await gsp_bootstrap(fleet, "newcomer")).knowledge]
-
-
-async def test_a_program_that_is_written_at_that_moment_is_left_to_the_next_sweep(fleet: Fleet) -> None:
-    for program in ("basher", "sark"):
-        await learn(fleet, program, f"Lesson of {program}")
-    later = at(fleet, FADED)
-    meanwhile = interrupted(later, writing("archive"), lambda: learn(later, "basher", "Learnt late", id_="new"))
-    assert archived(await maintain(meanwhile)) == ["sark/mine"]
-    assert sorted((await fleet.programs.read("basher")).patterns) == ["mine", "new"]
-    assert archived(await maintain(later)) == ["basher/mine"]
-    assert sorted((await fleet.programs.read("basher")).patterns) == ["new"]
-
-
-async def test_a_run_that_loses_its_lease_archives_nothing(fleet: Fleet) -> None:
-    await learn(fleet, "basher", CLAIM)
-    before = await documents(fleet)
-    later = at(fleet, FADED)
-    overtaken = interrupted(
-        later, writing("archive"), lambda: lease_to_another(later, MAINTENANCE_LEASE, timedelta(hours=1))
+    await fleet.programs.update(
+        name,
+        lambda known: ProgramChange(replace(known, patterns={**known.patterns, **{id_: lesson(id_) for id_ in ids}})),
+        when,
     )
-    with pytest.raises(LeaseLostError, match="taken over"):
-        await maintain(overtaken)
-    assert await documents(fleet) == before
 
 
-async def test_while_another_run_has_the_lease_nothing_is_written(fleet: Fleet) -> None:
-    await learn(fleet, "basher", CLAIM)
-    later = at(fleet, FADED)
-    await lease_to_another(later, MAINTENANCE_LEASE)
-    before = await documents(fleet)
-    with pytest.raises(ConflictError, match="Another maintenance"):
-        await maintain(later)
-    assert await documents(fleet) == before
+async def sweep(fleet: Fleet) -> list[str]:
+    """Sweep under the lease, and return the archived lessons."""
+    async with leased(fleet) as writer:
+        assert writer is not None
+        return names(await Sweep(fleet, writer).run(fleet.now()))
 
 
-async def test_a_rehearsal_says_what_a_run_would_do_and_writes_nothing(fleet: Fleet) -> None:
-    for number in range(6):  # more than are looked at together
-        await learn(fleet, f"program-{number}", f"Lesson {number}")
-    later = at(fleet, FADED)
-    for program in ("basher", "sark"):
-        await learn(later, program, CLAIM)
-    before = await documents(fleet)
-    rehearsed = await rehearse_maintenance(later, no_progress)
-    assert await documents(fleet) == before
-    assert rehearsed.dry_run
-    assert replace(rehearsed, dry_run=False) == await maintain(later)
-    assert archived(rehearsed) == [f"program-{number}/mine" for number in range(6)]
-
-
-async def test_a_lesson_in_an_entry_stays_until_the_entry_retires(fleet: Fleet) -> None:
-    await known(fleet)
-    later = at(fleet, FADED)
-    assert archived(await maintain(later)) == []
-    await contradict(later, "iso", "clu")
-    assert archived(await maintain(later)) == ["basher/mine", "sark/mine"]
-
-
-async def test_a_contributor_that_is_written_at_that_moment_is_followed_up_by_the_next_sweep(fleet: Fleet) -> None:
-    await known(fleet)
-    later = at(fleet, FADED)
-    await contradict(later, "iso", "clu")
-    meanwhile = interrupted(later, writing("archive"), lambda: learn(later, "basher", "Learnt late", id_="new"))
-    assert archived(await maintain(meanwhile)) == ["sark/mine"]
-    assert archived(await maintain(later)) == ["basher/mine"]
-
-
-async def test_a_young_lesson_in_a_retired_entry_is_archived_when_its_time_comes(fleet: Fleet) -> None:
-    await known(fleet)
-    await contradict(fleet, "iso", "clu")
-    assert archived(await maintain(fleet)) == []
-    assert archived(await maintain(at(fleet, FADED))) == ["basher/mine", "sark/mine"]
-
-
-@pytest.mark.parametrize("damage", ["lost", "older"])
-async def test_a_rebuild_shows_every_entry_to_boot_again(fleet: Fleet, damage: str) -> None:
-    await learn(fleet, "iso", "Rotate the log files once a day", domain="logs")
-    await maintain(fleet)
-    (older,) = await fleet.knowledge.store.get(SNAPSHOT)
-    await known(fleet)
-    assert await booted(fleet) == [KEY]
-    assert older is not None
-    await fleet.knowledge.store.commit(Write(SNAPSHOT, older.fields if damage == "older" else None))
-    assert await booted(fleet) == []
-    assert (await rehearse_maintenance(fleet, no_progress, rebuild=True)).renewed == 1
-    assert await booted(fleet) == []
-    assert (await maintain(fleet, rebuild=True)).renewed == 1
-    assert await booted(fleet) == [KEY]
-    assert (await maintain(fleet, rebuild=True)).renewed == 0
+def names(archived: list[ArchivedLesson]) -> list[str]:
+    return sorted(f"{lesson.program_id}/{lesson.pattern_id}" for lesson in archived)
 
 
 async def test_a_lesson_is_archived_the_moment_after_its_last_day(fleet: Fleet) -> None:
-    await learn(fleet, "basher", CLAIM)
-    assert archived(await maintain(at(fleet, NOW + timedelta(days=180)))) == []
-    assert archived(await maintain(at(fleet, NOW + timedelta(days=180, seconds=1)))) == ["basher/mine"]
+    await learn(fleet, "basher", "mine")
+    assert await sweep(at(fleet, NOW + timedelta(days=180))) == []
+    assert await sweep(at(fleet, NOW + timedelta(days=180, seconds=1))) == ["basher/mine"]
+    after = await fleet.programs.read("basher")
+    assert (after.patterns, after.pending) == ({}, ("mine",))
+    assert len(await fleet.programs.archive.of_program("basher")) == 1
+
+
+async def test_a_promoted_lesson_is_archived_too_and_its_entry_is_as_it_was(fleet: Fleet) -> None:
+    for name in ("basher", "iso"):
+        await learn(fleet, name, "p1", key=KEY)
+    known = entry(KEY, "basher", "iso")
+    await fleet.knowledge.store.commit(
+        *fleet.knowledge.writes(ABSENT_ENTRY, known, by="x", why="", now=NOW, commit_id="c1")
+    )
+    before = await fleet.knowledge.found(KEY)
+    assert await sweep(at(fleet, FADED)) == ["basher/p1", "iso/p1"]
+    assert await fleet.knowledge.found(KEY) == before
+
+
+async def test_a_program_that_is_written_at_that_moment_is_left_to_the_next_sweep(fleet: Fleet) -> None:
+    for name in ("basher", "sark"):
+        await learn(fleet, name, "mine")
+    later = at(fleet, FADED)
+    meanwhile = interrupted(later, writing("archive"), lambda: learn(later, "basher", "new", when=FADED))
+    assert await sweep(meanwhile) == ["sark/mine"]
+    assert sorted((await fleet.programs.read("basher")).patterns) == ["mine", "new"]
+    assert await sweep(later) == ["basher/mine"]
+    assert sorted((await fleet.programs.read("basher")).patterns) == ["new"]
+
+
+async def test_a_sweep_that_loses_its_lease_archives_nothing(fleet: Fleet) -> None:
+    await learn(fleet, "basher", "mine")
+    before = await documents(fleet)
+    later = at(fleet, FADED)
+    overtaken = interrupted(
+        later, writing("archive"), lambda: lease_to_another(later, MAINTAINER_LEASE, timedelta(hours=1))
+    )
+    with pytest.raises(LeaseLostError, match="taken over"):
+        await sweep(overtaken)
+    assert await documents(fleet) == before
+
+
+async def test_a_dry_run_names_what_a_sweep_would_archive_and_writes_nothing(fleet: Fleet) -> None:
+    expected = [f"program-{number}/mine" for number in range(6)]  # more than are looked at together
+    for number in range(6):
+        await learn(fleet, f"program-{number}", "mine")
+    await learn(at(fleet, FADED), "young", "mine", when=FADED)
+    later = at(fleet, FADED)
+    before = await documents(fleet)
+    assert names(await Sweep(later, FencedWriter(later)).run(FADED)) == expected
+    assert await documents(fleet) == before
+    assert await sweep(later) == expected
+
+
+async def publish(fleet: Fleet) -> list[str]:
+    async with leased(fleet) as writer:
+        assert writer is not None
+        await writer.publish()
+    return [row.key for row in (await fleet.knowledge.snapshots.read()).rows]
+
+
+@pytest.mark.parametrize("damage", ["lost", "older"])
+async def test_a_snapshot_that_was_damaged_shows_every_entry_again(fleet: Fleet, damage: str) -> None:
+    await learn(fleet, "basher", "mine")
+    await fleet.programs.update("basher", lambda known: ProgramChange(replace(known, read_version=7)), NOW)
+    assert await publish(fleet) == []
+    (older,) = await fleet.knowledge.store.get(SNAPSHOT)
+    assert older is not None
+    known = entry(KEY, "basher", "iso")
+    await fleet.knowledge.store.commit(
+        *fleet.knowledge.writes(ABSENT_ENTRY, known, by="x", why="", now=NOW, commit_id="c1")
+    )
+    assert await publish(fleet) == [KEY]
+    await fleet.knowledge.store.commit(Write(SNAPSHOT, older.fields if damage == "older" else None))
+    assert await publish(fleet) == []
+    async with leased(fleet) as writer:
+        assert writer is not None
+        assert await refresh_snapshot(fleet, FencedWriter(fleet)) == 1
+        assert await refresh_snapshot(fleet, writer) == 1
+    assert await publish(fleet) == [KEY]
+    assert await refresh_snapshot(fleet, FencedWriter(fleet)) == 0

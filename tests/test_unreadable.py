@@ -94,7 +94,7 @@ async def test_a_check_reads_every_document_and_names_those_that_it_cannot(fleet
     assert not report.healthy
     assert report.rows["unreadable"] == [
         "programs/bad cannot be read: KeyError",
-        "gsp/bad cannot be read: KeyError",
+        "gsp/bad cannot be read: ValidationError",
         "pairs/bad cannot be read: KeyError",
         "ledger/bad cannot be read: ValidationError",
         "archive/bad cannot be read: KeyError",

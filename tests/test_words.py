@@ -144,7 +144,10 @@ async def test_a_word_about_a_key_is_one_commit_of_the_program_and_the_entry(fle
     assert (answer.knowledge, answer.note) == (EntryStanding(key=key, status="contested"), None)
     assert (await fleet.programs.read("reader")).against == {key: NOW}
     back = await say(at(fleet, NOW + DAY), "reader", key, "confirmed")
-    assert (back.knowledge, (await fleet.programs.read("reader")).against) == (EntryStanding(key=key, status="fresh"), {})
+    assert (back.knowledge, (await fleet.programs.read("reader")).against) == (
+        EntryStanding(key=key, status="fresh"),
+        {},
+    )
 
 
 async def test_a_contradiction_without_evidence_changes_nothing_and_says_that_evidence_is_needed(fleet: Fleet) -> None:
@@ -293,7 +296,9 @@ async def test_a_near_lesson_is_stored_and_names_the_other_with_the_objection(fl
     await learn(fleet, "a", "Always force-push to a shared branch", id="always")
     answer = await learn(fleet, "a", "Never force-push to a shared branch", id="never")
     assert answer.status == "created"
-    assert [(near.id, near.objection) for near in answer.related] == [("always", 'opposite polarity: "always" / "never"')]
+    assert [(near.id, near.objection) for near in answer.related] == [
+        ("always", 'opposite polarity: "always" / "never"')
+    ]
 
 
 async def test_a_word_whose_answer_is_lost_counts_once(fleet: Fleet) -> None:

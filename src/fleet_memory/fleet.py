@@ -82,9 +82,9 @@ class Caller:
 class Fleet:
     """What a tool works with: the fleet's memory, its embedder, its clock and the caller.
 
-    `publish_later` asks the server's background task to publish soon; nothing does where there is none. `memory` has
-    the lessons that the last run of this process read. `max_programs_read` is the largest fleet, in programs, that a server
-    without it reads whole to propose pairs; None for any.
+    `publish_later` asks the background task of the server to publish soon; it does nothing where there is none.
+    `memory` has the lessons that this process compared last. `max_programs_read` is the largest fleet, in programs,
+    that a process without them reads whole to propose pairs; None for any.
     """
 
     programs: Programs

@@ -8,7 +8,7 @@ import anyio
 from fleet_memory.cli.printing import print_json, say
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.policy import AppliedPolicy, PolicyRow, apply_policy, policy_rows, set_policy
+from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_policy
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
@@ -33,7 +33,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         raise InvalidArgumentError("policy set: NAME VALUE or --apply is missing, e.g. threshold 3")
     words: Sequence[str] = given.words
 
-    async def work(fleet: Fleet) -> tuple[list[str], AppliedPolicy | None]:
+    async def work(fleet: Fleet) -> tuple[list[str], Mapping[str, int] | None]:
         changes = await set_policy(fleet, words)
         return changes, await apply_policy(fleet) if given.apply else None
 
@@ -59,18 +59,12 @@ def _show(rows: Sequence[PolicyRow], *, as_json: bool) -> None:
         say(f"{row.name:{wide}}  {row.value:{wider}}  {row.meaning} ({row.allowed}; default {row.default})")
 
 
-def _print_set(changes: Sequence[str], applied: AppliedPolicy | None, *, as_json: bool) -> None:
+def _print_set(changes: Sequence[str], applied: Mapping[str, int] | None, *, as_json: bool) -> None:
     if as_json:
-        moved = {"takenBack": [*applied.taken_back], "broughtBack": [*applied.brought_back]} if applied else {}
-        print_json({"changed": [*changes], **moved})
+        print_json({"changed": [*changes], **({} if applied is None else {"takenBack": [*applied]})})
         return
     say("\n".join(changes) or "nothing was changed")
     if applied is None:
         say("It holds for entries that are published later; `fleet-memory policy set --apply` takes back the others.")
         return
-    _say_entries("taken back", applied.taken_back)
-    _say_entries("brought back", applied.brought_back)
-
-
-def _say_entries(title: str, votes: Mapping[str, int]) -> None:
-    say(f"{title}: {len(votes)}" + "".join(f"\n  {key} ({count} votes)" for key, count in votes.items()))
+    say("\n".join([f"taken back: {len(applied)}", *(f"  {key} ({count} votes)" for key, count in applied.items())]))

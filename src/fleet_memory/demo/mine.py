@@ -11,6 +11,7 @@ from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import no_progress
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
+from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.store_memory import store_memory
@@ -92,39 +93,41 @@ def _lesson(agent: str, text: str) -> NewPattern:
 async def compare_lessons(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller) -> None:
     """Store the sentences, compare them and print the outcome. Raises FleetMemoryError when a tool refuses."""
     texts: Texts = {}
-    async with stage.session() as fleet:
-        for program, sentences in lessons.items():
+    for program, sentences in lessons.items():
+        async with stage.session(program=program) as fleet:
             for text in sentences:
                 stored = await store_memory(fleet, program, _lesson(program, text))
                 texts.setdefault((program, stored.pattern_id), text)
+    async with stage.session() as fleet:
         answer = await pattern_consolidate(fleet, no_progress)
+        pairs = await fleet.pairs.asking()
     if answer.similarity_engine:
         teller.say("The language model could not be reached or loaded, so only words were compared, not meanings.")
-    _tell(teller, answer, texts)
+    _tell(teller, answer, pairs, texts)
 
 
-def _tell(teller: Teller, answer: ConsolidateAnswer, texts: Texts) -> None:
+def _tell(teller: Teller, answer: ConsolidateAnswer, pairs: Sequence[Pair], texts: Texts) -> None:
     teller.chapter("Now knowledge that every agent reads when it starts")
     for entry in answer.promoted:
-        teller.say("The same, learnt independently:")
-        teller.agreed(entry, texts)
+        teller.say("Learnt independently, in equal words:")
+        for source in entry.provenance:
+            teller.quote(texts[source.program_id, source.pattern_id], source.program_id)
     if not answer.promoted:
-        teller.say("Nothing: the server found no two agents who surely say the same.")
-    if answer.review:
-        teller.chapter("Perhaps the same")
-        teller.say("The server does not decide this alone. A reader, an agent or you, would be asked:")
-        teller.pairs(answer.review)
-    if answer.contested:
-        teller.chapter("Close in words, but the server sees a contradiction")
-        teller.say("These are not merged unless a reader says that they are the same:")
-        teller.pairs(answer.contested)
-    if alone := {lesson: text for lesson, text in texts.items() if lesson not in _matched(answer)}:
+        teller.say("Nothing: no two agents used equal words, and all else is for a reader to decide.")
+    for title, found in (
+        ("Perhaps the same", [pair for pair in pairs if not pair.objection]),
+        ("Close in words, but the server objects", [pair for pair in pairs if pair.objection]),
+    ):
+        if found:
+            teller.chapter(title)
+            teller.say("The agents would be asked, each about its own, or you with `fleet-memory review`:")
+            teller.pairs(found)
+    if alone := {lesson: text for lesson, text in texts.items() if lesson not in _matched(answer, pairs)}:
         teller.chapter("Apart: matched with no other agent's sentence")
         for (program, _), text in alone.items():
             teller.quote(text, program)
 
 
-def _matched(answer: ConsolidateAnswer) -> set[tuple[str, str]]:
+def _matched(answer: ConsolidateAnswer, pairs: Sequence[Pair]) -> set[tuple[str, str]]:
     sources = {(source.program_id, source.pattern_id) for entry in answer.promoted for source in entry.provenance}
-    sides = [side for pair in (*answer.review, *answer.contested) for side in (pair.a, pair.b)]
-    return sources | {(side.program_id, side.pattern_id) for side in sides}
+    return sources | {(side.program_id, side.pattern_id) for pair in pairs for side in (pair.a, pair.b)}

@@ -1,6 +1,6 @@
 """The three weeks and their consequences; the lessons are scripted, every outcome told is a tool's answer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -9,9 +9,12 @@ from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.demo.weeks import CHECK, ECHO, FLEET, FRESH, WEEKS
 from fleet_memory.fleet import no_progress
+from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, PromotedAnswer
-from fleet_memory.schemas.verdicts import NewVerdict
+from fleet_memory.schemas.answers.knowledge import EntryAnswer
+from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.gsp_read import gsp_read
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
@@ -78,58 +81,62 @@ async def _second_look(stage: Stage, teller: Teller) -> list[Claim]:
 
 
 async def _consolidation(stage: Stage, teller: Teller, texts: Texts) -> list[Claim]:
+    teller.chapter("The server asks what numbers cannot decide")
+    teller.say(
+        f"On {_day(weeks.CONSOLIDATION)} the lessons of all three are compared. Close in words is not yet the same, so "
+        "each agent is shown pairs with a lesson of its own and judges them:"
+    )
+    promoted: dict[str, PromotedAnswer] = {}
+    verdicts: list[tuple[str, frozenset[str]]] = []
+    for program in FLEET * weeks.SESSIONS_OF_EACH:
+        async with stage.session(weeks.CONSOLIDATION, program) as fleet:
+            asked = await pattern_consolidate(fleet, no_progress)
+            judgement = tuple(_verdict(pair) for pair in asked.to_judge)
+            answer = await pattern_consolidate(fleet, no_progress, verdicts=judgement) if judgement else asked
+        for pair, verdict in zip(asked.to_judge, judgement, strict=True):
+            teller.judged(program, pair, verdict.verdict)
+            verdicts.append((verdict.verdict, frozenset((pair.a.domain, pair.b.domain))))
+        promoted |= {entry.key: entry for entry in answer.promoted}
     async with stage.session(weeks.CONSOLIDATION) as fleet:
-        first = await pattern_consolidate(fleet, no_progress)
-        verdicts = tuple(_verdict(pair.pair_id) for pair in first.review)
-        judged = await pattern_consolidate(fleet, no_progress, verdicts=verdicts)
+        known = (await recall_memory(fleet, FLEET[0], scope="shared", explain=True)).knowledge
+        read = [await gsp_read(fleet, entry.key) for entry in known]
         again = await pattern_consolidate(fleet, no_progress)
     teller.chapter("What several agents learnt independently becomes knowledge")
-    teller.say(f"On {_day(weeks.CONSOLIDATION)} the lessons of all three are compared.")
-    _tell_promoted(teller, first.promoted, texts)
-    teller.chapter("What only sounds alike stays apart")
-    if first.contested:
-        teller.say("Close in words, but the comparison sees a contradiction:")
-        teller.pairs(first.contested)
-    if first.review:
-        teller.chapter("In doubt, a reader decides")
-        teller.say("Here the comparison is not sure, so it asks a reader, who may be an agent or you:")
-        teller.pairs(first.review)
-        teller.say(f'The demo answers, as that reader, that they are the same: "{weeks.JUDGEMENT}."')
-    _tell_promoted(teller, judged.promoted, texts)
-    return [*_first_claims(first), *_later_claims(judged, again)]
-
-
-def _verdict(pair_id: str) -> NewVerdict:
-    return NewVerdict.model_validate({"pairId": pair_id, "same": True, "reason": weeks.JUDGEMENT})
-
-
-def _tell_promoted(teller: Teller, entries: Sequence[PromotedAnswer], texts: Texts) -> None:
-    for entry in entries:
+    for entry in read:
         teller.say(f"{len(entry.contributors)} agents learnt the same, each in its own words:")
         teller.agreed(entry, texts)
         teller.say("Every agent will read one sentence for all of them when it starts:")
         teller.quote(entry.pattern, _sure(entry.confidence))
+    return [*_entry_claims(read, promoted), *_judging_claims(verdicts, again)]
 
 
-def _first_claims(answer: ConsolidateAnswer) -> list[Claim]:
-    promoted = answer.promoted
+def _verdict(pair: ToJudge) -> NewVerdict:
+    return NewVerdict.model_validate(
+        {
+            "pairId": pair.pair_id,
+            "verdict": weeks.verdict_about(pair.a.pattern, pair.b.pattern),
+            "reason": weeks.JUDGEMENT,
+        }
+    )
+
+
+def _entry_claims(read: Sequence[EntryAnswer], promoted: Mapping[str, PromotedAnswer]) -> list[Claim]:
+    found = {entry.domain: entry for entry in read}
+    claiming, builders = found.get(CHECK.domain), found.get(FRESH.domain)
     return [
-        Claim("one lesson has three contributors", [FLEET], [entry.contributors for entry in promoted]),
-        Claim("it is the first one's sentence", [CHECK.text], [entry.pattern for entry in promoted]),
-        Claim("its confidence is their median", [MEDIAN], [entry.confidence for entry in promoted]),
-        Claim(
-            "one pair contradicts itself",
-            ["iso, sark"],
-            [f"{p.a.program_id}, {p.b.program_id}" for p in answer.contested],
-        ),
-        Claim("one pair waits for a reader", [FRESH.domain], [pair.a.domain for pair in answer.review]),
+        Claim("two lessons became knowledge", {CHECK.domain, FRESH.domain}, set(found)),
+        Claim("one has three contributors", FLEET, claiming and claiming.contributors),
+        Claim("its confidence is their median", MEDIAN, claiming and claiming.confidence),
+        Claim("the other has two", ("basher", "iso"), builders and builders.contributors),
+        Claim("both were published on the way", set(promoted), {entry.key for entry in read}),
+        Claim("both sides have judged, so both are fresh", ["fresh", "fresh"], [entry.status for entry in read]),
     ]
 
 
-def _later_claims(judged: ConsolidateAnswer, again: ConsolidateAnswer) -> list[Claim]:
-    found = [entry.contributors for entry in judged.promoted]
+def _judging_claims(verdicts: Sequence[tuple[str, frozenset[str]]], again: ConsolidateAnswer) -> list[Claim]:
+    contradicted = {domains for verdict, domains in verdicts if verdict == "contradict"}
     return [
-        Claim("the judged pair becomes knowledge", [("basher", "iso")], found),
+        Claim("one topic contradicts itself", {frozenset({weeks.ROTATION})}, contradicted),
         Claim("comparing again changes nothing", (0, 0), (len(again.promoted), len(again.updated))),
     ]
 
@@ -138,22 +145,29 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
     name = ECHO.program
     async with stage.session(ECHO.at, name) as fleet:
         boot = await gsp_bootstrap(fleet, name, depth="full", task="claim the next task from the queue")
-        await store_memory(fleet, name, ECHO.sent())
+        stored = await store_memory(fleet, name, ECHO.sent())
+    async with stage.session(weeks.NEXT_CONSOLIDATION, name) as fleet:
+        asked = await pattern_consolidate(fleet, no_progress)
+        judged = await pattern_consolidate(
+            fleet, no_progress, verdicts=tuple(_verdict(pair) for pair in asked.to_judge)
+        )
     async with stage.session(weeks.NEXT_CONSOLIDATION) as fleet:
-        after = await pattern_consolidate(fleet, no_progress)
+        entries = (await recall_memory(fleet, name, scope="shared")).knowledge
     teller.chapter("A fourth agent starts, and knows it already")
     teller.say(f"On {_day(ECHO.at)} {name} begins, and has never worked here. Before its first task it reads:")
     for entry in boot.knowledge:
         teller.quote(entry.pattern, "from " + ", ".join(entry.contributors or ()))
     teller.say("It stores the same in its own words:")
     teller.quote(ECHO.text)
+    counts = {entry.domain: entry.contributor_count for entry in entries}
     teller.say(
-        f"On {_day(weeks.NEXT_CONSOLIDATION)} the lessons are compared again. {name}'s counts as {after.echoes} echo "
-        f"and {len(after.updated)} new witnesses: {name} read the lesson first, so it did not learn it independently."
+        f"On {_day(weeks.NEXT_CONSOLIDATION)} it calls both the same. The entry still has {counts.get(CHECK.domain)} "
+        f"contributors: {name} read the lesson first, so it did not learn it independently."
     )
     return [
         Claim("the newcomer reads the lesson first", [CHECK.text], [entry.pattern for entry in boot.knowledge[:1]]),
-        Claim("its copy is an echo", (1, 0, 0), (after.echoes, len(after.promoted), len(after.updated))),
+        Claim("it is a lesson of its own", "created", stored.status),
+        Claim("its copy has no vote", (0, len(FLEET)), (len(judged.promoted), counts.get(CHECK.domain))),
     ]
 
 

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from io import TextIOWrapper
 from typing import Final, TextIO, TypeAlias
 
-from fleet_memory.schemas.answers.consolidation import PromotedAnswer, ReviewPair
+from fleet_memory.schemas.answers.common import ToJudge
+from fleet_memory.schemas.answers.knowledge import EntryAnswer
+from fleet_memory.schemas.pairs import Pair, Verdict
 
 WIDTH: Final = 79  # columns
 
@@ -43,21 +45,29 @@ class Teller:
         if self._explain:
             self._print(*textwrap.wrap(f"[{text}]", WIDTH, initial_indent="  ", subsequent_indent="   "))
 
-    def agreed(self, entry: PromotedAnswer, texts: Texts) -> None:
+    def agreed(self, entry: EntryAnswer, texts: Texts) -> None:
         """Print the lessons that became an entry."""
         for source in entry.provenance:
             self.quote(texts[source.program_id, source.pattern_id], source.program_id)
             self.figures(f"similarity to the entry {source.similarity:.2f}")
-        self.figures(f"{entry.key}: {entry.explain}")
+        self.figures(f"{entry.key}: {entry.description}")
 
-    def pairs(self, pairs: Iterable[ReviewPair]) -> None:
-        """Print pairs of lessons that were not merged, with the server's objection where it has one."""
+    def judged(self, program: str, pair: ToJudge, verdict: Verdict) -> None:
+        """Print a pair that a program was shown, the server's objection if it has one, and the verdict."""
+        self.quote(pair.a.pattern, f"{program}'s own")
+        self.quote(pair.b.pattern, "knowledge" if pair.b.key else "another's")
+        if pair.objection:
+            self._print(f"  (the server objects: {pair.objection})")
+        self._print(f"  {program} answers: {verdict}")
+
+    def pairs(self, pairs: Iterable[Pair]) -> None:
+        """Print pairs of lessons that wait for a reader, with the server's objection where it has one."""
         for pair in pairs:
-            self.quote(pair.a.pattern, pair.a.program_id)
-            self.quote(pair.b.pattern, pair.b.program_id)
+            self.quote(pair.a.text, pair.a.program_id)
+            self.quote(pair.b.text, pair.b.program_id)
             if pair.objection:
                 self._print(f"  ({pair.objection})")
-            self.figures(f"similarity {pair.similarity:.2f}: {pair.explain}")
+            self.figures(f"similarity {pair.cosine:.2f}, margin {pair.margin:.2f}")
 
     def _print(self, *lines: str) -> None:
         if self._out is not None:

@@ -7,6 +7,7 @@ The words are ours but for the first lesson.
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.schemas.patterns import NewPattern
 
 
@@ -104,8 +105,18 @@ SECOND_LOOK: Final = on(3, 3)
 SURER: Final = 0.92
 APPLIED: Final = "Applied 15 more times, zero failures"
 CONSOLIDATION: Final = on(3, 7)
-JUDGEMENT: Final = "Builders get worse with time, so replace them early"
+JUDGEMENT: Final = "Compared by what each asks an agent to do"
+SESSIONS_OF_EACH: Final = 2  # sessions of each agent; the second judges what the first one's verdicts left
+ROTATION: Final = "context-management"
 NEXT_CONSOLIDATION: Final = on(3, 9)
 USED_AGAIN: Final = on(4, 20)
 HUNDRED_DAYS_LATER: Final = on(6, 15)
 TWO_HUNDRED_DAYS_LATER: Final = on(9, 23)
+
+
+def verdict_about(one: str, other: str) -> Verdict:
+    """Return a reader's verdict about two lessons of the story: those of one domain agree, but for the rotation."""
+    domains = {lesson.text: lesson.domain for lesson in (*WEEKS, ECHO)}
+    if domains[one] != domains[other]:
+        return "different"
+    return "contradict" if domains[one] == ROTATION else "same"

@@ -22,9 +22,12 @@ from fleet_memory.rules.knowledge.curating import reinstated, retired_by_people,
 from fleet_memory.rules.knowledge.entries import ledger_id, settled
 from fleet_memory.rules.knowledge.seeding import Seeding, key_of, seed_differences, seeded
 from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.seeds import Seed, SeedFile
 from fleet_memory.stores import Json, Query, Write
 
@@ -111,19 +114,39 @@ async def reinstate_entry(fleet: Fleet, key: str, why: str) -> Curated:
 async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
     """Give an entry another text; it keeps its key and contributions, and contradictions of the earlier text go.
 
-    Bills and raises as `retire_entry`, and InvalidArgumentError for a text that no lesson may have or a rule of a seed
-    file.
+    Lessons that waited for a verdict about the earlier text are compared with the new one. Bills and raises as
+    `retire_entry`, and InvalidArgumentError for a text that no lesson may have or a rule of a seed file. Billed 1 read
+    more for each open pair of the fleet.
     """
     fleet.caller.require_curation()
     text = readable_text("TEXT", text)
     if (await fleet.knowledge.found(key)).tier == "constitutional":
         raise InvalidArgumentError(f"KEY: {key} is from a seed file; change it there and run `fleet-memory seed FILE`")
     vector, embedder = await _vector_of(fleet, text)
-    return await _curate(fleet, key, "reworded", partial(reworded, text=text, vector=vector, embedder=embedder), why)
+    change = partial(reworded, text=text, vector=vector, embedder=embedder)
+    curated = await _curate(fleet, key, "reworded", change, why)
+    await _compare_again(fleet, key, text)
+    return curated
+
+
+async def _compare_again(fleet: Fleet, key: str, text: str) -> None:
+    """Let the maintainer consider the lessons again that open pairs compare with an earlier text of an entry."""
+    now = fleet.now()
+    for pair in [one.pair for one in await fleet.pairs.in_state("open") if one.pair is not None]:
+        outdated = any(side.key == key and text_hash(side.text) != text_hash(text) for side in (pair.a, pair.b))
+        for side in (pair.a, pair.b) if outdated else ():
+            if side.key is None:
+                await fleet.programs.update(side.program_id, partial(_with_pending, side.pattern_id), now)
+
+
+def _with_pending(pattern_id: str, program: Program) -> ProgramChange:
+    if pattern_id not in program.patterns or pattern_id in program.pending:
+        return ProgramChange(program)
+    return ProgramChange(replace(program, pending=(*program.pending, pattern_id)))
 
 
 def readable_text(field: str, text: str) -> str:
-    """Return a text that a lesson may have; the reasons of people keep to its limits too. Raises InvalidArgumentError."""
+    """Return a text that a lesson may have; people's reasons keep to its limits too. Raises InvalidArgumentError."""
     try:
         return _TEXT.validate_python(text)
     except ValidationError as error:

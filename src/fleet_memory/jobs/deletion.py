@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
@@ -14,8 +14,6 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Program
 from fleet_memory.stores import Query, Write
-
-MAX_OPEN_PAIRS: Final = 100_000  # read at once when a program goes; more than 12 for each of 8,000 programs
 
 
 class Deleted(NamedTuple):
@@ -63,8 +61,8 @@ async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
 
 async def _close_pairs(fleet: Fleet, program_id: str) -> None:
     """Close every pair with a lesson of the program that waits for anybody, so that nobody is shown it."""
-    waiting = [*await fleet.pairs.in_state("open"), *await fleet.pairs.open_by_rank(MAX_OPEN_PAIRS)]
-    ids = {one.pair_id for one in waiting if one.pair is not None and _is_of(one.pair, program_id)}
+    waiting = [one.pair for one in await fleet.pairs.in_state("open") if one.pair is not None]
+    ids = {pair.pair_id for pair in (*waiting, *await fleet.pairs.asking()) if _is_of(pair, program_id)}
     for pair_id in sorted(ids):
         await retry_conflicts(partial(_close_pair, fleet, pair_id), f"pair {pair_id}")
 

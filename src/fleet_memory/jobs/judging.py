@@ -1,32 +1,36 @@
 """Carrying out verdicts: each reads and commits its pair, its entry and its programs by revision, without a lease."""
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.rewrites import judge_rewrite, rewrite_of
+from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import (
     PERSON,
     ChangedSide,
     Decision,
-    Documents,
     ResolvedSide,
+    VerdictDocuments,
     decided,
     resolved,
 )
+from fleet_memory.rules.consensus.judging import asked
 from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Write
 
 
@@ -59,10 +63,10 @@ class _Read(NamedTuple):
     programs: Mapping[str, VersionedProgram]
     entries: Mapping[str, VersionedEntry]
 
-    def documents(self) -> Documents:
+    def documents(self) -> VerdictDocuments:
         """Return the values alone."""
         known = {key: one.entry for key, one in self.entries.items() if one.entry is not None}
-        return Documents({name: one.program for name, one in self.programs.items()}, known)
+        return VerdictDocuments({name: one.program for name, one in self.programs.items()}, known)
 
 
 async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> list[Judged | Refused]:
@@ -88,15 +92,15 @@ async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Polic
 
 
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
-    (versioned,) = await fleet.pairs.read(verdict.pair_id)
-    if versioned.pair is None:
-        own = await rewrite_of(fleet, judge_.program_id, verdict.pair_id)
-        if own is None:
-            raise InvalidArgumentError(
-                f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
-            )
+    own = await rewrite_of(fleet, judge_.program_id, verdict.pair_id)
+    if own is not None:  # its author decides, whatever others said about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
+    (versioned,) = await fleet.pairs.read(verdict.pair_id)
+    if versioned.pair is None:
+        raise InvalidArgumentError(
+            f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
+        )
     read = await _read(fleet, versioned, versioned.pair, judge_, verdict.verdict, policy)
     sides = _resolved_sides(versioned.pair, read.documents(), judge_, policy)
     judgement = _judgement(versioned.pair, verdict, judge_, fleet, read)
@@ -152,7 +156,7 @@ async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedPr
 
 
 def _resolved_sides(
-    pair: Pair, documents: Documents, judge_: Judge, policy: Policy
+    pair: Pair, documents: VerdictDocuments, judge_: Judge, policy: Policy
 ) -> tuple[ResolvedSide, ResolvedSide]:
     """Return both sides as they are. Raises InvalidArgumentError for a closed pair, or one of changed texts."""
     if policy.judging == "people" and judge_.program_id is not None:
@@ -171,7 +175,7 @@ def _resolved_sides(
     return a, b
 
 
-def _require_own(pair: Pair, documents: Documents, judge_: Judge) -> None:
+def _require_own(pair: Pair, documents: VerdictDocuments, judge_: Judge) -> None:
     if judge_.program_id is None:
         return
     name = same_program(judge_.program_id)
@@ -211,7 +215,7 @@ def _over_a_contributors_connection(judge_: Judge, read: _Read) -> bool:
 
 
 async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, policy: Policy) -> Judged:
-    now, commit_id = fleet.now(), uuid.uuid4().hex
+    now, commit_id = fleet.now(), new_commit_id()
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
     change: EntryChange | None = None
@@ -223,11 +227,23 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
         writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
-    for name, versioned in read.programs.items():
-        program = stamped(versioned.program, after.programs[name], now)
-        writes += fleet.programs.writes(versioned, program)
-    await fleet.programs.store.commit(*writes)
+    programs = [
+        VersionedChange(
+            versioned, stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, decision.pair), now)
+        )
+        for name, versioned in read.programs.items()
+    ]
+    await fleet.programs.commit(programs, writes, commit_id)
     return Judged(decision.pair.pair_id, decision.pair.state, change)
+
+
+def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Program:
+    """Return the program with its lessons of a pair that closes now pending: their next best pairs follow."""
+    if before.pair is None or not asked(before.pair) or asked(after):
+        return program
+    sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
+    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
+    return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
 
 
 def _why(pair: Pair) -> str:

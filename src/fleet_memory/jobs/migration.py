@@ -29,7 +29,7 @@ from fleet_memory.repositories.version_before import (
     is_program_before,
     stored_verdicts,
 )
-from fleet_memory.rules.consensus.merged import pairs_to_judge, with_verdicts
+from fleet_memory.rules.consensus.merged import membership_pairs, with_verdicts
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Json, Query, Write
@@ -91,7 +91,7 @@ async def _has_documents_before(fleet: Fleet) -> bool:
     queries = (
         Query(paths.programs, order="knowledgeSeen", limit=1),
         Query(paths.entries, order="status", limit=1),
-        Query(paths.collection("waiting"), limit=1),
+        Query(paths.derived_before, limit=1),
     )
     for query in queries:
         if await store.find(query):
@@ -176,7 +176,7 @@ class _Run:
         if versioned.entry is None:
             return
         after = with_verdicts(versioned.entry, self._texts.same_pairs)
-        wanted = pairs_to_judge(after, self._fleet.now())
+        wanted = membership_pairs(after, self._fleet.now())
         missing = [one for one in await self._fleet.pairs.read(*wanted) if one.pair is None] if wanted else []
         writes = [self._fleet.pairs.write(one, wanted[one.pair_id]) for one in missing]
         if versioned.is_converted or after is not versioned.entry:
@@ -201,7 +201,7 @@ class _Run:
         self._counts = self._counts._replace(programs=self._counts.programs + 1)
 
     async def _delete_derived(self) -> None:
-        async for documents in document_blocks(self._store, Query(self._paths.collection("waiting"))):
+        async for documents in document_blocks(self._store, Query(self._paths.derived_before)):
             if documents:
                 await self._writer.commit(*(Write(document.ref, None) for document in documents))
             self._counts = self._counts._replace(derived_deleted=self._counts.derived_deleted + len(documents))

@@ -12,7 +12,7 @@ from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import PERSON
-from fleet_memory.rules.knowledge.curating import under_policy
+from fleet_memory.rules.knowledge.curating import taken_back
 from fleet_memory.rules.knowledge.entries import ledger_id, settled
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import votes
@@ -33,13 +33,6 @@ class PolicyRow(NamedTuple):
     default: str
     meaning: str
     allowed: str
-
-
-class AppliedPolicy(NamedTuple):
-    """The entries that the present policy took out of use, with their votes, and those that it brought back."""
-
-    taken_back: Mapping[str, int]
-    brought_back: Mapping[str, int]
 
 
 def policy_rows(policy: Policy) -> list[PolicyRow]:
@@ -94,29 +87,27 @@ async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
     return await retry_conflicts(attempt, "the policy")
 
 
-async def apply_policy(fleet: Fleet) -> AppliedPolicy:
-    """Take back the published entries that the present policy would not publish, and publish.
+async def apply_policy(fleet: Fleet) -> dict[str, int]:
+    """Take back the published entries that the present policy would not publish; return the votes of each by key.
 
-    Entries that an earlier policy took back return if the present one would publish them. Killed at any moment, the
-    next call does the rest. Raises ForbiddenError unless the caller may curate, ConflictError when every race was lost.
-    Billed 1 read for each entry, and 1R 2W for each that changes.
+    They are candidates again, and boot reads them no more. Killed at any moment, the next call does the rest. Raises
+    ForbiddenError unless the caller may curate, ConflictError when every race was lost. Billed 1 read for each entry,
+    1R 2W for each that is taken back, and the publication.
     """
     fleet.caller.require_curation()
     policy = (await fleet.policies.read_versioned()).policy
     entries = [versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None]
-    concerned = [entry.key for entry in entries if under_policy(entry, policy) is not entry]
-    after = [await _applied_to(fleet, key, policy) for key in concerned]
+    keys = [entry.key for entry in entries if taken_back(entry, policy) is not entry]
+    after = [await _applied_to(fleet, key, policy) for key in keys]
     await publish_now(fleet)
-    out = [entry for entry in after if entry_state(entry, fleet.now()) == "candidate"]
-    back = [entry for entry in after if entry not in out]
-    return AppliedPolicy({entry.key: votes(entry) for entry in out}, {entry.key: votes(entry) for entry in back})
+    return {entry.key: votes(entry) for entry in after if entry_state(entry, fleet.now()) == "candidate"}
 
 
 async def _applied_to(fleet: Fleet, key: str, policy: Policy) -> Entry:
     now = fleet.now()
 
     def change(entry: Entry) -> Entry:
-        return settled(entry, under_policy(entry, policy), policy, now)
+        return settled(entry, taken_back(entry, policy), policy, now)
 
     by, why = fleet.caller.program_id or PERSON, f"the policy asks for {policy.threshold} votes by {policy.origins}"
     return await fleet.knowledge.update(key, change, by=by, why=why, now=now)

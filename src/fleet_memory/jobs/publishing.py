@@ -24,13 +24,14 @@ async def publish_if_due(fleet: Fleet) -> None:
 
 
 async def publish_now(fleet: Fleet) -> None:
-    """Publish at once, for a person who waits: raises ConflictError while a run holds the lease for 10 s."""
+    """Publish at once, for a person who waits; a run that holds the lease longer publishes the change when it ends."""
 
     async def attempt() -> None:
         if not await _publish(fleet):
             raise ConflictError("A maintenance run is under way; it publishes this change when it ends.")
 
-    await retry_conflicts(attempt, None, WAIT_FOR_LEASE_S)
+    with suppress(ConflictError, LeaseLostError):
+        await retry_conflicts(attempt, None, WAIT_FOR_LEASE_S)
 
 
 async def _publish(fleet: Fleet) -> bool:

@@ -1,12 +1,13 @@
 """An author's verdict about its own rewrite of a lesson that contributes to an entry."""
 
-import uuid
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.commits import new_commit_id
+from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import with_membership
 from fleet_memory.rules.consensus.judging import with_judgement
@@ -55,7 +56,7 @@ async def judge_rewrite(
     """
 
     async def attempt() -> EntryChange:
-        now, commit_id = fleet.now(), uuid.uuid4().hex
+        now, commit_id = fleet.now(), new_commit_id()
         (versioned,) = await fleet.programs.read_versioned(own.program_id)
         pattern = versioned.program.patterns.get(own.pattern_id)
         if pattern is None or pattern.knowledge_key is None or rewrite_pair_id(pattern) != own.pair_id:
@@ -68,51 +69,59 @@ async def judge_rewrite(
             return EntryChange(known.entry, state, state)
         program, entry = _judged(versioned.program, pattern, known.entry, verdict)
         if verdict.verdict == "contradict":
-            word = Word(
-                program_id=own.program_id,
-                outcome="contradicted",
-                at=now,
-                evidence=verdict.reason or f"rewritten: {pattern.pattern}",
-                session_id=pattern.session_id,
-                connection=connection,
-                waits=not may_contradict(program.against, entry.key, now),
-            )
-            entry = with_contradiction(entry, word)
-            program = replace(program, against=with_recent(program.against, entry.key, now))
+            program, entry = _contradicted(program, entry, _word(versioned.program, pattern, verdict, connection, now))
         final = settled(known.entry, entry, policy, now)
         why = f"its author called the rewrite {verdict.verdict}"
-        writes = fleet.programs.writes(versioned, stamped(versioned.program, program, now))
+        writes = fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
         if verdict.verdict != "same":
-            (pair,) = await fleet.pairs.read(own.pair_id)
-            writes.append(fleet.pairs.write(pair, _closed_pair(own, pattern, known.entry, verdict, now)))
-        writes += fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
-        await fleet.programs.store.commit(*writes)
+            (known_pair,) = await fleet.pairs.read(own.pair_id)
+            pair = known_pair.pair or _pair(own, pattern, known.entry, now)
+            writes.append(fleet.pairs.write(known_pair, with_judgement(pair, _judgement(own, verdict, now))))
+        change = VersionedChange(versioned, stamped(versioned.program, program, now))
+        await fleet.programs.commit([change], writes, commit_id)
         return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))
 
     return await retry_conflicts(attempt, f"program {own.program_id}")
 
 
-def _closed_pair(own: OwnRewrite, pattern: Pattern, entry: Entry, verdict: NewVerdict, now: datetime) -> Pair:
-    """Return the pair of the newest text and the one that voted, as its author judged it."""
-    voting = pattern.rewrite.voting_text if pattern.rewrite else entry.value.pattern
-    is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
-    judgement = Judgement(
+def _word(program: Program, pattern: Pattern, verdict: NewVerdict, connection: str | None, now: datetime) -> Word:
+    return Word(
+        program_id=program.program_id,
+        outcome="contradicted",
+        at=now,
+        evidence=verdict.reason or f"rewritten: {pattern.pattern}",
+        session_id=pattern.session_id,
+        connection=connection,
+        waits=not may_contradict(program.against, pattern.knowledge_key or "", now),
+    )
+
+
+def _contradicted(program: Program, entry: Entry, word: Word) -> tuple[Program, Entry]:
+    against = with_recent(program.against, entry.key, word.at)
+    return replace(program, against=against), with_contradiction(entry, word)
+
+
+def _judgement(own: OwnRewrite, verdict: NewVerdict, now: datetime) -> Judgement:
+    return Judgement(
         verdict=verdict.verdict, program_id=own.program_id, at=now, reason=verdict.reason, contributed=True
     )
-    return with_judgement(
-        Pair(
-            pair_id=own.pair_id,
-            a=Side(program_id=own.program_id, pattern_id=own.pattern_id, domain=pattern.domain, text=pattern.pattern),
-            b=Side(
-                program_id=own.program_id,
-                key=entry.key if is_entrys else None,
-                domain=entry.value.domain,
-                text=voting,
-            ),
-            objection=objection(pattern.pattern, voting) or "",
-            opened_at=now,
+
+
+def _pair(own: OwnRewrite, pattern: Pattern, entry: Entry, now: datetime) -> Pair:
+    """Return the pair of the newest text and the one that voted, which nobody has judged."""
+    voting = pattern.rewrite.voting_text if pattern.rewrite else entry.value.pattern
+    is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
+    return Pair(
+        pair_id=own.pair_id,
+        a=Side(program_id=own.program_id, pattern_id=own.pattern_id, domain=pattern.domain, text=pattern.pattern),
+        b=Side(
+            program_id=own.program_id,
+            key=entry.key if is_entrys else None,
+            domain=entry.value.domain,
+            text=voting,
         ),
-        judgement,
+        objection=objection(pattern.pattern, voting) or "",
+        opened_at=now,
     )
 
 

@@ -1,13 +1,14 @@
 """Storing a lesson: its program, and the entry that it contributes to when its text changes, in one commit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.entry_drafts import drafted_store, read_drafts
 from fleet_memory.jobs.publishing import publish_if_due
-from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted
+from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
+from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
 
@@ -22,7 +23,10 @@ class _Stored(NamedTuple):
 async def store_lesson(
     fleet: Fleet, program_id: str, lesson: SentLesson, on_duplicate: OnDuplicate, now: datetime
 ) -> Admission:
-    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it contributed another text to."""
+    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it contributed another text to.
+
+    Calls that wait for one program in this process share their reads and writes.
+    """
 
     def stored(program: Program) -> Admission:
         return admitted(program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now)
@@ -34,9 +38,18 @@ async def store_lesson(
         result = _Stored(admission.program, admission.archived, admission, drafts.state_changed)
         return result, drafts.writes(fleet, program_id)
 
-    if lesson.sent.id is None:  # only a lesson stored under its id can replace another text
-        return await fleet.programs.update(program_id, stored, now)
+    # A lesson stored under no id replaces none, and callers that wait for one program share its commits.
+    if lesson.sent.id is None or fleet.programs.is_busy(program_id):
+        admission = await fleet.programs.update(program_id, lambda program: _unless_rewritten(program, stored), now)
+        if admission.rewritten is None:
+            return admission
     result = await fleet.programs.update_with(program_id, change, now)
     if result.state_changed:
         await publish_if_due(fleet)
     return result.admission._replace(program=result.program, archived=result.archived)
+
+
+def _unless_rewritten(program: Program, stored: Callable[[Program], Admission]) -> Admission:
+    """Return a store that leaves the program as it is where a contribution is rewritten: that commits an entry too."""
+    admission = stored(program)
+    return admission if admission.rewritten is None else admission._replace(program=program, archived=())

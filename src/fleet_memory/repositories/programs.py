@@ -100,6 +100,11 @@ class Programs:
                 turn.waiting.remove(cast("QueuedCall[ChangeResult]", call))
         return call.result()
 
+    def is_busy(self, program_id: str) -> bool:
+        """Whether a change of this program is under way or waits in this process."""
+        turn = self._turns.get(program_id)
+        return turn is not None and (turn.lock.locked() or bool(turn.waiting))
+
     async def update_with(
         self, program_id: str, change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]], now: datetime
     ) -> _C:

@@ -1,4 +1,4 @@
-"""A server maintains its fleet by itself, in the background, once it is used, and publishes changes that had to wait."""
+"""A server maintains its fleet in the background, once it is used, and publishes changes that had to wait."""
 
 import random
 from collections.abc import AsyncIterator

@@ -75,7 +75,10 @@ class LazyFleet:
         embedder = await to_thread.run_sync(open_embedder, settings)
         fleet = Fleet.on(store, settings.fleet, embedder, self._now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)
-        return store, replace(fleet, publish_later=lambda: self._publication.set(), max_programs_read=limit)
+        return store, replace(fleet, publish_later=self._want_publication, max_programs_read=limit)
+
+    def _want_publication(self) -> None:
+        self._publication.set()
 
 
 def _max_programs_read(location: StoreLocation) -> int:

@@ -15,9 +15,10 @@ from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.jobs.words import entry_key, with_word
 from fleet_memory.repositories.queueing import ChangeResult
 from fleet_memory.repositories.room import with_room
-from fleet_memory.rules.lifecycle.admission import SentLesson, admitted, pattern_of, timestamp_problem
+from fleet_memory.rules.lifecycle.admission import admitted, pattern_of
 from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
+from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.answers.memory import EvictedPattern

@@ -7,7 +7,7 @@ from pydantic import Field
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.program import advice, fading, signs, verdict
-from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.knowledge.freshness import count_waiting, own_freshness
 from fleet_memory.schemas.answers.health import HealthAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.views.health import fading_answer
@@ -45,5 +45,5 @@ async def memory_health(
         advice=advice(seen, len(soon)),
         fading_soon=fading_answer(soon),
         to_judge=await fleet.pairs.count_asked_of(program_id),
-        freshness=freshness(await fleet.programs.count_pending(), 0, None, now),
+        freshness=own_freshness(count_waiting(program), now),
     )

@@ -26,9 +26,9 @@ async def reinforce_memory(
 ) -> ReinforceAnswer:
     """Say that a lesson helped (confirmed) or proved wrong (contradicted), whenever you relied on one.
 
-    Confirming keeps it from fading and revives a stale one; contradicting lowers its confidence. For a lesson that the
-    fleet shares, and for the key of a knowledge entry, the word goes to the whole fleet: send evidence, only a word
-    with evidence counts. Enough independent contradictions retire an entry.
+    Confirming keeps it from fading and revives a stale one; contradicting lowers its confidence. About a shared lesson
+    or the key of a knowledge entry the word goes to the whole fleet, and counts with evidence only: enough independent
+    contradictions retire the entry.
     """
     fleet.caller.require_write(program_id)
     report = OutcomeReport(

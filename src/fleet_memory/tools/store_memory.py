@@ -8,7 +8,8 @@ from pydantic import Field
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.storing import store_lesson
-from fleet_memory.rules.lifecycle.admission import OnDuplicate, SentLesson, timestamp_problem
+from fleet_memory.rules.lifecycle.admission import OnDuplicate
+from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.fields import Name
@@ -24,9 +25,9 @@ async def store_memory(
 ) -> StoreAnswer:
     """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
 
-    Storing the same words again reinforces it. The answer names lessons that are close (`related`: store under the id
-    of one to replace it), that the cap archived (`evicted`), and `toJudge` when you rewrote a lesson that the fleet
-    shares. Lessons that several programs learn independently become knowledge that every agent reads at boot.
+    The same words again reinforce it. The answer names close lessons (`related`: store under the id of one to replace
+    it), those that the cap archived (`evicted`), and with `toJudge` asks about a rewrite of a shared lesson. Lessons
+    that several programs learn independently become knowledge that every agent reads at boot.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()

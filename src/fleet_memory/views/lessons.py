@@ -12,7 +12,7 @@ from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.retrieval.ranking import Match
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.schemas.answers.common import ScoreTerms, ToJudge, ToJudgeSide
+from fleet_memory.schemas.answers.common import ScoreTerms, ToJudge
 from fleet_memory.schemas.answers.memory import (
     EntryStanding,
     EvictedPattern,
@@ -24,6 +24,7 @@ from fleet_memory.schemas.answers.memory import (
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
+from fleet_memory.views.consolidation import rewrite_to_judge
 
 
 class ScoreFields(TypedDict):
@@ -107,20 +108,9 @@ def _related_answer(near: Near, stored: Pattern) -> RelatedPattern:
 def rewrites_to_judge(patterns: Iterable[Pattern]) -> tuple[ToJudge, ...]:
     """Return the pairs that these lessons' author has to judge: each newest text, and the text that votes."""
     return tuple(
-        _rewrite_to_judge(lesson, lesson.rewrite.voting_text)
+        rewrite_to_judge(lesson, pair_id(text_hash(lesson.rewrite.voting_text), lesson.words))
         for lesson in patterns
         if lesson.rewrite is not None and is_open_rewrite(lesson)
-    )
-
-
-def _rewrite_to_judge(lesson: Pattern, voting_text: str) -> ToJudge:
-    return ToJudge(
-        pair_id=pair_id(text_hash(voting_text), lesson.words),
-        objection=objection(lesson.pattern, voting_text),
-        a=ToJudgeSide(
-            own=True, pattern_id=lesson.id, domain=lesson.domain, pattern=lesson.pattern, evidence=lesson.evidence
-        ),
-        b=ToJudgeSide(key=lesson.knowledge_key, domain=lesson.domain, pattern=voting_text),
     )
 
 

@@ -14,7 +14,7 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
-from fleet_memory.jobs.proposing.joining import MAINTAINER, Joined, join_equal_words, publish_candidates
+from fleet_memory.jobs.proposing.joining import MAINTAINER, JoinedEntry, join_equal_words, publish_candidates
 from fleet_memory.jobs.proposing.pairing import PairPlan, planned_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
@@ -34,7 +34,7 @@ class ProposalReport:
     `waiting` counts the living lessons that are in no entry.
     """
 
-    joined: list[Joined] = field(default_factory=list)
+    joined: list[JoinedEntry] = field(default_factory=list)
     opened: int = 0
     closed: int = 0
     waiting: int = 0
@@ -114,7 +114,7 @@ async def _apply_stored(fleet: Fleet, judged: Sequence[Pair], policy: Policy, re
     """Carry out the verdicts of pairs whose texts are another lesson's or an entry's now; the next run follows up."""
     attempts = await attempt_each(judged, lambda pair: apply_stored(fleet, pair, policy), lambda p: f"pair {p.pair_id}")
     report.skipped += [one.name for one in attempts.skipped]
-    report.joined += [Joined(one.change) for one in attempts.results if one is not None and one.change]
+    report.joined += [JoinedEntry(one.change) for one in attempts.results if one is not None and one.change]
 
 
 def _name_of_group(group: EqualWords) -> str:

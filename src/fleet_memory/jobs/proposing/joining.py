@@ -32,7 +32,7 @@ from fleet_memory.schemas.programs import Program
 MAINTAINER = "maintainer"  # how the ledger names a run
 
 
-class Joined(NamedTuple):
+class JoinedEntry(NamedTuple):
     """An entry after lessons joined it, and their programs; `echoes` of the lessons had no vote."""
 
     change: EntryChange
@@ -40,7 +40,7 @@ class Joined(NamedTuple):
     echoes: int = 0
 
 
-async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> Joined | None:
+async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedEntry | None:
     """Let lessons of equal words join their entry, or make one; None when they changed since.
 
     Raises LeaseLostError, and ConflictError when every race was lost. Billed 1 read for each program and key.
@@ -49,7 +49,7 @@ async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords
     return await retry_conflicts(attempt, f"entry {group.key or group.lessons[0].text[:40]}")
 
 
-async def _join_once(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> Joined | None:
+async def _join_once(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedEntry | None:
     names = sorted({lesson.program_id for lesson in group.lessons})
     versioned = dict(zip(names, await fleet.programs.read_versioned(*names), strict=True))
     apart = await _kept_apart(fleet, group)
@@ -95,7 +95,7 @@ class _Join(NamedTuple):
     programs: dict[str, VersionedProgram]
 
 
-async def _commit(fleet: Fleet, writer: FencedWriter, join: _Join, policy: Policy) -> Joined:
+async def _commit(fleet: Fleet, writer: FencedWriter, join: _Join, policy: Policy) -> JoinedEntry:
     now, commit_id, entry = fleet.now(), uuid.uuid4().hex, join.entry
     after = {name: one.program for name, one in join.programs.items()}
     echoes = 0
@@ -115,17 +115,17 @@ async def _commit(fleet: Fleet, writer: FencedWriter, join: _Join, policy: Polic
         writes += fleet.programs.writes(join.programs[name], program)
     await writer.commit(*writes)
     before = entry_state(join.before.entry, now) if join.before.entry else None
-    return Joined(EntryChange(final, before, entry_state(final, now)), list(stamped_programs.values()), echoes)
+    return JoinedEntry(EntryChange(final, before, entry_state(final, now)), list(stamped_programs.values()), echoes)
 
 
 async def publish_candidates(
     fleet: Fleet, writer: FencedWriter, candidates: Sequence[VersionedEntry], policy: Policy
-) -> list[Joined]:
+) -> list[JoinedEntry]:
     """Publish the candidates that reach the policy's threshold now; one that somebody changes meanwhile waits.
 
     Raises LeaseLostError.
     """
-    published: list[Joined] = []
+    published: list[JoinedEntry] = []
     for versioned in candidates:
         now = fleet.now()
         if versioned.entry is None or (after := under_policy(versioned.entry, policy)) is versioned.entry:
@@ -137,5 +137,5 @@ async def publish_candidates(
             versioned, final, by=MAINTAINER, why="reached the threshold", now=now, commit_id=uuid.uuid4().hex
         )
         if await writer.try_commit(*writes):
-            published.append(Joined(EntryChange(final, "candidate", entry_state(final, now))))
+            published.append(JoinedEntry(EntryChange(final, "candidate", entry_state(final, now))))
     return published

@@ -5,14 +5,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, batches
+from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, in_blocks
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
 
-# Source of all four: docs/decisions/proposing-in-cells.md
-MAX_COMPARED_LESSONS: Final = 2_500  # lessons in as many cells of average size as one lesson is compared with
+# Source of all: docs/decisions/proposing-in-cells.md
+MAX_COMPARED_PAIRS: Final = 270_000_000  # comparisons of all lessons with lessons of near cells, up to 100,000 lessons
+MIN_COMPARED_LESSONS: Final = 2_700  # lessons in as many cells of average size as one lesson is compared with
 _CELLS_PER_ROOT: Final = 8  # n lessons have 8 × the root of n cells
-_SAMPLES_PER_CELL: Final = 8  # lessons that place one centre
-_ROUNDS: Final = 2  # of moving the centres
+SAMPLES_PER_CELL: Final = 5  # lessons that place one centre
+ROUNDS: Final = 2  # of moving the centres
 
 
 class Cells(NamedTuple):
@@ -22,6 +23,11 @@ class Cells(NamedTuple):
     lessons: Indices
     starts: Indices
 
+    @property
+    def compared(self) -> int:
+        """How many lessons the cells that one lesson is compared with have, if they are of average size."""
+        return max(MIN_COMPARED_LESSONS, MAX_COMPARED_PAIRS // len(self.lessons))
+
     def members(self, cell: int) -> Indices:
         """Return the lessons of a cell."""
         return self.lessons[self.starts[cell] : self.starts[cell + 1]]
@@ -29,7 +35,7 @@ class Cells(NamedTuple):
     def nearest(self, rows: Vectors) -> Flags:
         """Return c×len(rows): which cells each unit row is compared with, those with the nearest centres."""
         cosines = self.centres @ rows.T
-        count = -(-MAX_COMPARED_LESSONS * len(self.centres) // len(self.lessons))
+        count = -(-self.compared * len(self.centres) // len(self.lessons))
         if count >= len(self.centres):
             return np.ones(cosines.shape, np.bool_)
         least = -np.partition(-cosines.T, count - 1, axis=1)[:, count - 1]
@@ -41,9 +47,9 @@ def cells(lessons: Comparison) -> Cells:
     """Return the cells of the lessons that have a vector: spherical k-means, centres seeded at even strides."""
     comparable = np.flatnonzero(lessons.scales)
     count = int(_CELLS_PER_ROOT * np.sqrt(len(comparable)))
-    sample = unit_rows(lessons.rows[comparable[_strides(len(comparable), count * _SAMPLES_PER_CELL)]])
+    sample = unit_rows(lessons.rows[comparable[_strides(len(comparable), count * SAMPLES_PER_CELL)]])
     centres = sample[_strides(len(sample), count)]
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         centres = _moved(centres, sample)
     homes = np.concatenate(list(_homes(lessons, comparable, centres)))
     order = np.argsort(homes, kind="stable")
@@ -62,7 +68,7 @@ def _moved(centres: Vectors, sample: Vectors) -> Vectors:
 
 
 def _homes(lessons: Comparison, comparable: Indices, centres: Vectors) -> Iterator[Indices]:
-    for some in batches(comparable, max(centres.shape)):
+    for some in in_blocks(comparable, max(centres.shape)):
         yield np.argmax(unit_rows(lessons.rows[some]) @ centres.T, axis=1)
 
 

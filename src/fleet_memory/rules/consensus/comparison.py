@@ -88,10 +88,10 @@ class Comparison(NamedTuple):
             if len(positions):
                 program = int(programs[positions[0]])
                 size = int(self.starts[program + 1] - self.starts[program])
-                yield from ((program, some) for some in batches(positions, size))
+                yield from ((program, some) for some in in_blocks(positions, size))
 
 
-def batches(indices: Indices, width: int) -> Iterator[Indices]:
+def in_blocks(indices: Indices, width: int) -> Iterator[Indices]:
     """Yield parts of `indices` so short that a block of them and `width` columns is bounded."""
     step = max(1, MAX_BLOCK_CELLS // max(1, width))
     return (indices[start : start + step] for start in range(0, len(indices), step))
@@ -134,7 +134,7 @@ def _variants(lessons: Comparison) -> Flags:
     tables = [np.empty(0, np.bool_)]
     for program in range(len(lessons.starts) - 1):
         own = lessons.lessons_of(program)
-        for some in batches(own, len(own)):
+        for some in in_blocks(own, len(own)):
             table = lessons.cosines(some, own) >= MIN_VARIANT_COSINE
             table[np.arange(len(some)), some - own[0]] = True
             tables.append(table.ravel())

@@ -29,17 +29,17 @@ PERSON: Final = "operator"  # how the ledger and the words name a person
 
 
 @dataclass(frozen=True)
-class Documents:
+class VerdictDocuments:
     """The programs by id and the entries by key that a verdict reads, or those that it leaves."""
 
     programs: Mapping[str, Program]
     entries: Mapping[str, Entry]
 
-    def with_program(self, program: Program) -> "Documents":
+    def with_program(self, program: Program) -> "VerdictDocuments":
         """Return the documents with this program."""
         return replace(self, programs={**self.programs, program.program_id: program})
 
-    def with_entry(self, entry: Entry) -> "Documents":
+    def with_entry(self, entry: Entry) -> "VerdictDocuments":
         """Return the documents with this entry."""
         return replace(self, entries={**self.entries, entry.key: entry})
 
@@ -77,7 +77,7 @@ class ChangedSide(NamedTuple):
 ResolvedSide: TypeAlias = LessonSide | EntrySide | MemberSide | ChangedSide
 
 
-def resolved(side: Side, documents: Documents, pair_id: str) -> ResolvedSide:
+def resolved(side: Side, documents: VerdictDocuments, pair_id: str) -> ResolvedSide:
     """Return a side of a pair as it is now."""
     if side.key is not None:
         entry = documents.entries.get(side.key)
@@ -95,7 +95,7 @@ def resolved(side: Side, documents: Documents, pair_id: str) -> ResolvedSide:
     return _lesson_side(side, pattern, documents)
 
 
-def _member(side: Side, documents: Documents, pair_id: str) -> MemberSide | None:
+def _member(side: Side, documents: VerdictDocuments, pair_id: str) -> MemberSide | None:
     """Return the contribution that a side of this pair stands for; a deleted program is not named by its side."""
     for entry in documents.entries.values():
         if text_hash(entry.value.pattern) == text_hash(side.text):
@@ -107,7 +107,7 @@ def _member(side: Side, documents: Documents, pair_id: str) -> MemberSide | None
     return None
 
 
-def _lesson_side(side: Side, pattern: Pattern, documents: Documents) -> ResolvedSide:
+def _lesson_side(side: Side, pattern: Pattern, documents: VerdictDocuments) -> ResolvedSide:
     if pattern.knowledge_key is None:
         return LessonSide(side.program_id, pattern)
     entry = documents.entries.get(pattern.knowledge_key)
@@ -124,12 +124,16 @@ class Decision(NamedTuple):
     """A pair after a verdict, the documents after it, and the key of the entry that it made or changed."""
 
     pair: Pair
-    documents: Documents
+    documents: VerdictDocuments
     key: str | None = None
 
 
 def decided(
-    pair: Pair, judgement: Judgement, sides: tuple[ResolvedSide, ResolvedSide], documents: Documents, policy: Policy
+    pair: Pair,
+    judgement: Judgement,
+    sides: tuple[ResolvedSide, ResolvedSide],
+    documents: VerdictDocuments,
+    policy: Policy,
 ) -> Decision:
     """Return everything that a verdict leaves; `sides` are the pair's as they are now, none of them changed.
 
@@ -153,7 +157,7 @@ def decided(
 
 
 def _new_entry(
-    pair: Pair, a: LessonSide, b: LessonSide, basis: Basis, documents: Documents, policy: Policy
+    pair: Pair, a: LessonSide, b: LessonSide, basis: Basis, documents: VerdictDocuments, policy: Policy
 ) -> Decision:
     joining = [_joining(one, basis, pair, documents) for one in (a, b)]
     entry = entry_for(better_text(joining), documents.entries, policy)
@@ -181,24 +185,24 @@ def _is_of(entry: Entry, fresh: Entry) -> bool:
     return same_words and entry.project_id == fresh.project_id
 
 
-def _joined(pair: Pair, side: LessonSide, key: str, basis: Basis, documents: Documents) -> Decision:
+def _joined(pair: Pair, side: LessonSide, key: str, basis: Basis, documents: VerdictDocuments) -> Decision:
     lesson = _joining(side, basis, pair, documents)._replace(similarity=pair.cosine)
     return Decision(pair, _with_member(documents, lesson, key), key)
 
 
-def _joining(side: LessonSide, basis: Basis, pair: Pair, documents: Documents) -> JoiningLesson:
+def _joining(side: LessonSide, basis: Basis, pair: Pair, documents: VerdictDocuments) -> JoiningLesson:
     shown = documents.programs[side.program_id].shown
     return JoiningLesson(side.program_id, side.pattern, basis, pair=pair.pair_id, shown=shown)
 
 
-def _with_member(documents: Documents, lesson: JoiningLesson, key: str) -> Documents:
+def _with_member(documents: VerdictDocuments, lesson: JoiningLesson, key: str) -> VerdictDocuments:
     joined = with_lesson(documents.entries[key], lesson)
     program = documents.programs[lesson.program_id]
     after = with_membership(program, lesson.pattern.id, key, echo=joined.echo)
     return documents.with_entry(joined.entry).with_program(after)
 
 
-def _judged_again(pair: Pair, member: MemberSide, documents: Documents, result: Ruling) -> Decision:
+def _judged_again(pair: Pair, member: MemberSide, documents: VerdictDocuments, result: Ruling) -> Decision:
     """Return the contribution surer, or out of its entry; it stays as it is until somebody calls the two different."""
     entry, program = documents.entries[member.key], documents.programs.get(member.program_id)
     if result.state == "same":

@@ -50,7 +50,7 @@ def with_verdicts(entry: Entry, same: Collection[str]) -> Entry:
     return entry if lines == entry.provenance else replace(entry, provenance=lines)
 
 
-def pairs_to_judge(entry: Entry, at: datetime) -> Mapping[str, Pair]:
+def membership_pairs(entry: Entry, at: datetime) -> Mapping[str, Pair]:
     """Return by their ids the pairs that ask whether each `unjudged` contribution says the same as the entry's text.
 
     A retired entry asks nobody. Of a program whose memory was deleted nobody can be asked: its side names no program.

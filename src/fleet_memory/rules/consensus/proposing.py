@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet_memory.rules.consensus.cells import MAX_COMPARED_LESSONS, Cells, cells
-from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, batches, comparison
+from fleet_memory.rules.consensus.cells import Cells, cells
+from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, comparison, in_blocks
 from fleet_memory.rules.text.tokens import content
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
@@ -19,6 +19,7 @@ from fleet_memory.schemas.similarity import Profile
 MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; it may stand in more, which others propose
 MAX_EXACT_LESSONS: Final = 20_000  # lessons that are all compared with each other
 MAX_NEAR_PROGRAMS: Final = 64  # programs whose lessons may be partners of one lesson of a fleet in cells
+MAX_LISTED: Final = 16  # partners of a lesson of a fleet in cells, until those that list it are known too
 SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
 
 _FIRST_LOOKED_UP: Final = 4 * MAX_PARTNERS  # pairs of a lesson whose rivals are looked up first; most need no more
@@ -49,24 +50,25 @@ def proposals(
     the cells nearest to it; the scores of the pairs found are exact all the same.
     """
     fleet = comparison(lessons, vectors)
-    chosen = np.zeros(len(lessons), np.bool_)
-    chosen[list(wanted)] = True
-    rows = np.flatnonzero(chosen[fleet.order] & (fleet.scales > 0))
+    asked = np.zeros(len(lessons), np.bool_)
+    asked[list(wanted)] = True
+    rows = np.flatnonzero(asked[fleet.order] & (fleet.scales > 0))
     if not len(rows):
         return []
     exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
     made = None if exact else cells(fleet)
-    least, programs = (profile.floor, len(lessons)) if exact else (_least(profile), MAX_NEAR_PROGRAMS)
+    programs, partners = (len(lessons), MAX_PARTNERS) if made is None else (MAX_NEAR_PROGRAMS, MAX_LISTED)
     found = []
-    for some in batches(rows, len(lessons) if exact else max(MAX_COMPARED_LESSONS, len(fleet.starts))):
-        near = _near(fleet, _blocks(fleet, some, made), least)
-        found.append(_best_partners(fleet, _of_nearest_programs(fleet, near, _least(profile), programs), profile))
-    return _ranked(lessons, fleet, found, profile)
+    for some in in_blocks(rows, len(lessons) if made is None else max(made.compared, len(fleet.starts))):
+        near = _near(fleet, _blocks(fleet, some, made), profile.floor)
+        near = _of_nearest_programs(fleet, near, _least(profile), programs)
+        found.append(_best_partners(fleet, near, partners, profile))
+    return _ranked(lessons, fleet, _joined(found), asked[fleet.order], profile)
 
 
 def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[_Block]:
     if made is None:
-        yield from ((rows, columns) for columns in batches(np.arange(len(fleet.order)), max(len(rows), 1_000)))
+        yield from ((rows, columns) for columns in in_blocks(np.arange(len(fleet.order)), max(len(rows), 1_000)))
         return
     near = made.nearest(unit_rows(fleet.rows[rows]))
     yield from ((rows[near[cell]], made.members(cell)) for cell in np.flatnonzero(near.any(1)).tolist())
@@ -83,8 +85,8 @@ def _near(fleet: Comparison, blocks: Iterator[_Block], least: float) -> _Pairs:
     return pairs.where(fleet.programs[pairs.lessons] != fleet.programs[pairs.partners])
 
 
-def _best_partners(fleet: Comparison, near: _Pairs, profile: Profile) -> _Pairs:
-    """Return the best partners of each lesson of `near`, which has all pairs of these lessons.
+def _best_partners(fleet: Comparison, near: _Pairs, count: int, profile: Profile) -> _Pairs:
+    """Return the `count` best partners of each lesson of `near`, which has all pairs of these lessons.
 
     The rivals of the partner's side bound the margin from above; those of the lesson's side are looked up for the pairs
     with the best bounds first, then for those whose bound exceeds the worst margin that would be proposed.
@@ -102,19 +104,19 @@ def _best_partners(fleet: Comparison, near: _Pairs, profile: Profile) -> _Pairs:
         some = pairs.where(promising)
         own = fleet.rivals(some.lessons, some.partners)
         margins[promising] = _margins(some.cosines, np.maximum(rivals[promising], own), profile)
-        best, scores = _first_partners(pairs, margins, profile)
-        last = _places(best.lessons) == MAX_PARTNERS - 1
-        bars[best.lessons[last]] = scores[last]
+        best = _first_partners(pairs, margins, count, profile)
+        last = best[_places(pairs.lessons[best]) == count - 1]
+        bars[pairs.lessons[last]] = margins[last]
         promising = (margins == -1) & (bounds >= bars[pairs.lessons])
-    return _first_partners(pairs, margins, profile)[0]
+    return pairs.where(_first_partners(pairs, margins, count, profile))
 
 
-def _first_partners(pairs: _Pairs, margins: Vectors, profile: Profile) -> tuple[_Pairs, Vectors]:
-    """Return the pairs of each lesson with the best margins, best first, and these; ties go to the first partner."""
+def _first_partners(pairs: _Pairs, margins: Vectors, count: int, profile: Profile) -> Indices:
+    """Return which pairs are the first `count` of each lesson by margin, in order; ties go to the first partner."""
     ample = np.flatnonzero(margins >= profile.review)
     order = ample[np.lexsort((pairs.partners[ample], -margins[ample], pairs.lessons[ample]))]
-    first = order[_places(pairs.lessons[order]) < MAX_PARTNERS]
-    return pairs.where(first), margins[first]
+    first: Indices = order[_places(pairs.lessons[order]) < count]
+    return first
 
 
 def _best_first(groups: Indices, scores: Vectors) -> Indices:
@@ -154,8 +156,10 @@ def _with_rivals(fleet: Comparison, near: _Pairs, profile: Profile) -> tuple[_Pa
 
 def _runs(fleet: Comparison, near: _Pairs) -> Indices:
     """Return a number for the lesson of each pair and its partner's program, the lessons in their order."""
-    rows = np.unique(near.lessons)
-    runs: Indices = np.searchsorted(rows, near.lessons) * len(fleet.starts) + fleet.programs[near.partners]
+    rows = np.flatnonzero(np.bincount(near.lessons))
+    ranks = np.zeros(len(fleet.order), np.int64)
+    ranks[rows] = np.arange(len(rows))
+    runs: Indices = ranks[near.lessons] * len(fleet.starts) + fleet.programs[near.partners]
     return runs
 
 
@@ -182,17 +186,19 @@ def _margins(cosines: Vectors, rivals: Vectors, profile: Profile) -> Vectors:
 
 
 def _ranked(
-    lessons: Sequence[ComparableLesson], fleet: Comparison, found: Sequence[_Pairs], profile: Profile
+    lessons: Sequence[ComparableLesson], fleet: Comparison, found: _Pairs, asked: Flags, profile: Profile
 ) -> list[Proposal]:
-    """Return each pair once, best rank first, scored with the rivals of both sides among all lessons."""
-    every = _joined(found)
-    a, b = np.minimum(every.lessons, every.partners), np.maximum(every.lessons, every.partners)
+    """Return the best pairs of each asked lesson once, best rank first.
+
+    A pair that one side found is a pair of the other too. Its rivals are those of both sides among all lessons.
+    """
+    a, b = np.minimum(found.lessons, found.partners), np.maximum(found.lessons, found.partners)
     _, once = np.unique(a * len(lessons) + b, return_index=True)
-    pairs = _Pairs(a[once], b[once], every.cosines[once])
+    pairs = _Pairs(a[once], b[once], found.cosines[once])
     rivals = np.maximum(fleet.rivals(pairs.lessons, pairs.partners), fleet.rivals(pairs.partners, pairs.lessons))
     margins = _margins(pairs.cosines, rivals, profile)
-    ample = margins >= profile.review
-    pairs, rivals, margins = pairs.where(ample), rivals[ample], margins[ample]
+    kept = _best_of_either(pairs, margins, asked, profile)
+    pairs, rivals, margins = pairs.where(kept), rivals[kept], margins[kept]
     ends = fleet.order[np.stack([pairs.lessons, pairs.partners], axis=1)]
     ranks = _rounded(margins + np.float32(SHARED_WORDS_WEIGHT) * _shared_words(lessons, ends))
     order = np.lexsort((pairs.partners, pairs.lessons, -ranks))
@@ -200,6 +206,17 @@ def _ranked(
     counted = np.maximum(rivals, np.float32(profile.floor))
     scores = (_rounded(column)[order].tolist() for column in (pairs.cosines, counted, margins, ranks))
     return [Proposal(*row) for row in zip(*ends[order].T.tolist(), *scores, strict=True)]
+
+
+def _best_of_either(pairs: _Pairs, margins: Vectors, asked: Flags, profile: Profile) -> Indices:
+    """Return which pairs are among the best of one of their lessons that is asked."""
+    both = _Pairs(
+        np.concatenate([pairs.lessons, pairs.partners]),
+        np.concatenate([pairs.partners, pairs.lessons]),
+        np.concatenate([pairs.cosines, pairs.cosines]),
+    )
+    scores = np.where(asked[both.lessons], np.concatenate([margins, margins]), np.float32(-1))
+    return np.unique(_first_partners(both, scores, MAX_PARTNERS, profile) % max(1, len(margins)))
 
 
 def _joined(parts: Iterable[_Pairs]) -> _Pairs:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
+from fleet_memory.rules.knowledge.entries import under_policy
 from fleet_memory.rules.knowledge.votes import votes
 from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.policy import Policy
@@ -37,16 +38,15 @@ def reworded(entry: Entry, text: str, vector: str = "", embedder: str = "") -> E
     )
 
 
-def under_policy(entry: Entry, policy: Policy) -> Entry:
-    """Return a published entry with the thresholds of a policy that decides otherwise about it; else the same object.
+def taken_back(entry: Entry, policy: Policy) -> Entry:
+    """Return a published entry under a policy that its votes are too few for: a candidate again; else the same object.
 
-    It is a candidate from then on if its votes are too few for the policy. One that is a candidate again, and has
-    enough, returns. Retired entries and rules that people set stay as they are.
+    Retired entries and rules that people set stay as they are.
     """
     if entry.tier == "constitutional" or entry.published_at is None or entry.retired_at is not None:
         return entry
-    after = replace(entry, threshold=policy.threshold, origins=policy.origins)
-    return after if _suffices(after) != _suffices(entry) else entry
+    after = under_policy(entry, policy)
+    return after if _suffices(entry) and not _suffices(after) else entry
 
 
 def _suffices(entry: Entry) -> bool:

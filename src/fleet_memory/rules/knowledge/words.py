@@ -44,15 +44,18 @@ def with_confirmation(entry: Entry, word: Word) -> Entry:
 def with_contradiction(entry: Entry, word: Word) -> Entry:
     """Return the entry after a program saw it false: contested, or retired once enough origins outnumber the others.
 
-    A contributor's vote is out while its word stands. A rule that people set is never retired. Without evidence the
-    word does not count, and the entry is the same object.
+    A contributor's vote is out while its word stands. A repeated word has the time of the first, and waits as that
+    does. A rule that people set is never retired. Without evidence the word does not count, and the entry is the same
+    object.
     """
     if not word.evidence:
         return entry
     name = same_program(word.program_id)
     others = [one for one in entry.words if same_program(one.program_id) != name]
-    since = [one.at for one in entry.words if same_program(one.program_id) == name and one.outcome == word.outcome]
-    words = _newest([*others, replace(word, at=min([word.at, *since]))])
+    first = next(
+        (one for one in entry.words if same_program(one.program_id) == name and one.outcome == word.outcome), word
+    )
+    words = _newest([*others, replace(word, at=min(word.at, first.at), waits=first.waits)])
     after = _with_released(replace(entry, words=words))
     return replace(after, retired_at=word.at) if entry.retired_at is None and _is_refuted(after) else after
 

@@ -3,99 +3,24 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
-from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_of, rewritten_contribution
-from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
+from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_after, rewritten_contribution
+from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.text.vectors import unpacked
-from fleet_memory.schemas.patterns import NewPattern, Pattern, Source, StoreStatus
+from fleet_memory.schemas.patterns import Pattern, StoreStatus
 from fleet_memory.schemas.programs import Archived, ArchiveReason, Program
 from fleet_memory.schemas.similarity import Profile
 
 OnDuplicate: TypeAlias = Literal["reinforce", "reject", "keep"]
 
-CLOCK_SKEW: Final = timedelta(minutes=5)  # a client's clock may be this far ahead; Source: docs/architecture.md, chosen
 RETRY_WITHIN: Final = timedelta(minutes=10)  # the same call again is a retry, later a reinforcement; chosen
 MAX_RELATED: Final = 5  # patterns; Source: docs/recall.md: a rewording is among the first five of 220 for 93 %
 MAX_CALLS: Final = 20  # remembered calls of one pattern
-
-
-class _Content(TypedDict):
-    """The fields of a pattern that each store of it sets."""
-
-    pattern: str
-    domain: str
-    confidence: float
-    project_id: str | None
-    tags: tuple[str, ...]
-    vector: str
-    embedder: str
-
-
-class _Origin(TypedDict):
-    """The fields of a pattern that the first store of its text sets, and no later one of the same words."""
-
-    words: str
-    evidence: str
-    session_id: str | None
-    source: Source
-    stored_at: datetime
-
-
-class SentLesson(NamedTuple):
-    """What arrives: the pattern as sent, its packed vector ("" when none could be made) and who made that.
-
-    `source` is where it comes from, `session_id` the client's session, for a lesson that states none.
-    """
-
-    sent: NewPattern
-    vector: str
-    embedder: str
-    source: Source = Source()
-    session_id: str | None = None
-
-    @property
-    def id(self) -> str:
-        """The id it is stored under."""
-        return self.sent.id or pattern_id(self.sent.pattern)
-
-    @property
-    def words(self) -> str:
-        """A hash that is equal for lessons of equal words."""
-        return text_hash(self.sent.pattern)
-
-    @property
-    def call(self) -> str:
-        """A digest that is equal when the same call is made again."""
-        return digest(self.sent.model_dump_json(exclude={"promoted_to_store", "stale"}))
-
-    @property
-    def content(self) -> _Content:
-        """The fields of the pattern that it becomes, as they were sent."""
-        sent = self.sent
-        return {
-            "pattern": sent.pattern,
-            "domain": sent.domain,
-            "confidence": sent.confidence,
-            "project_id": sent.project_id,
-            "tags": sent.tags or (),
-            "vector": self.vector,
-            "embedder": self.embedder,
-        }
-
-    def origin(self, now: datetime) -> _Origin:
-        """Return the fields that stay with its text, stored for the first time at `now`."""
-        return {
-            "words": self.words,
-            "evidence": self.sent.evidence,
-            "session_id": self.sent.session_id or self.session_id,
-            "source": self.source,
-            "stored_at": now,
-        }
 
 
 class Near(NamedTuple):
@@ -118,16 +43,6 @@ class Admission(NamedTuple):
     related: tuple[Near, ...] = ()
     archived: tuple[Archived, ...] = ()
     rewritten: RewrittenContribution | None = None
-
-
-def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") -> str | None:
-    """Return what is wrong with the times that a client claims, or None; `path` is where the pattern was sent."""
-    for name, at in (("discoveredAt", sent.discovered_at), ("lastReinforced", sent.last_reinforced)):
-        if at is not None and at > now + CLOCK_SKEW:
-            return f"{path}.{name}: is in the future (the server's time is {now.isoformat(timespec='seconds')})"
-    if sent.discovered_at and sent.last_reinforced and sent.discovered_at > sent.last_reinforced:
-        return f"{path}.discoveredAt: is later than {path}.lastReinforced"
-    return None
 
 
 def admitted(
@@ -250,7 +165,7 @@ def _rewritten(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
         calls={lesson.id: lesson.call},
         knowledge_key=old.knowledge_key if old.promoted else None,
         echo=False,
-        rewrite=rewrite_of(old, lesson.words, now),
+        rewrite=rewrite_after(old, lesson.words, now),
     )
 
 

@@ -17,7 +17,7 @@ class RewrittenContribution(NamedTuple):
     is_open: bool
 
 
-def rewrite_of(old: Pattern, words: str, now: datetime) -> Rewrite | None:
+def rewrite_after(old: Pattern, words: str, now: datetime) -> Rewrite | None:
     """Return the rewrite that a text of these `words` makes of a lesson; None unless the earlier text votes on.
 
     Back at the words of the text that votes, nothing is left to judge.

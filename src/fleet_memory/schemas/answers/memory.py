@@ -53,7 +53,7 @@ class PatternAnswer(Value):
 
 
 class StoreAnswer(Degraded):
-    """What became of a stored pattern."""
+    """What became of a stored pattern; `to_judge` has its rewrite and the text that the fleet still has."""
 
     status: StoreStatus
     program_id: str
@@ -62,9 +62,7 @@ class StoreAnswer(Degraded):
     similarity: float | None = None
     related: tuple[RelatedPattern, ...] = ()
     evicted: tuple[EvictedPattern, ...] = ()
-    to_judge: Annotated[
-        tuple[ToJudge, ...] | None, Field(description="Your rewrite and the text that the fleet still has")
-    ] = None
+    to_judge: tuple[ToJudge, ...] | None = None
     patterns_count: int
 
 
@@ -86,7 +84,7 @@ class EntryStanding(Value):
 
 
 class ReinforceAnswer(Value):
-    """Where a pattern or an entry stands after an outcome."""
+    """Where a pattern or an entry stands after an outcome; `note` says why a word did not count for the fleet."""
 
     pattern_id: str
     confidence: float
@@ -95,4 +93,4 @@ class ReinforceAnswer(Value):
     last_reinforced: Timestamp
     revived: bool
     knowledge: EntryStanding | None = None
-    note: Annotated[str | None, Field(description="Why the word did not count for the fleet")] = None
+    note: str | None = None
