@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
+from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.sweep import last_maintenance
 from fleet_memory.repositories.leases import take
 from fleet_memory.schemas.patterns import NewPattern
@@ -149,11 +149,11 @@ async def _said(caplog: pytest.LogCaptureFixture, text: str) -> bool:
 async def test_while_another_runs_it_writes_nothing(lazy: LazyFleet, clock: Clock) -> None:
     fleet = await lazy.fleet()
     store = fleet.knowledge.store
-    assert await take(store, fleet.knowledge.paths.lease(MAINTENANCE_LEASE), "another", now=clock.now, ttl_s=60)
-    before = await store.get(fleet.knowledge.paths.lease(MAINTENANCE_LEASE))
+    assert await take(store, fleet.knowledge.paths.lease(MAINTAINER_LEASE), "another", now=clock.now, ttl_s=60)
+    before = await store.get(fleet.knowledge.paths.lease(MAINTAINER_LEASE))
     async with in_use(lazy):
         await looked_thrice(fleet)
-        assert await store.get(fleet.knowledge.paths.lease(MAINTENANCE_LEASE)) == before
+        assert await store.get(fleet.knowledge.paths.lease(MAINTAINER_LEASE)) == before
         assert await store.find(Query("fleets/default/maintenance")) == []
         clock.now += timedelta(minutes=2)  # that one died
         await until(lambda: noted(fleet))

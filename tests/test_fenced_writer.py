@@ -7,7 +7,7 @@ import pytest
 
 from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE, LEASE_S, FencedWriter, leased
+from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, LEASE_S, FencedWriter, leased
 from fleet_memory.repositories.leases import take
 from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Write
@@ -30,7 +30,7 @@ async def stored(fleet: Fleet, ref: Ref = DOCUMENT) -> dict[str, Json] | None:
 
 
 async def lease_document(fleet: Fleet) -> Document:
-    (document,) = await fleet.knowledge.store.get(fleet.knowledge.paths.lease(CONSOLIDATION_LEASE))
+    (document,) = await fleet.knowledge.store.get(fleet.knowledge.paths.lease(MAINTAINER_LEASE))
     assert document is not None
     return document
 
@@ -38,7 +38,7 @@ async def lease_document(fleet: Fleet) -> Document:
 async def take_over(fleet: Fleet) -> None:
     """Take the lease as another worker, after it has expired."""
     later = fleet.now() + timedelta(seconds=LEASE_S)
-    ref = fleet.knowledge.paths.lease(CONSOLIDATION_LEASE)
+    ref = fleet.knowledge.paths.lease(MAINTAINER_LEASE)
     assert await take(fleet.knowledge.store, ref, "another", now=later, ttl_s=LEASE_S)
 
 
@@ -59,7 +59,7 @@ async def put_unpublished_entry(fleet: Fleet) -> None:
 
 
 async def test_a_run_that_was_killed_under_a_clock_ahead_locks_nobody_out(still: Fleet) -> None:
-    ref = still.knowledge.paths.lease(CONSOLIDATION_LEASE)
+    ref = still.knowledge.paths.lease(MAINTAINER_LEASE)
     assert await take(still.knowledge.store, ref, "killed", now=START + timedelta(days=300), ttl_s=LEASE_S)
     async with leased(still) as writer:
         assert writer is not None

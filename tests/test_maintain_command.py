@@ -9,7 +9,7 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
+from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.repositories.leases import take
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.schemas.patterns import NewPattern
@@ -84,7 +84,7 @@ def test_while_another_holds_the_lease_it_says_so_and_exits_4(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def take_lease(store: Store) -> None:
-        assert await take(store, FleetPaths("default").lease(MAINTENANCE_LEASE), "another", now=FADED, ttl_s=60)
+        assert await take(store, FleetPaths("default").lease(MAINTAINER_LEASE), "another", now=FADED, ttl_s=60)
 
     anyio.run(with_store, settings, take_lease)
     assert maintain() == 4
