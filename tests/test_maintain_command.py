@@ -58,6 +58,7 @@ def test_it_says_what_it_did_step_by_step(capsys: pytest.CaptureFixture[str]) ->
         "  pattern/d/shared",
         "updated: 0",
         "echoes: 0",
+        "pairs to judge, new: 0",
         "waiting: 1",
     ]
     assert captured.err == ""
@@ -69,7 +70,9 @@ def test_a_dry_run_writes_nothing_and_a_second_run_does_nothing_more(capsys: pyt
         "promoted": ["pattern/d/shared"],
         "updated": [],
         "echoes": 0,
+        "opened": 0,
         "waiting": 1,
+        "skipped": [],
     }
     for flags, expected in (
         (["--dry-run"], {"dryRun": True, **result}),
