@@ -54,7 +54,7 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
     vectors = await _embed_missing(fleet, memory, view)
-    run = _Run(memory, view, policy, report)
+    run = _Run(memory, view, policy, report, vectors, fleet.embedder.name)
     await _join(fleet, writer, run)
     considered = {
         name: Considered(memory.lessons[name], pending, vectors.get(name, {})) for name, pending in view.pending.items()
@@ -76,19 +76,32 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
 
 @dataclass(frozen=True)
 class _Run:
-    """A run under way."""
+    """A run under way, with the vectors that it made, by program and pattern id."""
 
     memory: ProposingMemory
     view: FleetView
     policy: Policy
     report: ProposalReport
+    vectors: Mapping[str, Mapping[str, str]]
+    engine: str
 
     def follow(self, entry: Entry, programs: Iterable[Program]) -> None:
         """Take up an entry that changed, and the programs of the lessons that joined it."""
         self.view.entries[entry.key] = known_entry(entry)
         for program in programs:
-            self.memory.remember(program)
-            self.view.pending[program.program_id] = program.pending
+            self._remember(program)
+
+    def _remember(self, program: Program) -> None:
+        """Take up a program after its lessons joined an entry; a lesson that came or changed meanwhile stays pending."""
+        name = program.program_id
+        before = {(one.comparable, one.stale_at) for one in self.memory.lessons[name]}
+        self.memory.remember(program)
+        lessons = self.memory.lessons[name]
+        seen = {one.comparable.lesson_id for one in lessons if (one.comparable, one.stale_at) in before}
+        made = {id_: vector for id_, vector in self.vectors.get(name, {}).items() if id_ in seen}
+        self.memory.lessons[name] = [_with_vector(one, made, self.engine) for one in lessons]
+        seen |= {id_ for id_ in self.view.pending.get(name, ()) if id_ not in program.patterns}
+        self.view.pending[name] = [id_ for id_ in program.pending if id_ in seen]
 
 
 async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
@@ -162,7 +175,7 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
 
 
 def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -> KnownLesson:
-    vector = vectors.get(lesson.comparable.lesson_id)
+    vector = None if lesson.embedder == engine else vectors.get(lesson.comparable.lesson_id)
     return lesson if vector is None else lesson._replace(vector=vector, embedder=engine)
 
 
