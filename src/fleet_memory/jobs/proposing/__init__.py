@@ -50,10 +50,12 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     view = await read_fleet(fleet, memory)
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
-    vectors = await _embed_missing(fleet, memory, view)
     await _join(fleet, writer, _Run(memory, view, policy, report))
+    vectors = await _embed_missing(fleet, memory, view)
     considered = {
-        name: Considered(memory.lessons[name], pending, vectors.get(name, {})) for name, pending in view.pending.items()
+        name: Considered(lessons, _comparable(lessons, pending, fleet.embedder.name), vectors.get(name, {}))
+        for name, pending in view.pending.items()
+        for lessons in [memory.lessons[name]]
     }
     await progress(2, 4, "comparing lessons")
     plan = await to_thread.run_sync(_plan, fleet, memory, view, abandon_on_cancel=True)
@@ -125,7 +127,7 @@ def _equal_words(memory: ProposingMemory, view: FleetView, fleet: Fleet) -> list
 async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> dict[str, dict[str, str]]:
     """Make the vectors that lessons of the considered programs lack; return them by program and pattern id.
 
-    None while the engine does not answer: equal words still meet, and these lessons are alike to nothing.
+    None while the engine does not answer: equal words still meet, and these lessons wait for the next run.
     """
     await fleet.embedder.ready()
     engine = fleet.embedder.name
@@ -142,6 +144,12 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
     for name, vectors in made.items():
         memory.lessons[name] = [_with_vector(one, vectors, engine) for one in memory.lessons[name]]
     return made
+
+
+def _comparable(lessons: Sequence[KnownLesson], pending: Sequence[str], engine: str) -> list[str]:
+    """Return the pending ids but those of lessons that could not be compared for want of a vector."""
+    bare = {one.comparable.lesson_id for one in lessons if one.knowledge_key is None and one.embedder != engine}
+    return [pattern_id for pattern_id in pending if pattern_id not in bare]
 
 
 def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -> KnownLesson:
