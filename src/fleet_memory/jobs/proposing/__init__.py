@@ -53,11 +53,13 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     view = await read_fleet(fleet, memory)
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
-    vectors = await _embed_missing(fleet, memory, view)
-    run = _Run(memory, view, policy, report, vectors, fleet.embedder.name)
+    run = _Run(memory, view, policy, report)
     await _join(fleet, writer, run)
+    vectors = await _embed_missing(fleet, memory, view)
     considered = {
-        name: Considered(memory.lessons[name], pending, vectors.get(name, {})) for name, pending in view.pending.items()
+        name: Considered(lessons, _comparable(lessons, pending, fleet.embedder.name), vectors.get(name, {}))
+        for name, pending in view.pending.items()
+        for lessons in [memory.lessons[name]]
     }
     await progress(2, 4, "comparing lessons")
     plan = await to_thread.run_sync(_plan, fleet, memory, view, abandon_on_cancel=True)
@@ -76,14 +78,12 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
 
 @dataclass(frozen=True)
 class _Run:
-    """A run under way, with the vectors that it made, by program and pattern id."""
+    """A run under way."""
 
     memory: ProposingMemory
     view: FleetView
     policy: Policy
     report: ProposalReport
-    vectors: Mapping[str, Mapping[str, str]]
-    engine: str
 
     def follow(self, entry: Entry, programs: Iterable[Program]) -> None:
         """Take up an entry that changed, and the programs of the lessons that joined it."""
@@ -92,14 +92,12 @@ class _Run:
             self._remember(program)
 
     def _remember(self, program: Program) -> None:
-        """Take up a program after its lessons joined an entry; a lesson that came or changed meanwhile stays pending."""
+        """Take up a program after its lessons joined an entry; a lesson that changed meanwhile stays pending."""
         name = program.program_id
         before = {(one.comparable, one.stale_at) for one in self.memory.lessons[name]}
         self.memory.remember(program)
         lessons = self.memory.lessons[name]
         seen = {one.comparable.lesson_id for one in lessons if (one.comparable, one.stale_at) in before}
-        made = {id_: vector for id_, vector in self.vectors.get(name, {}).items() if id_ in seen}
-        self.memory.lessons[name] = [_with_vector(one, made, self.engine) for one in lessons]
         seen |= {id_ for id_ in self.view.pending.get(name, ()) if id_ not in program.patterns}
         self.view.pending[name] = [id_ for id_ in program.pending if id_ in seen]
 
@@ -155,7 +153,7 @@ def _equal_words(memory: ProposingMemory, view: FleetView, fleet: Fleet) -> list
 async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> dict[str, dict[str, str]]:
     """Make the vectors that lessons of the considered programs lack; return them by program and pattern id.
 
-    None while the engine does not answer: equal words still meet, and these lessons are alike to nothing.
+    None while the engine does not answer: equal words still meet, and these lessons wait for the next run.
     """
     await fleet.embedder.ready()
     engine = fleet.embedder.name
@@ -172,6 +170,12 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
     for name, vectors in made.items():
         memory.lessons[name] = [_with_vector(one, vectors, engine) for one in memory.lessons[name]]
     return made
+
+
+def _comparable(lessons: Sequence[KnownLesson], pending: Sequence[str], engine: str) -> list[str]:
+    """Return the pending ids but those of lessons that could not be compared for want of a vector."""
+    bare = {one.comparable.lesson_id for one in lessons if one.knowledge_key is None and one.embedder != engine}
+    return [pattern_id for pattern_id in pending if pattern_id not in bare]
 
 
 def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -> KnownLesson:
