@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
-
-from fleet_memory.errors import LeaseLostError
-from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.promotions import named_programs
 from fleet_memory.jobs.consolidation.runs import consolidate, rehearse_consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
+
+from fleet_memory.errors import LeaseLostError
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.tools.reinforce_memory import reinforce_memory

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from fleet_memory.rules.consensus.planning import Plan, Topic, contested, planned
 from fleet_memory.rules.consensus.waiting import learnt_of
+from fleet_memory.schemas.waiting import Learnt
+
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Verdict
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.schemas.waiting import Learnt
 from tests.lessons import START, days, pattern, program
 
 SAME = (1.0, 0.0, 0.0, 0.0)  # directions of made-up meanings; the cosine of two is their dot product

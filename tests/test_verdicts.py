@@ -3,17 +3,17 @@
 from dataclasses import replace
 
 import pytest
-
-from fleet_memory.errors import ConflictError, ForbiddenError, InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.consolidation import ConsolidationReport
 from fleet_memory.jobs.consolidation.runs import consolidate, rehearse_consolidation
 from fleet_memory.jobs.consolidation.scene import RunScope
+from fleet_memory.schemas.verdicts import NewVerdict
+from fleet_memory.schemas.waiting import OpenPair
+
+from fleet_memory.errors import ConflictError, ForbiddenError, InvalidArgumentError
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import Verdict
-from fleet_memory.schemas.verdicts import NewVerdict
-from fleet_memory.schemas.waiting import OpenPair
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from tests.fleets import NOW, at, documents, learn, lease_to_another
 
