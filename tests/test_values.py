@@ -10,6 +10,7 @@ from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
 
 import pytest
+from fleet_memory.schemas.waiting import DomainState, WaitingIndex
 from pydantic import ValidationError
 
 from fleet_memory import schemas
@@ -30,7 +31,6 @@ from fleet_memory.schemas.patterns import Evidence, Pattern, Verdict
 from fleet_memory.schemas.programs import Archived, DecayConfig, Note, PastSummary, Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.value import Value
-from fleet_memory.schemas.waiting import DomainState, WaitingIndex
 
 AT = datetime(2026, 2, 14, 8, 23, 0, 5000, tzinfo=UTC)
 AT_TEXT = '"2026-02-14T08:23:00.005000Z"'  # where pydantic writes a time
