@@ -10,7 +10,6 @@ from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
 
 import pytest
-from fleet_memory.schemas.waiting import DomainState, WaitingIndex
 from pydantic import ValidationError
 
 from fleet_memory import schemas
