@@ -116,7 +116,8 @@ class RealFleet:
         connection: str | None = None,
     ) -> None:
         fleet = self._of(program, at, session, connection)
-        about = target[1] if target[0] == "lesson" else (await self._entry(target[1])).key
+        lesson = await self._lesson(program, target[1]) if target[0] == "lesson" else None
+        about = lesson.id if lesson else (await self._entry(target[1])).key
         await accepted(lambda: reinforce_memory(fleet, program, about, None, evidence, outcome))
 
     # Verdicts

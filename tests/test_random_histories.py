@@ -1,0 +1,66 @@
+"""Random histories come out on the package as in the plain model: the same entries in the same states.
+
+`FLEET_MEMORY_HISTORIES=2000` lives so many of them, for a nightly run.
+"""
+
+import os
+import tempfile
+from datetime import datetime
+from pathlib import Path
+
+import anyio
+from hypothesis import HealthCheck, given, settings
+
+from tests.histories import Json, plain_facts
+from tests.plain_entry import RefusedError
+from tests.plain_fleet import PlainFleet
+from tests.random_histories import histories
+from tests.real_fleet import OutsiderError, RealFleet
+
+STATS = []
+from collections import Counter
+
+COUNTS = Counter()
+EXAMPLES = int(os.environ.get("FLEET_MEMORY_HISTORIES", "60"))
+
+
+async def live_plain(fleet: PlainFleet, step: Json, at: datetime) -> bool:
+    """Take a step in the model; return whether it was accepted."""
+    given = {name: value for name, value in step.items() if name != "do"}
+    try:
+        if step["do"] == "set_policy":
+            fleet.set_policy(**given)
+        else:
+            getattr(fleet, step["do"])(**given, at=at)
+    except RefusedError:
+        return False
+    return True
+
+
+async def live_both(steps: list[tuple[Json, datetime]], path: Path) -> None:
+    plain, real = PlainFleet(), RealFleet(path)
+    try:
+        for step, at in steps:
+            given = {name: value for name, value in step.items() if name != "do"}
+            try:
+                await getattr(real, step["do"])(**given, at=at)
+            except OutsiderError:
+                COUNTS['outsider'] += 1
+                continue
+            except RefusedError as refusal:
+                accepted, why = False, str(refusal)
+            else:
+                accepted, why = True, ""
+            COUNTS[step['do'], accepted] += 1
+            assert (step, await live_plain(plain, step, at)) == (step, accepted), why
+            assert (step, plain_facts(plain, at)) == (step, await real.facts(at))
+        STATS.append(sorted(v[0] for v in plain_facts(plain, at).entries.values()))
+    finally:
+        await real.close()
+
+
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(steps=histories())
+def test_a_random_history_comes_out_as_in_the_model(steps: list[tuple[Json, datetime]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        anyio.run(live_both, steps, Path(folder) / "memory.db")
