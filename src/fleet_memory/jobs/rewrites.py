@@ -38,11 +38,13 @@ def rewrite_pair_id(pattern: Pattern) -> str | None:
 
 async def rewrite_of(fleet: Fleet, program_id: str | None, wanted: str) -> OwnRewrite | None:
     """Return the program's rewrite that has this pair id; None when it has none. Billed 1 read."""
-    if program_id is None:
-        return None
-    program = await fleet.programs.read(program_id)
-    patterns = program.patterns.values()
-    return next((OwnRewrite(program_id, one.id, wanted) for one in patterns if rewrite_pair_id(one) == wanted), None)
+    return None if program_id is None else rewrite_in(await fleet.programs.read(program_id), wanted)
+
+
+def rewrite_in(program: Program, wanted: str) -> OwnRewrite | None:
+    """Return the rewrite among a program's lessons that has this pair id; None when there is none."""
+    ids = [one.id for one in program.patterns.values() if rewrite_pair_id(one) == wanted]
+    return OwnRewrite(program.program_id, ids[0], wanted) if ids else None
 
 
 async def judge_rewrite(
@@ -74,7 +76,8 @@ async def judge_rewrite(
         writes = fleet.programs.writes(versioned, stamped(versioned.program, program, now))
         if verdict.verdict != "same":
             (pair,) = await fleet.pairs.read(own.pair_id)
-            writes.append(fleet.pairs.write(pair, _closed_pair(own, pattern, known.entry, verdict, now)))
+            judged = _judged_pair(pair.pair, own, pattern, known.entry, verdict, now)
+            writes.append(fleet.pairs.write(pair, judged))
         writes += fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
         await fleet.programs.store.commit(*writes)
         return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))
@@ -99,27 +102,33 @@ def _contradicted(program: Program, entry: Entry, word: Word) -> tuple[Program, 
     return replace(program, against=against), with_contradiction(entry, word)
 
 
-def _closed_pair(own: OwnRewrite, pattern: Pattern, entry: Entry, verdict: NewVerdict, now: datetime) -> Pair:
-    """Return the pair of the newest text and the one that voted, as its author judged it."""
-    voting = pattern.rewrite.voting_text if pattern.rewrite else entry.value.pattern
-    is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
+def _judged_pair(
+    known: Pair | None, own: OwnRewrite, pattern: Pattern, entry: Entry, verdict: NewVerdict, now: datetime
+) -> Pair:
+    """Return the pair of the newest text and the one that voted, with its author's verdict.
+
+    It is known already where another program learnt the newest text, or rewrote its own lesson to it.
+    """
     judgement = Judgement(
         verdict=verdict.verdict, program_id=own.program_id, at=now, reason=verdict.reason, contributed=True
     )
-    return with_judgement(
-        Pair(
-            pair_id=own.pair_id,
-            a=Side(program_id=own.program_id, pattern_id=own.pattern_id, domain=pattern.domain, text=pattern.pattern),
-            b=Side(
-                program_id=own.program_id,
-                key=entry.key if is_entrys else None,
-                domain=entry.value.domain,
-                text=voting,
-            ),
-            objection=objection(pattern.pattern, voting) or "",
-            opened_at=now,
+    return with_judgement(known or _pair_of(own, pattern, entry, now), judgement)
+
+
+def _pair_of(own: OwnRewrite, pattern: Pattern, entry: Entry, now: datetime) -> Pair:
+    voting = pattern.rewrite.voting_text if pattern.rewrite else entry.value.pattern
+    is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
+    return Pair(
+        pair_id=own.pair_id,
+        a=Side(program_id=own.program_id, pattern_id=own.pattern_id, domain=pattern.domain, text=pattern.pattern),
+        b=Side(
+            program_id=own.program_id,
+            key=entry.key if is_entrys else None,
+            domain=entry.value.domain,
+            text=voting,
         ),
-        judgement,
+        objection=objection(pattern.pattern, voting) or "",
+        opened_at=now,
     )
 
 
