@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
-from fleet_memory.rules.consensus.judging import Ruling, ruling, with_judgement
+from fleet_memory.rules.consensus.judging import ruling, with_judgement
 from fleet_memory.rules.knowledge.entries import (
     JoiningLesson,
     better_text,
