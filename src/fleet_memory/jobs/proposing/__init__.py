@@ -196,7 +196,8 @@ async def _leave(
     run.report.skipped += stamped.skipped
     for program in stamped.programs:
         run.memory.remember(program)
-    run.memory.pairs |= {change.after.pair_id: change.after for change in changes}
+    for pair in stamped.pairs:
+        run.memory.remember_pair(pair)
     now = fleet.now()
     by = fleet.caller.program_id or fleet.caller.client or MAINTAINER
     note = replace(run.view.last.last, run=run.view.run, at=now, by=by)
