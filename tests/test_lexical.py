@@ -43,9 +43,9 @@ def test_case_and_width_do_not_matter() -> None:
     assert np.array_equal(small, large)
 
 
-def test_it_never_merges_by_itself_and_still_offers_review() -> None:
+def test_it_calls_no_lessons_alike_and_still_proposes_pairs() -> None:
     profile = Lexical.profile
-    assert min(profile.auto, profile.strict) > 1
+    assert profile.alike > 1
     assert 0 < profile.review < 1
     assert 0 < profile.related < 1
 

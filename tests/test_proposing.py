@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fleet_memory.rules.consensus import cells, comparison, proposing
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_LESSON, MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
-from fleet_memory.rules.consensus.comparison import MIN_VARIANT_COSINE, Int8Rows
+from fleet_memory.rules.consensus.comparison import Int8Rows
 from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, proposals
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
@@ -72,7 +72,7 @@ class OneByOne(NamedTuple):
     def rivals(self, i: int, j: int) -> list[np.float32]:
         program = self.lessons[i].program_id
         others = [k for k, other in enumerate(self.lessons) if other.program_id == program and k != i]
-        return [self.cosine(k, j) for k in others if self.cosine(k, i) < np.float32(MIN_VARIANT_COSINE)]
+        return [self.cosine(k, j) for k in others if self.cosine(k, i) < np.float32(PROFILE.variant)]
 
     def cosine(self, i: int, j: int) -> np.float32:
         dot = np.float32(self.rows[i].astype(np.int64) @ self.rows[j].astype(np.int64))

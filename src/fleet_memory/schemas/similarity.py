@@ -4,32 +4,26 @@ from typing import Final
 
 from fleet_memory.schemas.value import Value
 
-NEVER: Final = 2.0  # above every cosine and contrast
+NEVER: Final = 2.0  # above every cosine and margin
 
 
 class Profile(Value):
     """Thresholds of one embedder, all in 0..1 unless a value above 1 switches the decision off.
 
-    `related`: cosine within one program. `auto`, `strict`, `review`: contrast between programs (cosine less
-    half the best rival's). `words`: what sharing all content words adds to a contrast that must reach `auto`. `alone`
-    is enough where a third of the words is shared and no rival's cosine exceeds `quiet`. `triangle`: what each of three
-    links needs that hold each other. `strict` is for pairs across domains, whatever their words. `floor`: the least a
-    rival counts for.
-    Source of the default figures: measured on the development sets, see docs/consensus.md.
+    Cosines within one program: from `related` up a lesson is named as near to a new one, from `variant` up two lessons
+    are no rivals of each other, from `alike` up health counts the later as a repetition. Between programs: `review` is
+    the least margin of a pair that is proposed (its cosine less half the best rival's), `floor` the least that a rival
+    counts for. Source of the default figures: docs/consensus.md; of `variant`: docs/decisions/proposing-in-cells.md; of
+    `alike`: docs/decay.md.
     """
 
     related: float = 0.40
-    auto: float = 0.58
-    words: float = 0.10
-    alone: float = 0.46
-    triangle: float = 0.36
-    quiet: float = 0.39
-    strict: float = 0.55
+    variant: float = 0.70
+    alike: float = 0.70
     review: float = 0.25
     floor: float = 0.30
 
 
-# For a model that nobody measured here. Where unrelated lessons have cosine u, a pair needs c - u/2 >= .60: a cosine of
-# .75 at MiniLM's u of .30, of .98 where a model puts everything above .75. So it is never looser than MiniLM's own
-# strict threshold, and what it does not merge is offered for review.
-CAUTIOUS: Final = Profile(related=0.50, auto=0.60, words=0.0, alone=NEVER, triangle=NEVER, strict=0.65, review=0.30)
+# For a model that nobody measured here. Nothing merges by numbers, so that figures that do not fit cost questions, not
+# knowledge. Variants are not recognised: where all cosines are high, every lesson of a program would be one.
+CAUTIOUS: Final = Profile(related=0.50, variant=NEVER, alike=0.80, review=0.30)

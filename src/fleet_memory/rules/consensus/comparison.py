@@ -17,8 +17,6 @@ Indices: TypeAlias = NDArray[np.int64]
 Int8Rows: TypeAlias = NDArray[np.int8]
 Flags: TypeAlias = NDArray[np.bool_]
 
-# Cosine from which two lessons of one program are variants of each other. Source: docs/decisions/proposing-in-cells.md
-MIN_VARIANT_COSINE: Final = 0.70
 MAX_BLOCK_CELLS: Final = 8_000_000  # numbers of a block that is compared at once: 32 MB in float32
 
 
@@ -97,8 +95,11 @@ def in_blocks(indices: Indices, width: int) -> Iterator[Indices]:
     return (indices[start : start + step] for start in range(0, len(indices), step))
 
 
-def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows) -> Comparison:
-    """Return lessons ready for comparison; `rows` is n×d, zeros where there is no comparable vector."""
+def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_cosine: float) -> Comparison:
+    """Return lessons ready for comparison; `rows` is n×d, zeros where there is no comparable vector.
+
+    Lessons of one program are variants of each other from `min_variant_cosine` up; above 1 none are.
+    """
     order = sorted(range(len(lessons)), key=lambda position: lessons[position].place)
     ordered = [lessons[position] for position in order]
     positions = np.array(order, dtype=np.int64)
@@ -116,7 +117,7 @@ def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows) -> Compariso
         np.zeros(int((sizes**2).sum()), np.bool_),
         np.r_[0, np.cumsum(sizes**2)],
     )
-    return plain._replace(variants=_variants(plain))
+    return plain._replace(variants=_variants(plain, min_variant_cosine))
 
 
 def _scales(rows: Int8Rows) -> Vectors:
@@ -130,12 +131,12 @@ def _codes(names: Iterable[str]) -> Indices:
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
 
 
-def _variants(lessons: Comparison) -> Flags:
+def _variants(lessons: Comparison, min_cosine: float) -> Flags:
     tables = [np.empty(0, np.bool_)]
     for program in range(len(lessons.starts) - 1):
         own = lessons.lessons_of(program)
         for some in in_blocks(own, len(own)):
-            table = lessons.cosines(some, own) >= MIN_VARIANT_COSINE
+            table = lessons.cosines(some, own) >= min_cosine
             table[np.arange(len(some)), some - own[0]] = True
             tables.append(table.ravel())
     return np.concatenate(tables)

@@ -49,7 +49,7 @@ def proposals(
     lesson has no comparable vector. Beyond `MAX_EXACT_LESSONS` squared comparisons, a lesson meets only the lessons of
     the cells nearest to it; the scores of the pairs found are exact all the same.
     """
-    fleet = comparison(lessons, vectors)
+    fleet = comparison(lessons, vectors, profile.variant)
     asked = np.zeros(len(lessons), np.bool_)
     asked[list(wanted)] = True
     rows = np.flatnonzero(asked[fleet.order] & (fleet.scales > 0))

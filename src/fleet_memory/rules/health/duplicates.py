@@ -19,11 +19,6 @@ class Scale(NamedTuple):
     embedder: str
     profile: Profile
 
-    @property
-    def alike(self) -> float:
-        """The cosine from which two lessons say nearly the same: consensus' strictest contrast, with a quiet rival."""
-        return self.profile.strict + self.profile.floor / 2
-
 
 class Repeat(NamedTuple):
     """A lesson and the earlier one that it repeats, by their ids."""
@@ -65,5 +60,5 @@ def _nearest(ordered: Sequence[Pattern], scale: Scale) -> Mapping[str, Pattern]:
     return {
         pattern.id: comparable[best[at]]
         for at, pattern in enumerate(comparable)
-        if cosines[at, best[at]] >= scale.alike
+        if cosines[at, best[at]] >= scale.profile.alike
     }
