@@ -6,12 +6,12 @@ from itertools import combinations
 from typing import Final, NamedTuple
 
 import numpy as np
-
 from fleet_memory.rules.consensus.planning import Topic, planned
+from fleet_memory.schemas.waiting import Learnt
+
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.schemas.waiting import Learnt
 
 SHARED: Final = 0.2  # of one program's lessons exist in the other's at all
 BY_ALL: Final = 0.25  # of each program's lessons are told by all three

@@ -30,6 +30,25 @@ def lesson(name: str) -> NewPattern:
     return NewPattern(pattern=f"Lesson {name}", domain=f"domain-{name}", confidence=0.8, evidence="seen", id=name)
 
 
+LOOK = "Check that a task is still free before you claim it"
+FREE = "Make sure a task is free before claiming it"
+
+
+async def learn_text(fleet: Fleet, program: str, text: str) -> None:
+    """Store a text as a lesson of a program."""
+    sent = NewPattern(pattern=text, domain="claims", confidence=0.8, evidence=f"{program} saw it", id="claims")
+    await store_memory(fleet, program, sent)
+
+
+async def open_pair(fleet: Fleet, *programs: str) -> str:
+    """Let two programs learn the same in words of their own, and return the id of the one pair that a run opens."""
+    for program, text in zip(programs, (LOOK, FREE), strict=False):
+        await learn_text(fleet, program, text)
+    await consolidate(fleet)
+    (pair,) = await fleet.pairs.asking()
+    return pair.pair_id
+
+
 async def consolidate(fleet: Fleet, *, dry_run: bool = False) -> ConsolidateAnswer:
     return await pattern_consolidate(fleet, _silently, dry_run=dry_run)
 

@@ -1,16 +1,24 @@
 """What each call is billed in Firestore's reads and writes: the table of docs/firestore.md."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import anyio
 import pytest
 from billing import Bill, Billed
-from fleets import consolidate, fleet_on, learn, lesson
+from fleets import FREE, LOOK, NOW, consolidate, fleet_on, learn, learn_text, lesson, open_pair
 
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.repositories import snapshots
+from fleet_memory.rules.text.keys import digest
+from fleet_memory.schemas.answers.consolidation import ProposalsAnswer
+from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.server.composition import MAX_PROGRAMS_READ_FIRESTORE
 from fleet_memory.stores import Store
 from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import SessionReport, commit_session
@@ -21,6 +29,7 @@ from fleet_memory.tools.gsp_diff import gsp_diff
 from fleet_memory.tools.gsp_read import gsp_read
 from fleet_memory.tools.gsp_search import gsp_search
 from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.pattern_consolidate import WHO_PROPOSES
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
@@ -53,19 +62,26 @@ async def known(fleet: Fleet, *names: str) -> None:
 
 
 HELPED = (SessionReport.model_validate({"patternId": "a"}), SessionReport.model_validate({"patternId": "b"}))
+HELPED_SHARED = (SessionReport.model_validate({"patternId": "shared", "evidence": "seen"}),)
+KEY = "pattern/domain-shared/lesson-shared"
+REWRITTEN = lesson("shared").model_copy(update={"pattern": "Lesson shared by all"})
 HANDOFF = ContextSummary.model_validate({"handoffNotes": "go on"})
 DOCUMENTED = Path(__file__).parent.parent / "docs" / "firestore.md"
 
+PUBLICATION = 1  # a read: somebody published less than 5 s ago, so this change is published later
 Call = Callable[[Fleet], Awaitable[object]]
 CALLS: dict[str, tuple[Call, Bill]] = {
     "store": (lambda fleet: store_memory(fleet, "basher", lesson("new")), Bill(1, 1)),
     "store what is known": (lambda fleet: store_memory(fleet, "basher", lesson("a")), Bill(1)),
+    "rewrite what is shared": (lambda fleet: store_memory(fleet, "sark", REWRITTEN), Bill(2 + PUBLICATION, 2)),
     "reinforce": (lambda fleet: reinforce_memory(fleet, "basher", "a"), Bill(1, 1)),
+    "reinforce what is shared": (lambda fleet: reinforce_memory(fleet, "sark", "shared", evidence="seen"), Bill(2, 2)),
+    "reinforce by its key": (lambda fleet: reinforce_memory(fleet, "basher", KEY, evidence="seen"), Bill(2, 2)),
     "recall own": (lambda fleet: recall_memory(fleet, "basher"), Bill(1)),
     "recall own with a query": (lambda fleet: recall_memory(fleet, "basher", query="lesson"), Bill(1)),
-    "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher", scope="all"), Bill(2, sums=1)),
-    "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=1)),
-    "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2, 1, 1)),
+    "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher", scope="all"), Bill(2, sums=2)),
+    "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),
+    "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2, 1, 2)),
     "read state": (lambda fleet: get_program_state(fleet, "basher"), Bill(1)),
     "update state": (lambda fleet: update_program_state(fleet, "basher", config={"a": 1}), Bill(1, 1)),
     "hand over": (lambda fleet: update_program_state(fleet, "basher", HANDOFF), Bill(1, 2)),
@@ -74,9 +90,13 @@ CALLS: dict[str, tuple[Call, Bill]] = {
         lambda fleet: commit_session(fleet, "basher", "r1", (lesson("x"), lesson("y")), HELPED, HANDOFF),
         Bill(1, 3),
     ),
-    "search knowledge": (lambda fleet: gsp_search(fleet, "lesson"), Bill(1, sums=1)),
-    "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=1)),
-    "read an entry": (lambda fleet: gsp_read(fleet, "pattern/domain-shared/lesson-shared"), Bill(3, sums=1)),
+    "commit a session with a word": (
+        lambda fleet: commit_session(fleet, "sark", "r1", (lesson("x"),), HELPED_SHARED, HANDOFF),
+        Bill(2, 4),
+    ),
+    "search knowledge": (lambda fleet: gsp_search(fleet, "lesson"), Bill(1, sums=2)),
+    "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),
+    "read an entry": (lambda fleet: gsp_read(fleet, KEY), Bill(3, sums=2)),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
 }
 
@@ -86,7 +106,9 @@ async def test_a_call_is_billed_as_designed(name: str, billed: Billed, fleet: Fl
     call, bill = CALLS[name]
     await known(fleet, "shared")
     await learn(fleet, "basher", "a", "b", "c")
-    assert await billed_for(billed, call(fleet_on(billed))) == bill
+    server = fleet_on(billed)
+    await server.policies.read(server.now())  # cached for a minute
+    assert await billed_for(billed, call(server)) == bill
 
 
 def test_the_documented_table_is_the_counted_one() -> None:
@@ -98,16 +120,15 @@ async def test_reinforcing_knowledge_is_billed_alike_in_any_fleet(billed: Billed
     bills = []
     for names in (("one",), map(str, range(20))):
         await known(fleet, *names)
-        bills.append(await billed_for(billed, reinforce_memory(fleet, "basher", "pattern/domain-one/lesson-one")))
-    assert bills[0] == bills[1]
-    assert bills[0].reads <= 10
-    assert bills[0].writes <= 8
+        call = reinforce_memory(fleet, "basher", "pattern/domain-one/lesson-one", evidence="seen")
+        bills.append(await billed_for(billed, call))
+    assert bills == [Bill(2, 2)] * 2
 
 
 async def test_booting_again_writes_nothing(billed: Billed, fleet: Fleet) -> None:
     await known(fleet, "shared")
     await gsp_bootstrap(fleet, "basher")
-    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2, 0, 1)
+    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2, 0, 2)
 
 
 async def test_the_bill_does_not_grow_with_the_fleet(billed: Billed, fleet: Fleet) -> None:
@@ -116,8 +137,8 @@ async def test_the_bill_does_not_grow_with_the_fleet(billed: Billed, fleet: Flee
     await learn(fleet, "basher", "a")
     assert await billed_for(billed, recall_memory(fleet, "basher")) == Bill(1)
     assert await billed_for(billed, store_memory(fleet, "basher", lesson("b"))) == Bill(1, 1)
-    assert await billed_for(billed, memory_health(fleet, "basher")) == Bill(1, sums=1)
-    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2, 0, 1)
+    assert await billed_for(billed, memory_health(fleet, "basher")) == Bill(1, sums=2)
+    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2, 0, 2)
 
 
 async def test_knowledge_in_several_shards_is_read_whole_once_per_version(
@@ -127,10 +148,10 @@ async def test_knowledge_in_several_shards_is_read_whole_once_per_version(
     await known(fleet, "one", "two", "three")
     await learn(fleet, "basher", "own")
     reader = fleet_on(billed)
-    assert await billed_for(billed, gsp_bootstrap(reader, "basher")) == Bill(1 + 3, 1, 1)
-    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(1 + 1, 0, 1)
+    assert await billed_for(billed, gsp_bootstrap(reader, "basher")) == Bill(1 + 3, 1, 2)
+    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(1 + 1, 0, 2)
     await known(fleet, "four")
-    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(1 + 4, 0, 1)
+    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(1 + 4, 0, 2)
 
 
 async def test_an_unknown_program_costs_a_look_at_up_to_a_hundred_names(billed: Billed, fleet: Fleet) -> None:
@@ -155,28 +176,78 @@ async def test_a_hundred_stores_at_once_share_their_commits(billed: Billed, flee
     assert bill.reads == bill.writes <= 4
 
 
-async def test_a_consolidation_with_nothing_new_reads_no_program(billed: Billed, fleet: Fleet) -> None:
-    await known(fleet, *map(str, range(20)))
-    for program in range(20):
-        await learn(fleet, f"program-{program}", f"own-{program}")
-    await consolidate(fleet)
-    assert await billed_for(billed, consolidate(fleet)) == Bill(8, 2)
-
-
-async def test_a_consolidation_is_billed_for_what_is_new_however_many_programs_there_are(
-    billed: Billed, fleet: Fleet
+@pytest.mark.parametrize(
+    ("verdict", "bill"),
+    [("same", Bill(5, 5)), ("different", Bill(5, 1)), ("contradict", Bill(5, 1)), ("unsure", Bill(5, 1))],
+)
+async def test_a_verdict_about_two_lessons_is_billed_within_its_budget(
+    verdict: Verdict, bill: Bill, billed: Billed, fleet: Fleet
 ) -> None:
-    async def learn_in_one_domain(program: str, name: str) -> None:
-        await store_memory(fleet, program, lesson(name).model_copy(update={"domain": "claims"}))
+    pair = await open_pair(fleet, "basher", "sark")
+    assert await billed_for(billed, judged(fleet, pair, "sark", verdict)) == bill
+    assert (bill.reads <= 6, bill.writes <= 8) == (True, True)
 
+
+@pytest.mark.parametrize(
+    ("verdict", "bill"), [("same", Bill(3, 4)), ("different", Bill(3, 1)), ("contradict", Bill(3, 4))]
+)
+async def test_a_verdict_about_a_lesson_and_an_entry_is_billed_within_its_budget(
+    verdict: Verdict, bill: Bill, billed: Billed, fleet: Fleet
+) -> None:
+    before = fleet_on(billed, NOW - timedelta(days=1))  # what is stored after the publication has no vote
+    await learn_text(before, "sark", FREE)
+    await learn_text(before, "basher", LOOK)
+    await learn_text(before, "iso", LOOK)
+    pair = await open_pair(fleet)
+    assert await billed_for(billed, judged(fleet, pair, "sark", verdict)) == bill
+    assert (bill.reads <= 6, bill.writes <= 8) == (True, True)
+
+
+async def judged(fleet: Fleet, pair_id: str, program: str, verdict: Verdict) -> None:
+    sent = NewVerdict.model_validate({"pairId": pair_id, "verdict": verdict})
+    (done,) = await judge(fleet, Judge(program), [sent])
+    assert not isinstance(done, InvalidArgumentError)
+
+
+async def test_a_run_with_nothing_new_is_billed_alike_in_any_fleet(billed: Billed) -> None:
     bills = []
-    for size in (5, 20):
+    for size in (10, 100):
+        fleet = fleet_on(billed, fleet_id=f"of-{size}")
+        await known(fleet, *map(str, range(size // 10)))
+        for program in range(size):
+            await learn(fleet, f"program-{program}", f"own-{program}")
+        await consolidate(fleet)
+        bills.append(await billed_for(billed, consolidate(fleet)))
+    assert bills == [Bill(15, 6, 1)] * 2
+
+
+async def test_a_run_is_billed_for_what_is_new_however_many_programs_there_are(billed: Billed) -> None:
+    bills = []
+    for size in (10, 100):
+        fleet = fleet_on(billed, fleet_id=f"of-{size}")
         for number in range(size):
-            await learn_in_one_domain(f"program-{number}", f"own-{number}-{size}")
+            await learn_text(fleet, f"program-{number}", digest(str(number)))  # words that resemble no others
         await consolidate(fleet)
         for program in ("sark", "iso"):
-            await learn_in_one_domain(program, f"shared-{size}")
+            await learn_text(fleet, program, LOOK)
         bills.append(await billed_for(billed, consolidate(fleet)))
-    assert bills[0] == bills[1]
-    assert bills[0].reads <= 30
-    assert bills[0].writes <= 20
+    assert bills == [Bill(29, 15, 1)] * 2
+
+
+async def test_a_cold_server_of_a_large_fleet_decides_and_says_who_proposes(billed: Billed) -> None:
+    fleet = fleet_on(billed)
+
+    async def learn_all() -> None:
+        async with anyio.create_task_group() as tasks:
+            for number in range(1_000):
+                tasks.start_soon(learn_text, fleet, f"program-{number:03}", LOOK if number < 2 else digest(str(number)))
+
+    await learn_all()
+    await consolidate(fleet)
+    await learn_text(fleet, "program-500", FREE)
+    cold = replace(fleet_on(billed), max_programs_read=MAX_PROGRAMS_READ_FIRESTORE)
+    billed.bill = Bill()
+    answer = await consolidate(cold)
+    assert answer.proposals == ProposalsAnswer(last_run=NOW, by="maintainer", note=WHO_PROPOSES)
+    assert (answer.waiting, answer.promoted) == (1, ())
+    assert billed.bill == Bill(3, sums=3)

@@ -17,20 +17,22 @@ from fleet_memory.tools.store_memory import store_memory
 
 pytestmark = pytest.mark.anyio
 
-LATER = NOW + timedelta(days=181)
+EARLY = NOW - timedelta(days=85)  # what was learnt then is prunable at LATER
+LATER = NOW + timedelta(days=100)  # what was learnt at NOW is stale
 KEY = "pattern/domain-shared/lesson-shared"
 
 
 async def test_a_fleet_s_life_in_numbers(store: Store) -> None:
-    fleet, later = fleet_on(store), fleet_on(store, LATER)
-    await learn(fleet, "basher", "shared", "unused", "used")
+    early, fleet, later = fleet_on(store, EARLY), fleet_on(store), fleet_on(store, LATER)
+    await learn(early, "basher", "unused", "used")
+    await reinforce_memory(early, "basher", "used")
+    await learn(fleet, "basher", "shared")
     await learn(fleet, "sark", "shared")
-    await reinforce_memory(fleet, "basher", "used")
     await maintain_fleet(fleet, no_progress)
     await maintain_fleet(later, no_progress)  # archives one of use and one that never was
     await gsp_bootstrap(later, "iso")
     await store_memory(later, "iso", lesson("shared"))
-    await reinforce_memory(later, "iso", KEY, outcome="contradicted")
+    await reinforce_memory(later, "iso", KEY, outcome="contradicted", evidence="It failed")
     await maintain_fleet(later, no_progress)
     await learn(later, "clu", "waits")
     told = await fleet_health(later)
@@ -38,7 +40,7 @@ async def test_a_fleet_s_life_in_numbers(store: Store) -> None:
     assert told.patterns == PatternCounts(total=4, active=2, stale=2, promoted=2, archived=2)
     assert told.rates == FleetRates(junk=0.1667, echo=1.0, duplicate=0.0, never_reinforced=1.0)
     assert told.knowledge == KnowledgeCounts(fresh=0, verify=0, contested=1, retired=0, constitutional=0)
-    assert told.ledger == {"promoted": 1, "contradicted": 1, "confirmed": 1}
+    assert told.ledger == {"promoted": 1, "contradicted": 1}
     assert told.verdicts == {"forgetting": 2, "healthy": 2}
     assert [(one.program_id, one.verdict) for one in told.unwell] == [("basher", "forgetting"), ("sark", "forgetting")]
     assert (told.freshness.pending, told.omitted) == (1, 0)
@@ -52,7 +54,7 @@ async def test_it_reads_each_program_and_the_snapshot_once_and_counts_the_rest(s
         await maintain_fleet(fleet_on(store), no_progress)
         billed.bill = Bill()
         await fleet_health(fleet_on(billed))
-        assert billed.bill == Bill(reads=size + 1, sums=9)
+        assert billed.bill == Bill(reads=size + 1, sums=16)
 
 
 async def test_an_empty_fleet_is_an_answer(store: Store) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fleet_memory.jobs.consolidation import runs
+from fleet_memory.jobs.consolidation.scene import RunScope
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.consolidation import runs
-from fleet_memory.jobs.consolidation.scene import RunScope
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.similarity import Profile

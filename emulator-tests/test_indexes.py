@@ -27,7 +27,7 @@ from fleet_memory.tools.update_program_state import update_program_state
 
 PROGRAMS = "fleets/f1/programs"
 MAX_INDEXED_BYTES = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
-KNOWLEDGE_GROUPS = ("gsp", "snapshots", "ledger", "leases", "waiting", "maintenance")
+KNOWLEDGE_GROUPS = ("gsp", "pairs", "snapshots", "ledger", "leases", "maintenance")
 GROUPS = ("programs", "archive", "history", "receipts", *KNOWLEDGE_GROUPS)
 
 

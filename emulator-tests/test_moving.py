@@ -28,7 +28,8 @@ async def learn(address: str) -> None:
     lesson = {"domain": "claims", "confidence": 0.9, "evidence": "line one\u2028line two"}
     async with local_agent(address, now=NOW, embedder="lexical") as one:
         for program in ("basher", "sark"):
-            await one.call("store_memory", programId=program, pattern=lesson | {"pattern": "Check before claiming"})
+            pattern = lesson | {"pattern": "Check before claiming", "evidence": f"{program}\u2028saw it fail twice"}
+            await one.call("store_memory", programId=program, pattern=pattern)
         await one.call("store_memory", programId="iso", pattern=lesson | {"pattern": "Rotate the context"})
         await one.call("pattern_consolidate")
         await one.call("gsp_bootstrap", agentId="iso")
@@ -63,7 +64,8 @@ async def test_a_memory_moves_out_and_in_and_out_again_equal(store_address: str,
         assert [entry["contributorCount"] for entry in boot["knowledge"]] == [2]
         late = {"domain": "claims", "confidence": 0.9, "evidence": "", "pattern": "check before claiming"}
         await one.call("store_memory", programId="iso", pattern=late)
-        assert (await one.call("pattern_consolidate"))["echoes"] == 1  # what iso had read moved along
+        (updated,) = (await one.call("pattern_consolidate"))["updated"]
+        assert updated["contributors"] == ["basher", "sark"]  # no third: when it was published moved along
         again = await one.call("commit_session", programId="iso", requestId="s1", notes=[{"text": "Moved along"}])
         assert again["notes"] == [{"status": "added", "noteId": "n3"}]
         assert len((await one.call("get_program_state", programId="iso"))["notes"]) == 2

@@ -49,5 +49,8 @@ async def test_a_memory_moves_to_another_embedder_and_then_finds_what_is_the_sam
             {"minilm-l6-v2/int8/1"},
         )
     async with local_agent(store_address, now=NOW) as one:
-        promoted = (await one.call("pattern_consolidate"))["promoted"]
+        (pair,) = (await one.call("pattern_consolidate", programId="basher"))["toJudge"]
+        assert [pair[side]["pattern"] for side in "ab"] == [CHECK, VERIFY]
+        verdicts = [{"pairId": pair["pairId"], "verdict": "same"}]
+        promoted = (await one.call("pattern_consolidate", programId="basher", verdicts=verdicts))["promoted"]
         assert [entry["contributors"] for entry in promoted] == [["basher", "sark"]]

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,34 +11,24 @@ import anyio
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
-from fleet_memory.jobs.sweep import last_maintenance
+from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
+from fleet_memory.jobs.maintenance import maintain_if_due
 from fleet_memory.repositories.leases import take
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.server.background import background_maintenance
+from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import Settings
-from fleet_memory.stores import Document, Query, Ref, Store, Write
+from fleet_memory.stores import Query, Ref, Write
+from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
-from tests.wrapped import Wrapped
+from tests.shared import KEY, shared_entry
 
 pytestmark = pytest.mark.anyio
 
 LEARNT = datetime(2026, 3, 1, tzinfo=UTC)
 OFTEN_S = 0.01
-LAST = Ref("fleets/default/maintenance", "last")
-
-
-class Looked(Wrapped):
-    """A store that counts how often it was asked for the note of the last maintenance."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self.looks = 0
-
-    async def get(self, *refs: Ref) -> list[Document | None]:
-        self.looks += refs == (LAST,)
-        return await super().get(*refs)
+HOUR_S = 3_600.0
+LAST = Ref("fleets/default/maintenance", "run")
 
 
 class Clock:
@@ -69,7 +60,7 @@ async def learn(fleet: Fleet, program: str, name: str) -> None:
 
 @asynccontextmanager
 async def in_use(lazy: LazyFleet, every_s: float = OFTEN_S) -> AsyncIterator[Fleet]:
-    async with background_maintenance(lazy, every_s):
+    async with background_work(lazy, every_s, OFTEN_S):
         yield await lazy.fleet()
 
 
@@ -79,11 +70,15 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def noted(fleet: Fleet) -> bool:
-    return (await last_maintenance(fleet.knowledge)).at == fleet.now()
+    return (await fleet.last_runs.read()).last.at == fleet.now()
+
+
+async def has_entries(fleet: Fleet) -> bool:
+    return bool((await fleet.knowledge.snapshots.read()).rows)
 
 
 async def test_an_idle_client_opens_no_store(lazy: LazyFleet, tmp_path: Path) -> None:
-    async with background_maintenance(lazy, OFTEN_S):
+    async with background_work(lazy, OFTEN_S):
         await anyio.wait_all_tasks_blocked()
         assert not (tmp_path / "memory.db").exists()
 
@@ -95,27 +90,42 @@ async def test_what_faded_is_archived_and_what_agrees_is_promoted_without_a_call
     await learn(fleet, "basher", "shared")
     await learn(fleet, "sark", "shared")
     async with in_use(lazy):
-        await until(lambda: noted(fleet))
+        await until(lambda: has_entries(fleet))
     assert list((await fleet.programs.read("basher")).patterns) == ["shared"]
     assert [row.contributors for row in (await fleet.knowledge.snapshots.read()).rows] == [("basher", "sark")]
 
 
-async def looked_thrice(fleet: Fleet) -> None:
-    fleet.knowledge.store = looked = Looked(fleet.knowledge.store)
-    while looked.looks < 3:
-        await anyio.lowlevel.checkpoint()
-
-
 async def test_nobody_does_what_another_did_lately(lazy: LazyFleet, clock: Clock) -> None:
-    async with in_use(lazy) as fleet:
-        await until(lambda: noted(fleet))
-        await learn(fleet, "basher", "shared")
-        await learn(fleet, "sark", "shared")
-        await looked_thrice(fleet)  # the clock stands, so it was done just now
-        assert (await fleet.knowledge.snapshots.read()).rows == ()
-        clock.now += timedelta(hours=1)
-        await until(lambda: noted(fleet))
-        assert len((await fleet.knowledge.snapshots.read()).rows) == 1
+    fleet = await lazy.fleet()
+    assert await maintain_if_due(fleet, HOUR_S) == HOUR_S
+    clock.now += timedelta(minutes=20)
+    await learn(fleet, "basher", "shared")
+    await learn(fleet, "sark", "shared")
+    assert await maintain_if_due(fleet, HOUR_S) == 2 * HOUR_S / 3
+    assert not await has_entries(fleet)
+    clock.now += timedelta(minutes=40)
+    assert await maintain_if_due(fleet, HOUR_S) == HOUR_S
+    assert await has_entries(fleet)
+
+
+async def test_a_change_that_had_to_wait_is_published_also_where_nobody_maintains(
+    lazy: LazyFleet, clock: Clock
+) -> None:
+    fleet = await lazy.fleet()
+    await shared_entry(fleet, "basher", "sark", "iso")
+    async with in_use(lazy, every_s=0):
+        await reinforce_memory(fleet, "clu", KEY, outcome="contradicted", evidence="it failed")
+        assert await states(fleet) == ["fresh"]
+        clock.now += timedelta(seconds=5)
+        await until(lambda: has_state(fleet, "contested"))
+
+
+async def states(fleet: Fleet) -> list[str]:
+    return [row.state for row in (await fleet.knowledge.snapshots.read()).rows]
+
+
+async def has_state(fleet: Fleet, state: str) -> bool:
+    return await states(fleet) == [state]
 
 
 async def test_off_means_never(lazy: LazyFleet) -> None:
@@ -127,14 +137,14 @@ async def test_off_means_never(lazy: LazyFleet) -> None:
 async def test_a_note_from_the_future_delays_nothing(lazy: LazyFleet, clock: Clock) -> None:
     fleet = await lazy.fleet()
     ahead = clock.now + timedelta(days=1_000)
-    await fleet.knowledge.store.commit(Write(LAST, {"at": ahead.isoformat(), "knowledgeVersion": 0}))
+    await fleet.knowledge.store.commit(Write(LAST, {"at": ahead.isoformat(), "run": 0}))
     async with in_use(lazy):
         await until(lambda: noted(fleet))
 
 
 async def test_a_run_that_fails_is_logged_and_tried_again(lazy: LazyFleet, caplog: pytest.LogCaptureFixture) -> None:
     fleet = await lazy.fleet()
-    await fleet.knowledge.store.commit(Write(LAST, {"at": "garbage", "knowledgeVersion": 0}))
+    await fleet.knowledge.store.commit(Write(LAST, {"at": "garbage", "run": 0}))
     async with in_use(lazy):
         await until(lambda: _said(caplog, "maintenance failed and will be tried again"))
         await learn(fleet, "basher", "own")  # the tools go on
@@ -148,12 +158,19 @@ async def _said(caplog: pytest.LogCaptureFixture, text: str) -> bool:
 
 async def test_while_another_runs_it_writes_nothing(lazy: LazyFleet, clock: Clock) -> None:
     fleet = await lazy.fleet()
-    store = fleet.knowledge.store
-    assert await take(store, fleet.knowledge.paths.lease(MAINTENANCE_LEASE), "another", now=clock.now, ttl_s=60)
-    before = await store.get(fleet.knowledge.paths.lease(MAINTENANCE_LEASE))
-    async with in_use(lazy):
-        await looked_thrice(fleet)
-        assert await store.get(fleet.knowledge.paths.lease(MAINTENANCE_LEASE)) == before
-        assert await store.find(Query("fleets/default/maintenance")) == []
-        clock.now += timedelta(minutes=2)  # that one died
-        await until(lambda: noted(fleet))
+    store, lease = fleet.knowledge.store, fleet.knowledge.paths.lease(MAINTAINER_LEASE)
+    assert await take(store, lease, "another", now=clock.now, ttl_s=60)
+    before = await store.get(lease)
+    assert await maintain_if_due(fleet, HOUR_S) == HOUR_S
+    assert await store.get(lease) == before
+    assert await store.find(Query("fleets/default/maintenance")) == []
+    clock.now += timedelta(minutes=2)  # that one died
+    await maintain_if_due(fleet, HOUR_S)
+    assert await noted(fleet)
+
+
+async def test_a_server_that_may_not_read_so_large_a_fleet_leaves_it_to_others(lazy: LazyFleet) -> None:
+    fleet = await lazy.fleet()
+    await learn(fleet, "basher", "own")
+    assert await maintain_if_due(replace(fleet, max_programs_read=0), HOUR_S) == HOUR_S
+    assert await fleet.knowledge.store.get(LAST) == [None]

@@ -10,11 +10,11 @@ from fleet_memory.rules.consensus.deciding import (
     PERSON,
     ChangedSide,
     Decision,
-    Documents,
     EntrySide,
     LessonSide,
     MemberSide,
     ResolvedSide,
+    VerdictDocuments,
     decided,
     entry_for,
     resolved,
@@ -41,8 +41,8 @@ def owner(program_id: str, *patterns: Pattern, **fields: dict[str, datetime]) ->
     return program(*patterns, program_id=program_id, **fields)
 
 
-def documents(*known: Program | Entry) -> Documents:
-    after = Documents({}, {})
+def documents(*known: Program | Entry) -> VerdictDocuments:
+    after = VerdictDocuments({}, {})
     for one in known:
         after = after.with_program(one) if isinstance(one, Program) else after.with_entry(one)
     return after
@@ -52,7 +52,7 @@ TWO = documents(owner("basher", pattern(CHECK)), owner("sark", pattern(LOOK)))
 ONE_MORE = documents(entry(*BOTH), owner("iso", pattern(LOOK)))
 
 
-def judged(known: Pair, judgement_: Judgement, before: Documents, policy: Policy = POLICY) -> Decision:
+def judged(known: Pair, judgement_: Judgement, before: VerdictDocuments, policy: Policy = POLICY) -> Decision:
     """Decide with both sides as they are in these documents, none of which may have changed."""
     sides: list[ResolvedSide] = [resolved(one, before, known.pair_id) for one in (known.a, known.b)]
     assert not any(isinstance(one, ChangedSide) for one in sides)
@@ -102,7 +102,7 @@ def test_a_lesson_whose_entry_is_gone_is_a_lesson() -> None:
         ),
     ],
 )
-def test_a_changed_lesson_says_how_it_changed(before: Documents, why: str) -> None:
+def test_a_changed_lesson_says_how_it_changed(before: VerdictDocuments, why: str) -> None:
     assert resolved(LESSONS.b, before, LESSONS.pair_id) == ChangedSide(why)
 
 

@@ -7,10 +7,12 @@ import pytest
 
 from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import CONSOLIDATION_LEASE, LEASE_S, FencedWriter, leased
+from fleet_memory.jobs.fenced_writer import LEASE_S, MAINTAINER_LEASE, FencedWriter, leased
+from fleet_memory.repositories.commits import new_commit_id
+from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.repositories.leases import take
-from fleet_memory.schemas.knowledge import Entry, EntryValue, LedgerLine
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Write
+from tests.entries import KEY, entry
 from tests.lessons import START
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +32,7 @@ async def stored(fleet: Fleet, ref: Ref = DOCUMENT) -> dict[str, Json] | None:
 
 
 async def lease_document(fleet: Fleet) -> Document:
-    (document,) = await fleet.knowledge.store.get(fleet.knowledge.paths.lease(CONSOLIDATION_LEASE))
+    (document,) = await fleet.knowledge.store.get(fleet.knowledge.paths.lease(MAINTAINER_LEASE))
     assert document is not None
     return document
 
@@ -38,28 +40,18 @@ async def lease_document(fleet: Fleet) -> Document:
 async def take_over(fleet: Fleet) -> None:
     """Take the lease as another worker, after it has expired."""
     later = fleet.now() + timedelta(seconds=LEASE_S)
-    ref = fleet.knowledge.paths.lease(CONSOLIDATION_LEASE)
+    ref = fleet.knowledge.paths.lease(MAINTAINER_LEASE)
     assert await take(fleet.knowledge.store, ref, "another", now=later, ttl_s=LEASE_S)
 
 
 async def put_unpublished_entry(fleet: Fleet) -> None:
-    value = EntryValue(
-        pattern="Claim first",
-        domain="claims",
-        confidence=0.8,
-        contributors=("iso", "sark"),
-        evidence_count=2,
-        first_discovered=START,
-        last_promoted=START,
-    )
-    entry = Entry(key="pattern/claims/claim-first", value=value, last_confirmed=START)
-    (before,) = await fleet.knowledge.read_versioned(entry.key)
-    line = LedgerLine(event="promoted", key=entry.key, at=START, by="test")
-    await fleet.knowledge.store.commit(*fleet.knowledge.writes(before, entry, line))
+    known = entry("iso", "sark", key=KEY)
+    writes = fleet.knowledge.writes(ABSENT_ENTRY, known, by="test", why="", now=START, commit_id=new_commit_id())
+    await fleet.knowledge.store.commit(*writes)
 
 
 async def test_a_run_that_was_killed_under_a_clock_ahead_locks_nobody_out(still: Fleet) -> None:
-    ref = still.knowledge.paths.lease(CONSOLIDATION_LEASE)
+    ref = still.knowledge.paths.lease(MAINTAINER_LEASE)
     assert await take(still.knowledge.store, ref, "killed", now=START + timedelta(days=300), ttl_s=LEASE_S)
     async with leased(still) as writer:
         assert writer is not None
@@ -136,4 +128,4 @@ async def test_publishing_shows_every_entry_and_the_time_of_the_consolidation(st
         assert writer is not None
         await writer.publish(consolidated_at=START)
     snapshot = await still.knowledge.snapshots.read()
-    assert ([row.key for row in snapshot.rows], snapshot.consolidated_at) == (["pattern/claims/claim-first"], START)
+    assert ([row.key for row in snapshot.rows], snapshot.consolidated_at) == ([KEY], START)

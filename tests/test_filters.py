@@ -24,15 +24,22 @@ def test_recall_admits_a_lesson_that_meets_every_condition() -> None:
     assert ALL._replace(include_stale=True).admit(lesson, mine, START + days(91))
 
 
-def test_recall_admits_active_entries_that_have_neither_project_nor_tags() -> None:
+def test_recall_admits_entries_in_use_that_have_no_tags() -> None:
     assert ALL.admit_entry(ROW)
-    assert not ALL.admit_entry(replace(ROW, status="retired"))
-    others: list[dict[str, Any]] = [{"domain": "e"}, {"project_id": "p"}, {"tags": ("a",)}, {"min_confidence": 0.6}]
+    assert not ALL.admit_entry(replace(ROW, state="retired"))
+    assert not ALL.admit_entry(replace(ROW, state="candidate"))
+    others: list[dict[str, Any]] = [{"domain": "e"}, {"tags": ("a",)}, {"min_confidence": 0.6}]
     assert [other for other in others if ALL._replace(**other).admit_entry(ROW)] == []
 
 
+def test_recall_for_a_project_admits_entries_of_it_and_of_none() -> None:
+    asked = ALL._replace(project_id="p")
+    assert [asked.admit_entry(replace(ROW, project_id=name)) for name in (None, "p", "q")] == [True, True, False]
+    assert ALL.admit_entry(replace(ROW, project_id="q"))
+
+
 def test_search_finds_retired_entries_only_when_asked_for_them() -> None:
-    retired, contested = replace(ROW, status="retired"), replace(ROW, contradicted_by=("iso",))
+    retired, contested = replace(ROW, state="retired"), replace(ROW, state="contested")
     assert [ANY.admit(row, START) for row in (ROW, contested, retired)] == [True, True, False]
     asked = ANY._replace(status="retired")
     assert [asked.admit(row, START) for row in (ROW, contested, retired)] == [False, False, True]

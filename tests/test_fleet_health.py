@@ -99,14 +99,15 @@ def test_entries_are_counted_by_what_they_ask_for() -> None:
         row("a", 1),
         row("b", 1, tier="constitutional"),
         row("c", 181),
-        row("d", 1, contradicted_by=("iso",)),
-        row("e", 1, status="retired"),
+        row("d", 1, state="contested"),
+        row("e", 1, state="retired"),
+        row("f", 1, state="candidate"),
     ]
     assert knowledge_counts(rows, NOW) == KnowledgeCounts(fresh=2, verify=1, contested=1, retired=1, constitutional=1)
 
 
 def test_the_forecast_says_what_ages_by_then_and_counts_nothing_twice() -> None:
-    rows = [row("a", 175), row("b", 155), row("c", 181), row("d", 175, contradicted_by=("iso",))]
+    rows = [row("a", 175), row("b", 155), row("c", 181), row("d", 175, state="contested")]
     looks = [look("x", "healthy", 4, fading=[0.0, 6.9, 7.0]), look("y", "healthy", 1, fading=[29.0])]
     assert forecast(looks, rows, NOW) == (
         Forecast(days=7, stale=2, verify=1),
@@ -135,7 +136,7 @@ class State(NamedTuple):
     rates: FleetRates = FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)
     counts: PatternCounts = PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY)
     ageing: KnowledgeCounts = KnowledgeCounts(fresh=MANY, verify=0, contested=0, retired=MANY, constitutional=MANY)
-    fresh: Freshness = freshness(0)
+    fresh: Freshness = freshness(0, 0, NOW, NOW)
 
     def advice(self) -> tuple[str, ...]:
         return fleet_advice(self.ill, self.rates, self.counts, self.ageing, self.fresh)
@@ -145,7 +146,7 @@ WORST = State(
     ill=[ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)] * 500,
     rates=FleetRates(junk=0.9876, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
     ageing=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
-    fresh=freshness(MANY, NOW + timedelta(milliseconds=1)),
+    fresh=freshness(MANY, MANY, NOW + timedelta(milliseconds=1), NOW + days(2)),
 )
 TROUBLES = [State(ill=WORST.ill), State(rates=WORST.rates), State(ageing=WORST.ageing), State(fresh=WORST.fresh)]
 
@@ -173,7 +174,7 @@ def test_the_largest_answer_without_its_list_fits_the_least_budget() -> None:
         ledger=dict.fromkeys(get_args(LedgerEvent), MANY),
         forecast=tuple(Forecast(days=until, stale=MANY, verify=MANY) for until in HORIZONS),
         advice=WORST.advice(),
-        freshness=freshness(MANY, NOW + timedelta(milliseconds=1)),
+        freshness=freshness(MANY, MANY, NOW + timedelta(milliseconds=1), NOW + days(2)),
         omitted=MANY,
     )
     assert tokens(frame.wire()) <= MIN_FLEET_HEALTH_TOKENS - 200

@@ -1,16 +1,51 @@
+"""How far shared knowledge is behind: graded by the lessons that no run has considered, and who should see to it."""
+
 import pytest
 
-from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.knowledge.freshness import NOBODY_PROPOSES, count_waiting, freshness, own_freshness
+from fleet_memory.schemas.knowledge import Freshness, FreshnessGrade
+from tests.lessons import START, days, pattern, program
 
 
 @pytest.mark.parametrize(
     ("pending", "grade", "is_stale"),
     [(0, "up_to_date", False), (1, "slightly_stale", False), (9, "slightly_stale", False), (10, "stale", True)],
 )
-def test_knowledge_is_graded_by_what_waits(pending: int, grade: str, is_stale: bool) -> None:
-    found = freshness(pending)
-    assert (found.grade, found.is_stale, found.pending) == (grade, is_stale, pending)
+def test_knowledge_is_graded_by_the_lessons_that_wait(pending: int, grade: FreshnessGrade, *, is_stale: bool) -> None:
+    graded = freshness(pending, 3, START, START)
+    assert graded == Freshness(
+        grade=grade, is_stale=is_stale, pending=pending, to_judge=3, consolidated_at=START, reason=graded.reason
+    )
 
 
-def test_a_stale_grade_says_to_verify() -> None:
-    assert "verify" in freshness(12).reason
+def test_a_reason_counts_and_says_what_follows() -> None:
+    reasons = [freshness(pending, 0, START, START).reason for pending in (0, 1, 2, 12)]
+    assert reasons == [
+        "Every stored pattern has been considered.",
+        "1 stored pattern not consolidated yet: a little may be missing.",
+        "2 stored patterns not consolidated yet: a little may be missing.",
+        "12 stored patterns not consolidated yet: verify before relying on it.",
+    ]
+
+
+def test_after_a_day_without_a_run_the_reason_says_that_nobody_proposes() -> None:
+    assert NOBODY_PROPOSES not in freshness(1, 0, START, START + days(1)).reason
+    assert freshness(1, 0, START, START + days(1.01)).reason == (
+        f"1 stored pattern not consolidated yet: {NOBODY_PROPOSES}."
+    )
+    assert NOBODY_PROPOSES not in freshness(0, 0, START, START + days(30)).reason
+    assert NOBODY_PROPOSES not in freshness(1, 0, None, START).reason
+
+
+def test_only_lessons_that_are_still_there_wait() -> None:
+    assert count_waiting(program(pattern(), pending=("p1", "gone"))) == 1
+
+
+def test_own_patterns_are_read_live() -> None:
+    assert own_freshness(0, START) == Freshness(
+        grade="up_to_date",
+        is_stale=False,
+        pending=0,
+        reason="Own patterns are read live. All of them have been considered.",
+    )
+    assert own_freshness(2, START).reason == "Own patterns are read live. 2 of them not consolidated yet."

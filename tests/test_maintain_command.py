@@ -9,7 +9,7 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
+from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.repositories.leases import take
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.schemas.patterns import NewPattern
@@ -58,6 +58,7 @@ def test_it_says_what_it_did_step_by_step(capsys: pytest.CaptureFixture[str]) ->
         "  pattern/d/shared",
         "updated: 0",
         "echoes: 0",
+        "pairs to judge, new: 0",
         "waiting: 1",
     ]
     assert captured.err == ""
@@ -69,7 +70,9 @@ def test_a_dry_run_writes_nothing_and_a_second_run_does_nothing_more(capsys: pyt
         "promoted": ["pattern/d/shared"],
         "updated": [],
         "echoes": 0,
+        "opened": 0,
         "waiting": 1,
+        "skipped": [],
     }
     for flags, expected in (
         (["--dry-run"], {"dryRun": True, **result}),
@@ -84,7 +87,7 @@ def test_while_another_holds_the_lease_it_says_so_and_exits_4(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def take_lease(store: Store) -> None:
-        assert await take(store, FleetPaths("default").lease(MAINTENANCE_LEASE), "another", now=FADED, ttl_s=60)
+        assert await take(store, FleetPaths("default").lease(MAINTAINER_LEASE), "another", now=FADED, ttl_s=60)
 
     anyio.run(with_store, settings, take_lease)
     assert maintain() == 4

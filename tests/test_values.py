@@ -17,7 +17,6 @@ from fleet_memory.repositories.leases import LeaseClaim
 from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, ProgramAnswer
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.knowledge import (
-    Contradiction,
     Contribution,
     Entry,
     EntryValue,
@@ -25,12 +24,14 @@ from fleet_memory.schemas.knowledge import (
     KnowledgeRow,
     LedgerLine,
     Snapshot,
+    Word,
 )
-from fleet_memory.schemas.patterns import Evidence, Pattern, Verdict
+from fleet_memory.schemas.pairs import Judgement, Pair, Side
+from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Archived, DecayConfig, Note, PastSummary, Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.value import Value
-from fleet_memory.schemas.waiting import DomainState, WaitingIndex
 
 AT = datetime(2026, 2, 14, 8, 23, 0, 5000, tzinfo=UTC)
 AT_TEXT = '"2026-02-14T08:23:00.005000Z"'  # where pydantic writes a time
@@ -47,7 +48,10 @@ FULL = replace(
     evidence_log=(Evidence(at=AT, outcome="confirmed"),),
     echo=True,
     calls={"p": "c"},
-    verdicts={"h": Verdict(same=False, judge="j", at=AT)},
+    called_at=AT,
+    source=Source(connection="c", client="k", model="m"),
+    knowledge_key="k",
+    rewrite=Rewrite(voting_text="w", at=AT),
 )
 NOTE = Note(id="n1", text="Port 1", at=AT)
 PROGRAM = Program(
@@ -73,17 +77,18 @@ ENTRY = Entry(
         Contribution(program_id="a", pattern_id="p", pattern="Wait", confidence=0.5, discovered_at=AT, similarity=1),
     ),
     last_confirmed=AT,
-    contradictions=(Contradiction(program_id="c", at=AT),),
+    words=(Word(program_id="c", outcome="contradicted", at=AT, evidence="e"),),
 )
 ROW = KnowledgeRow(key="k", pattern="Wait", domain="d", confidence=0.5, contributors=("a",), last_confirmed=AT)
 SNAPSHOT = Snapshot(version=1, consolidated_at=AT, rows=(ROW,))
 LINE = LedgerLine(event="promoted", key="k", at=AT, by="b")
 CLAIM = LeaseClaim(owner="o", until=AT, fence=1)
-INDEX = WaitingIndex(
-    threshold=2,
-    domains={"d": DomainState(parts=1, count=2, waiting=1)},
-    topics=(("d", "e"),),
-    judged={"x": True},
+PAIR = Pair(
+    pair_id="x",
+    a=Side(program_id="a", pattern_id="p", domain="d", text="Wait"),
+    b=Side(program_id="b", key="k", domain="d", text="Pause"),
+    judgements=(Judgement(verdict="same", program_id="a", at=AT),),
+    opened_at=AT,
 )
 ARCHIVED = Archived(program_id="a", pattern=PLAIN, reason="cap", at=AT)
 PAST = PastSummary(program_id="a", number=0, version=1, at=AT, context_summary={})
@@ -107,12 +112,13 @@ MISSPELT: list[Callable[[], Value]] = [
     lambda: replace(ENTRY, last_confirm=AT),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(ENTRY.value, contributer=()),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(ENTRY.provenance[0], similar=1.0),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(ENTRY.contradictions[0], when=AT),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(ENTRY.words[0], when=AT),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(ROW, changedIn=1),  # type: ignore[call-arg]  # a name of the wire
     lambda: replace(SNAPSHOT, row=()),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(LINE, reason=""),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(CLAIM, beats=1),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(INDEX, topic=()),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(PAIR, verdict="same"),  # type: ignore[call-arg]  # a misspelt field
+    lambda: replace(Policy(), treshold=3),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(ARCHIVED, cause="cap"),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(PAST, nr=1),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(Profile(), revue=0.1),  # type: ignore[call-arg]  # a misspelt field
@@ -124,15 +130,16 @@ MISTYPED: list[Callable[[], Value]] = [
     lambda: replace(PROGRAM, pending=["p"]),  # type: ignore[arg-type]  # a list for a tuple
     lambda: replace(PROGRAM, patterns={"p": {"id": "p"}}),  # type: ignore[dict-item]  # a dict for a pattern
     lambda: replace(NOTE, at="2026-02-14T08:23:00Z"),  # type: ignore[arg-type]  # a text for a time
-    lambda: replace(ENTRY, status="gone"),  # type: ignore[arg-type]  # no such status
+    lambda: replace(ENTRY, origins="session"),  # type: ignore[arg-type]  # no such rule
     lambda: replace(ENTRY.value, evidence_count=1.5),  # type: ignore[arg-type]  # a fraction for a count
     lambda: replace(ENTRY.provenance[0], similarity="1"),  # type: ignore[arg-type]  # a text for a number
-    lambda: replace(ENTRY.contradictions[0], program_id=1),  # type: ignore[arg-type]  # a number for a text
+    lambda: replace(ENTRY.words[0], program_id=1),  # type: ignore[arg-type]  # a number for a text
     lambda: replace(ROW, since="1"),  # type: ignore[arg-type]  # a text for a number
     lambda: replace(SNAPSHOT, rows=(LINE,)),  # type: ignore[arg-type]  # another value
     lambda: replace(LINE, event="lost"),  # type: ignore[arg-type]  # no such event
     lambda: replace(CLAIM, fence=None),  # type: ignore[arg-type]  # nothing for a number
-    lambda: replace(INDEX, judged={"x": "yes"}),  # type: ignore[dict-item]  # a text for a bool
+    lambda: replace(PAIR, state="closed"),  # type: ignore[arg-type]  # no such state
+    lambda: replace(Policy(), threshold="3"),  # type: ignore[arg-type]  # a text for a number
     lambda: replace(ARCHIVED, pattern=NOTE),  # type: ignore[arg-type]  # another value
     lambda: replace(PAST, number="1"),  # type: ignore[arg-type]  # a text for a number
     lambda: replace(Profile(), review="0.1"),  # type: ignore[arg-type]  # a text for a number
@@ -189,8 +196,9 @@ KEPT = {
         FULL,
         '{"id":"p","domain":"d","pattern":"é","confidence":1.0,"evidence":"e",'
         f'"discoveredAt":{AT_TEXT},"lastReinforced":{AT_TEXT},"projectId":"x","sessionId":"s","tags":["t"],'
-        f'"storedAt":{AT_TEXT},"spacedAt":{AT_TEXT},"evidenceLog":[{{"at":{AT_TEXT},"outcome":"confirmed"}}],'
-        f'"echo":true,"calls":{{"p":"c"}},"verdicts":{{"h":{{"same":false,"judge":"j","at":{AT_TEXT}}}}}}}',
+        f'"storedAt":{AT_TEXT},"calledAt":{AT_TEXT},"source":{{"connection":"c","client":"k","model":"m"}},'
+        f'"spacedAt":{AT_TEXT},"evidenceLog":[{{"at":{AT_TEXT},"outcome":"confirmed"}}],"knowledgeKey":"k",'
+        f'"echo":true,"rewrite":{{"votingText":"w","at":{AT_TEXT}}},"calls":{{"p":"c"}}}}',
     ),
     "note": (NOTE, f'{{"id":"n1","text":"Port 1","at":{AT_TEXT}}}'),
     "program": (
@@ -208,11 +216,14 @@ KEPT = {
         '{"key":"k","value":{"pattern":"Wait","domain":"d","confidence":0.5,"contributors":["a","b"],'
         f'"evidenceCount":2,"firstDiscovered":{AT_WIRE},"lastPromoted":{AT_WIRE}}},"provenance":[{{"programId":"a",'
         f'"patternId":"p","pattern":"Wait","confidence":0.5,"discoveredAt":{AT_WIRE},"similarity":1.0}}],'
-        f'"lastConfirmed":{AT_WIRE},"contradictions":[{{"programId":"c","at":{AT_WIRE}}}]}}',
+        f'"words":[{{"programId":"c","outcome":"contradicted","at":{AT_WIRE},"evidence":"e"}}],'
+        f'"lastConfirmed":{AT_WIRE}}}',
     ),
-    "index": (
-        INDEX,
-        '{"threshold":2,"domains":{"d":{"parts":1,"count":2,"waiting":1}},"topics":[["d","e"]],"judged":{"x":true}}',
+    "pair": (
+        PAIR,
+        '{"pairId":"x","a":{"programId":"a","patternId":"p","domain":"d","text":"Wait"},'
+        '"b":{"programId":"b","key":"k","domain":"d","text":"Pause"},'
+        f'"judgements":[{{"verdict":"same","programId":"a","at":{AT_TEXT}}}],"openedAt":{AT_TEXT}}}',
     ),
     "archived": (ARCHIVED, f'{{"programId":"a","pattern":{PLAIN_TEXT},"reason":"cap","at":{AT_WIRE}}}'),
     "summary": (PAST, f'{{"programId":"a","number":0,"version":1,"at":{AT_WIRE},"contextSummary":{{}}}}'),
@@ -247,6 +258,7 @@ def test_the_fields_of_a_document_are_read_back_as_they_were_written() -> None:
 
 
 def test_what_another_version_stored_is_ignored_at_every_depth() -> None:
-    newer = ENTRY.wire() | {"later": 1, "contradictions": [{"programId": "c", "at": AT.isoformat(), "later": 1}]}
+    word = {"programId": "c", "outcome": "contradicted", "at": AT.isoformat(), "evidence": "e", "later": 1}
+    newer = ENTRY.wire() | {"later": 1, "words": [word]}
     assert Entry.from_fields(newer) == ENTRY
     assert Program.from_json(PROGRAM.compact().replace('"id":', '"later":{"a":1},"id":')) == PROGRAM

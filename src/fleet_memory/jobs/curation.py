@@ -120,7 +120,7 @@ async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
     """
     fleet.caller.require_curation()
     text = readable_text("TEXT", text)
-    if (await fleet.knowledge.found(key)).tier == "constitutional":
+    if (await fleet.knowledge.found(key, hidden=True)).tier == "constitutional":
         raise InvalidArgumentError(f"KEY: {key} is from a seed file; change it there and run `fleet-memory seed FILE`")
     vector, embedder = await _vector_of(fleet, text)
     change = partial(reworded, text=text, vector=vector, embedder=embedder)
@@ -157,7 +157,7 @@ async def _curate(fleet: Fleet, key: str, event: LedgerEvent, change: CurationCh
     """Change an entry and publish; also what an earlier call stored but could not publish."""
     fleet.caller.require_curation()
     why = readable_text("--why", why)
-    await fleet.knowledge.found(key)
+    await fleet.knowledge.found(key, hidden=True)
     curated = await _change_entry(fleet, key, event, change, why)
     await publish_now(fleet)
     return curated

@@ -101,13 +101,22 @@ def drafted_word(drafts: EntryDrafts, program: Program, about: str, entry: Entry
 
 
 def drafted_store(drafts: EntryDrafts, admission: Admission) -> DraftedStore:
-    """Draft the contribution whose lesson a store rewrites; a lesson whose entry is gone is in none."""
+    """Draft the entry of the lesson that a store rewrites or reinforces; a lesson whose entry is gone is in none."""
     rewritten = admission.rewritten
     if rewritten is None:
-        return DraftedStore(admission, drafts)
+        return DraftedStore(admission, _confirmed(drafts, admission))
     program_id = admission.program.program_id
     entry = drafts.entry(rewritten.key)
     if entry is None or not is_contributor(entry, program_id, rewritten.pattern_id):
         return DraftedStore(with_free_lesson(admission), drafts)
     after = with_rewritten(entry, program_id, rewritten)
     return DraftedStore(admission, drafts.with_entry(after, REWRITTEN if rewritten.is_open else REWRITTEN_BACK))
+
+
+def _confirmed(drafts: EntryDrafts, admission: Admission) -> EntryDrafts:
+    """Return the drafts with the entry confirmed that a reinforced lesson is in, as without evidence."""
+    pattern = admission.pattern
+    entry = drafts.entry(pattern.knowledge_key) if pattern.knowledge_key and pattern.rewrite is None else None
+    if entry is None or entry.retired_at is not None or entry.last_confirmed >= pattern.last_reinforced:
+        return drafts
+    return drafts.with_entry(replace(entry, last_confirmed=pattern.last_reinforced), "stored again")

@@ -1,7 +1,7 @@
 """Moves a memory to the configured embedder: what `fleet-memory reembed` does.
 
 It can be stopped at any moment and run again: what has a vector of the embedder already is left alone. Until it is
-done, lessons without one are found by their words; the next consolidation writes its shards anew.
+done, lessons without one are found by their words; the next run compares all that got one with each other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,12 @@ def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embe
         for before, vector in zip(old, made, strict=True)
         if (pattern := program.patterns.get(before.id)) and pattern.pattern == before.pattern
     }
-    return ProgramChange(replace(program, patterns={**program.patterns, **renewed}) if renewed else program)
+    if not renewed:
+        return ProgramChange(program)
+    # The maintainer compares them with all others again: new vectors, new neighbours.
+    return ProgramChange(
+        replace(program, patterns={**program.patterns, **renewed}, pending=(*program.pending, *renewed))
+    )
 
 
 async def _entry(fleet: Fleet, key: str) -> None:

@@ -40,7 +40,7 @@ async def split_entry(fleet: Fleet, key: str, program_id: str, pattern_id: str |
     """
     fleet.caller.require_curation()
     why = readable_text("--why", why)
-    await fleet.knowledge.found(key)
+    await fleet.knowledge.found(key, hidden=True)
     policy = await fleet.policies.read(fleet.now())
 
     async def attempt() -> SplitEntry:

@@ -23,26 +23,15 @@ class _Stored(NamedTuple):
 async def store_lesson(
     fleet: Fleet, program_id: str, lesson: SentLesson, on_duplicate: OnDuplicate, now: datetime
 ) -> Admission:
-    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it contributed another text to.
-
-    Calls that wait for one program in this process share their reads and writes.
-    """
-
-    def stored(program: Program) -> Admission:
-        return admitted(program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now)
+    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it is in and rewrites or reinforces."""
 
     async def change(program: Program) -> tuple[_Stored, Sequence[Write]]:
-        admission = stored(program)
-        drafts = await read_drafts(fleet, [admission.rewritten.key] if admission.rewritten else [], now)
+        admission = admitted(program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now)
+        drafts = await read_drafts(fleet, _keys(program, admission), now)
         admission, drafts = drafted_store(drafts, admission)
         result = _Stored(admission.program, admission.archived, admission, drafts.state_changed)
         return result, drafts.writes(fleet, program_id)
 
-    # A lesson stored under no id replaces none, and callers that wait for one program share its commits.
-    if lesson.sent.id is None or fleet.programs.is_busy(program_id):
-        admission = await fleet.programs.update(program_id, lambda program: _unless_rewritten(program, stored), now)
-        if admission.rewritten is None:
-            return admission
     result = await fleet.programs.update_with(program_id, change, now)
     if result.state_changed:
         await publish_if_due(fleet)
@@ -53,3 +42,11 @@ def _unless_rewritten(program: Program, stored: Callable[[Program], Admission]) 
     """Return a store that leaves the program as it is where a contribution is rewritten: that commits an entry too."""
     admission = stored(program)
     return admission if admission.rewritten is None else admission._replace(program=program, archived=())
+
+
+def _keys(program: Program, admission: Admission) -> list[str]:
+    """Return the key of the entry that a store may change; none for a new lesson or a repeated call."""
+    if admission.program is program:
+        return []
+    key = admission.rewritten.key if admission.rewritten else admission.pattern.knowledge_key
+    return [key] if key else []

@@ -9,7 +9,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.entry_drafts import DraftedWord, EntryDrafts, drafted_word, read_drafts
 from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.rules.lifecycle.admission import pattern_of
-from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, is_known, reported, was_reported
+from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, reported, was_reported
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
 
@@ -66,7 +66,7 @@ def with_word(drafts: EntryDrafts, program: Program, about: str, report: Outcome
     entry = drafts.entry(key) if key else None
     if own is not None and entry is None:
         return DraftedWord(reported(program, own, report), drafts)
-    if entry is None or (own is None and not is_known(entry, report) and not was_reported(program, about, report)):
+    if entry is None or (own is None and not entry.is_public and not was_reported(program, about, report)):
         raise KnowledgeNotFoundError(about)
     return drafted_word(drafts, program, about, entry, report)
 

@@ -65,10 +65,13 @@ class Knowledge:
             for one in documents
         ]
 
-    async def found(self, key: str) -> Entry:
-        """Return an entry. Raises KnowledgeNotFoundError, which names close keys. Billed 1 read."""
+    async def found(self, key: str, *, hidden: bool = False) -> Entry:
+        """Return an entry; with `hidden`, for people, also one that was never published. Billed 1 read.
+
+        Raises KnowledgeNotFoundError, which names close keys.
+        """
         entry = (await self.read_versioned(key))[0].entry
-        if entry is None:
+        if entry is None or not (hidden or entry.is_public):
             keys = [row.key for row in (await self.snapshots.read()).rows if row.state != "candidate"]
             raise KnowledgeNotFoundError(key, get_close_matches(key, keys, 3, 0.5))
         return entry

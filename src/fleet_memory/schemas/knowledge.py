@@ -142,6 +142,11 @@ class Entry(Value):
     vector: str = ""
     embedder: str = ""
 
+    @property
+    def is_public(self) -> bool:
+        """Whether agents have ever read it: the texts of an entry that was never published stay with their programs."""
+        return self.published_at is not None or self.tier == "constitutional"
+
 
 class KnowledgeRow(Value):
     """One entry as boot reads it: compact, with its vector. Candidates have none.

@@ -15,10 +15,12 @@ FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session
 
 
 @asynccontextmanager
-async def background_work(lazy: LazyFleet, every_s: float) -> AsyncIterator[None]:
+async def background_work(
+    lazy: LazyFleet, every_s: float, publish_every_s: float = PUBLISH_EVERY_S
+) -> AsyncIterator[None]:
     """Maintain a fleet in the background while inside, `every_s` seconds (0 for never), and publish when asked to."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_publish, lazy)
+        tasks.start_soon(_publish, lazy, publish_every_s)
         if every_s:
             tasks.start_soon(_maintain, lazy, every_s)
         try:
@@ -35,12 +37,12 @@ async def _maintain(lazy: LazyFleet, every_s: float) -> None:
         wait_s = await maintain_if_due(fleet, every_s)
 
 
-async def _publish(lazy: LazyFleet) -> None:
+async def _publish(lazy: LazyFleet, every_s: float) -> None:
     """Publish changes that came too soon after the last snapshot; one wait covers all that come meanwhile."""
     fleet = await lazy.once_open()
     while True:
         await lazy.publication_wanted()
-        await anyio.sleep(_jittered(PUBLISH_EVERY_S))
+        await anyio.sleep(_jittered(every_s))
         await publish_if_due(fleet)
 
 

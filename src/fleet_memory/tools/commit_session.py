@@ -186,13 +186,13 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
 
 
 def _keys(program: Program, session: SentSession) -> list[str]:
-    """Return the keys of the entries that a session may change: those of its words and of the lessons it rewrites."""
+    """Return the keys of the entries that a session may change: of its words and of the lessons it stores again."""
     keys: list[str | None] = []
     for about, _ in session.reports:
         with suppress(PatternNotFoundError):  # its item says so
             keys.append(entry_key(program, about))
     lessons = [pattern_of(program, lesson.id) for lesson in session.lessons]
-    keys += [lesson.knowledge_key for lesson in lessons if lesson is not None and lesson.promoted]
+    keys += [lesson.knowledge_key for lesson in lessons if lesson is not None]
     return [key for key in keys if key]
 
 

@@ -4,7 +4,7 @@ It runs under the maintainer's lease. Killed anywhere it leaves whole promotions
 it did not stamp wait for the next run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from anyio import to_thread
@@ -15,6 +15,7 @@ from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
 from fleet_memory.jobs.proposing.joining import MAINTAINER, JoinedEntry, join_equal_words, publish_candidates
+from fleet_memory.jobs.proposing.judged_words import judged_words
 from fleet_memory.jobs.proposing.pairing import PairPlan, planned_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
@@ -22,8 +23,10 @@ from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.comparison import ComparableLesson
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 
 
 @dataclass
@@ -50,10 +53,13 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     view = await read_fleet(fleet, memory)
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
+    run = _Run(memory, view, policy, report)
+    await _join(fleet, writer, run)
     vectors = await _embed_missing(fleet, memory, view)
-    await _join(fleet, writer, _Run(memory, view, policy, report))
     considered = {
-        name: Considered(memory.lessons[name], pending, vectors.get(name, {})) for name, pending in view.pending.items()
+        name: Considered(lessons, _comparable(lessons, pending, fleet.embedder.name), vectors.get(name, {}))
+        for name, pending in view.pending.items()
+        for lessons in [memory.lessons[name]]
     }
     await progress(2, 4, "comparing lessons")
     plan = await to_thread.run_sync(_plan, fleet, memory, view, abandon_on_cancel=True)
@@ -64,8 +70,8 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     report.waiting = sum(lesson.knowledge_key is None for lesson in memory.living(fleet.now()))
     await progress(3, 4, "writing pairs")
     if not writer.is_dry_run:
-        await _apply_stored(fleet, known.judged, policy, report)
-        await _leave(fleet, writer, _Run(memory, view, policy, report), considered, changes)
+        await _apply_stored(fleet, run, known.judged)
+        await _leave(fleet, writer, run, considered, changes)
     await progress(4, 4, "done")
     return report
 
@@ -79,9 +85,27 @@ class _Run:
     policy: Policy
     report: ProposalReport
 
+    def follow(self, entry: Entry, programs: Iterable[Program]) -> None:
+        """Take up an entry that changed, and the programs of the lessons that joined it."""
+        self.view.entries[entry.key] = known_entry(entry)
+        for program in programs:
+            self._remember(program)
+
+    def _remember(self, program: Program) -> None:
+        """Take up a program after its lessons joined an entry; a lesson that changed meanwhile stays pending."""
+        name = program.program_id
+        before = {(one.comparable, one.stale_at) for one in self.memory.lessons[name]}
+        self.memory.remember(program)
+        lessons = self.memory.lessons[name]
+        seen = {one.comparable.lesson_id for one in lessons if (one.comparable, one.stale_at) in before}
+        seen |= {id_ for id_ in self.view.pending.get(name, ()) if id_ not in program.patterns}
+        self.view.pending[name] = [id_ for id_ in program.pending if id_ in seen]
+
 
 async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
     """Join equal words, and publish the candidates that may be; memory and view follow."""
+    if not writer.is_dry_run:
+        await _apply_stored(fleet, run, await judged_words(fleet, run.memory, run.view))
     groups = _equal_words(run.memory, run.view, fleet)
     attempts = await attempt_each(
         groups, lambda group: join_equal_words(fleet, writer, group, run.policy), _name_of_group
@@ -91,17 +115,21 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
     run.report.skipped += [one.name for one in attempts.skipped]
     run.report.joined += joined
     for one in joined:
-        run.view.entries[one.change.entry.key] = known_entry(one.change.entry)
-        for program in one.programs:
-            run.memory.remember(program)
-            run.view.pending[program.program_id] = program.pending
+        run.follow(one.change.entry, one.programs)
 
 
-async def _apply_stored(fleet: Fleet, judged: Sequence[Pair], policy: Policy, report: ProposalReport) -> None:
-    """Carry out the verdicts of pairs whose texts are another lesson's or an entry's now; the next run follows up."""
-    attempts = await attempt_each(judged, lambda pair: apply_stored(fleet, pair, policy), lambda p: f"pair {p.pair_id}")
-    report.skipped += [one.name for one in attempts.skipped]
-    report.joined += [JoinedEntry(one.change) for one in attempts.results if one is not None and one.change]
+async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None:
+    """Carry out the verdicts of pairs whose texts are another lesson's or an entry's now."""
+    attempts = await attempt_each(
+        judged, lambda pair: apply_stored(fleet, pair, run.policy), lambda pair: f"pair {pair.pair_id}"
+    )
+    names = sorted({side.program_id for pair in judged for side in (pair.a, pair.b) if side.key is None})
+    changed = [one.change for one in attempts.results if one is not None and one.change]
+    programs = [one.program for one in await fleet.programs.read_versioned(*names)] if changed else []
+    for change in changed:
+        run.follow(change.entry, programs)
+    run.report.skipped += [one.name for one in attempts.skipped]
+    run.report.joined += [JoinedEntry(change) for change in changed]
 
 
 def _name_of_group(group: EqualWords) -> str:
@@ -125,7 +153,7 @@ def _equal_words(memory: ProposingMemory, view: FleetView, fleet: Fleet) -> list
 async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> dict[str, dict[str, str]]:
     """Make the vectors that lessons of the considered programs lack; return them by program and pattern id.
 
-    None while the engine does not answer: equal words still meet, and these lessons are alike to nothing.
+    None while the engine does not answer: equal words still meet, and these lessons wait for the next run.
     """
     await fleet.embedder.ready()
     engine = fleet.embedder.name
@@ -144,8 +172,14 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
     return made
 
 
+def _comparable(lessons: Sequence[KnownLesson], pending: Sequence[str], engine: str) -> list[str]:
+    """Return the pending ids but those of lessons that could not be compared for want of a vector."""
+    bare = {one.comparable.lesson_id for one in lessons if one.knowledge_key is None and one.embedder != engine}
+    return [pattern_id for pattern_id in pending if pattern_id not in bare]
+
+
 def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -> KnownLesson:
-    vector = vectors.get(lesson.comparable.lesson_id)
+    vector = None if lesson.embedder == engine else vectors.get(lesson.comparable.lesson_id)
     return lesson if vector is None else lesson._replace(vector=vector, embedder=engine)
 
 

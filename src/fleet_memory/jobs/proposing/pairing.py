@@ -90,7 +90,7 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
         for name in unread:
             pair = read[name].pair
             if pair is not None and pair.state in ("same", "contradict"):
-                a, b = (_side(plan.compared[at]) for at in (picked[name].a, picked[name].b))
+                a, b = (side_of(plan.compared[at]) for at in (picked[name].a, picked[name].b))
                 judged[name] = replace(pair, a=a, b=b)
     changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
     return ChosenPairs([*changes, *await _renewed(fleet, plan)], list(judged.values()))
@@ -112,7 +112,7 @@ def _pair_id(proposal: Proposal, lessons: Sequence[ComparableLesson]) -> str:
 
 
 def _opened(fleet: Fleet, plan: PairPlan, proposal: Proposal, before: VersionedPair) -> PairChange:
-    a, b = (_side(plan.compared[at]) for at in (proposal.a, proposal.b))
+    a, b = (side_of(plan.compared[at]) for at in (proposal.a, proposal.b))
     pair = Pair(
         pair_id=before.pair_id,
         a=a,
@@ -127,7 +127,8 @@ def _opened(fleet: Fleet, plan: PairPlan, proposal: Proposal, before: VersionedP
     return PairChange(before, pair, next(side.program_id for side in (a, b) if side.key is None))
 
 
-def _side(one: KnownLesson | KnownEntry) -> Side:
+def side_of(one: KnownLesson | KnownEntry) -> Side:
+    """Return a lesson or an entry as the side of a pair."""
     lesson = one.comparable
     if isinstance(one, KnownEntry):
         return Side(program_id=one.asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.knowledge.words import may_contradict, with_confirmation, with_contradiction, with_recent
 from fleet_memory.rules.lifecycle.admission import pattern_of
@@ -90,11 +89,6 @@ def reported_of_entry(program: Program, about: str, entry: Entry, report: Outcom
     against = _against(program.against, word, entry.key)
     changed = said.program if against == program.against else replace(said.program, against=against)
     return said._replace(program=changed, entry=change(entry, word), note=_note(entry, word))
-
-
-def is_known(entry: Entry, report: OutcomeReport) -> bool:
-    """Whether agents know the entry: it is no candidate."""
-    return entry_state(entry, report.now) != "candidate"
 
 
 def was_reported(program: Program, about: str, report: OutcomeReport) -> bool:

@@ -1,0 +1,154 @@
+"""What holds between the documents of a fleet at every moment, whoever was killed meanwhile, and what they come to."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.pairs import versioned_pair
+from fleet_memory.rules.consensus.judging import asked, ruling
+from fleet_memory.rules.knowledge.entries import is_contributor
+from fleet_memory.rules.knowledge.state import doubts, recorded_state
+from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
+from fleet_memory.schemas.pairs import Pair, Side
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Program
+from fleet_memory.stores import Document, Query
+
+# The states that an entry may be in after each event that changes its state
+STATES_AFTER: Final[Mapping[LedgerEvent, Sequence[EntryState]]] = {
+    "promoted": ("fresh", "verify"),
+    "confirmed": ("fresh", "verify"),
+    "reinstated": ("fresh", "verify"),
+    "contradicted": ("contested",),
+    "retired": ("retired",),
+    "demoted": ("candidate",),
+}
+
+
+class Documents(NamedTuple):
+    """Everything that a fleet knows."""
+
+    programs: Mapping[str, Program]
+    entries: Mapping[str, Entry]
+    pairs: Sequence[tuple[Document, Pair]]
+    ledger: Mapping[str, LedgerLine]
+
+    def lesson(self, program_id: str, pattern_id: str) -> Pattern | None:
+        program = self.programs.get(program_id)
+        return program.patterns.get(pattern_id) if program else None
+
+
+async def read_documents(fleet: Fleet) -> Documents:
+    store, paths = fleet.programs.store, fleet.knowledge.paths
+    pairs = await store.find(Query(paths.pairs))
+    lines = await store.find(Query(paths.collection("ledger")))
+    return Documents(
+        programs={one.program.program_id: one.program for one in await fleet.programs.all()},
+        entries={one.entry.key: one.entry for one in await fleet.knowledge.all() if one.entry},
+        pairs=[(document, pair) for document in pairs if (pair := versioned_pair(document).pair)],
+        ledger={line.ref.id: ledger_line(line) for line in lines},
+    )
+
+
+async def broken(fleet: Fleet) -> list[str]:
+    """Return a sentence for each invariant that does not hold."""
+    documents = await read_documents(fleet)
+    return [*_members(documents), *_contributions(documents), *_ledger(documents), *_pairs(documents)]
+
+
+def _members(documents: Documents) -> Iterator[str]:
+    for program in documents.programs.values():
+        for pattern in program.patterns.values():
+            name = f"{program.program_id}/{pattern.id}"
+            if pattern.knowledge_key is None:
+                if pattern.echo or pattern.rewrite:
+                    yield f"{name} is in no entry, but an echo or a rewrite"
+                continue
+            entry = documents.entries.get(pattern.knowledge_key)
+            if entry is None:
+                yield f"{name} is in an entry that does not exist: {pattern.knowledge_key}"
+            elif pattern.promoted != is_contributor(entry, program.program_id, pattern.id):
+                yield f"{name} and {entry.key} disagree whether it contributes"
+
+
+def _contributions(documents: Documents) -> Iterator[str]:
+    for entry in documents.entries.values():
+        for line in entry.provenance:
+            lesson = documents.lesson(line.program_id, line.pattern_id)
+            name = f"{line.program_id}/{line.pattern_id} in {entry.key}"
+            if lesson is None:
+                continue
+            if lesson.knowledge_key != entry.key or lesson.echo:
+                yield f"{name} is a contribution of a lesson that is elsewhere"
+            is_open = lesson.rewrite is not None and not lesson.rewrite.judged_same
+            if line.open_rewrite != is_open:
+                yield f"{name} has open_rewrite={line.open_rewrite}"
+            if (lesson.rewrite.voting_text if lesson.rewrite else lesson.pattern) != line.pattern:
+                yield f"{name} votes with another text"
+
+
+def _ledger(documents: Documents) -> Iterator[str]:
+    named = [line_id for entry in documents.entries.values() for line_id in entry.ledger]
+    if sorted(named) != sorted(documents.ledger):
+        yield "the ledger has other lines than the entries name"
+        return
+    for entry in documents.entries.values():
+        events = [documents.ledger[line_id].event for line_id in entry.ledger]
+        last = next((event for event in reversed(events) if event in STATES_AFTER), None)
+        state = recorded_state(entry)
+        if state not in (STATES_AFTER[last] if last else ("candidate",)):
+            yield f"{entry.key} is {state} after {events}"
+
+
+def _pairs(documents: Documents) -> Iterator[str]:
+    for document, pair in documents.pairs:
+        name = f"pair {pair.pair_id}"
+        if pair.state not in ("gone", ruling(pair).state):
+            yield f"{name} is {pair.state}, but its judgements come to {ruling(pair).state}"
+        fields = {field: document.fields.get(field) for field in ("askA", "askB")}
+        if {one for one in fields.values() if one} != set(asked(pair)) or document.fields["state"] != pair.state:
+            yield f"{name} has the fields {fields} for the state {pair.state}"
+        keys = [_entry_of(side, documents) for side in (pair.a, pair.b)]
+        if pair.state == "same" and keys[0] != keys[1]:
+            yield f"{name} is the same, but its sides are in {keys}"
+        if pair.state in ("different", "contradict") and keys[0] == keys[1] and keys[0] is not None:
+            yield f"{name} is {pair.state}, but both sides are in {keys[0]}"
+
+
+def _entry_of(side: Side, documents: Documents) -> str | None:
+    lesson = documents.lesson(side.program_id, side.pattern_id)
+    return side.key or (lesson.knowledge_key if lesson else None)
+
+
+async def meaning(fleet: Fleet) -> dict[str, object]:
+    """Return what the documents come to, without moments, revisions, and the ids of commits."""
+    documents = await read_documents(fleet)
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    return {
+        "lessons": {
+            f"{program.program_id}/{one.id}": (one.pattern, one.knowledge_key, one.echo, one.rewrite is not None)
+            for program in documents.programs.values()
+            for one in program.patterns.values()
+        },
+        "confirmations": {
+            f"{program.program_id}/{one.id}": (one.confirmations, one.contradictions, len(one.evidence_log))
+            for program in documents.programs.values()
+            for one in program.patterns.values()
+        },
+        "pending": {name: sorted(program.pending) for name, program in documents.programs.items()},
+        "entries": {key: _meaning_of(entry) for key, entry in documents.entries.items()},
+        "pairs": {
+            pair.pair_id: (pair.state, [(one.program_id, one.verdict) for one in pair.judgements], sorted(asked(pair)))
+            for _, pair in documents.pairs
+        },
+        "ledger": Counter((line.event, line.key) for line in documents.ledger.values()),
+        "boot": {row.key: (row.pattern, row.state, row.doubts, row.contributors) for row in rows},
+    }
+
+
+def _meaning_of(entry: Entry) -> tuple[object, ...]:
+    lines = [(line.program_id, line.pattern_id, line.basis, line.open_rewrite) for line in entry.provenance]
+    words = [(word.program_id, word.outcome, word.evidence) for word in entry.words]
+    return entry.value.pattern, recorded_state(entry), doubts(entry), lines, words, entry.confirmations

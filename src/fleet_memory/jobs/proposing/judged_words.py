@@ -1,0 +1,40 @@
+"""Lessons whose words another program's lesson has that was judged the same as an entry: the verdict holds for them."""
+
+from dataclasses import replace
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.proposing.pairing import side_of
+from fleet_memory.jobs.proposing.reading import FleetView
+from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
+from fleet_memory.rules.text.keys import pair_id
+from fleet_memory.schemas.pairs import Pair
+
+
+async def judged_words(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> list[Pair]:
+    """Return the pairs judged the same, about each lesson to be considered that is in no entry and has such words.
+
+    Billed 1 read for each hash of words and entry.
+    """
+    living = memory.living(fleet.now())
+    members: dict[str, set[str]] = {}
+    for lesson in living:
+        if lesson.knowledge_key in view.entries:
+            members.setdefault(lesson.comparable.words, set()).add(str(lesson.knowledge_key))
+    found: list[Pair] = []
+    for lesson in living:
+        one = lesson.comparable
+        if lesson.knowledge_key is None and one.lesson_id in view.pending.get(one.program_id, ()):
+            found += await _pairs_of(fleet, view, lesson, sorted(members.get(one.words, ())))
+    return found
+
+
+async def _pairs_of(fleet: Fleet, view: FleetView, lesson: KnownLesson, keys: list[str]) -> list[Pair]:
+    words = lesson.comparable.words
+    entries = [view.entries[key] for key in keys if view.entries[key].comparable.words != words]
+    ids = [pair_id(words, entry.comparable.words) for entry in entries]
+    known = await fleet.pairs.read(*ids) if ids else []
+    return [
+        replace(one.pair, a=side_of(lesson), b=side_of(entry))
+        for one, entry in zip(known, entries, strict=True)
+        if one.pair is not None and one.pair.state == "same"
+    ][:1]
