@@ -129,7 +129,7 @@ async def test_a_stored_verdict_is_a_closed_pair_about_which_nobody_is_asked(fle
     judged = Judgement(verdict="different", program_id="unbound", at=pair.opened_at, reason="3 is not 30")
     assert (pair.state, pair.judgements) == ("different", (judged,))
     assert await fleet.pairs.count_open() == 4
-    assert len(await fleet.pairs.open_by_rank(100)) == 4
+    assert len(await fleet.pairs.asking()) == 4
 
 
 async def test_a_stored_same_that_no_entry_shows_is_asked_again(fleet: Fleet, store: Store) -> None:

@@ -2,7 +2,7 @@
 
 async with leased(fleet) as writer:
     if writer is None:
-        raise ConflictError(ANOTHER_CHANGE_RUNS)
+        raise ConflictError("Another run is under way; leave it to that one.")
     await writer.commit(*writes)
     await writer.publish()
 """
@@ -23,7 +23,6 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.stores import Write
 
 MAINTAINER_LEASE: Final = "maintainer"  # held by the one server that proposes, sweeps and publishes
-ANOTHER_CHANGE_RUNS: Final = "Another change of this fleet's shared knowledge is running; call again in a moment."
 LEASE_S: Final = 120.0  # seconds; every commit of a run renews it. Chosen; docs/architecture.md, "Concurrency"
 RELEASE_WITHIN_S: Final = (
     1.0  # seconds; chosen: a server that is asked to stop waits no longer, the lease expires anyway

@@ -1,6 +1,5 @@
-"""The note of the maintainer's last run: its number, when, by whom, under which threshold."""
+"""The note of the maintainer's last run: its number, when, and who ran it."""
 
-from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
@@ -16,10 +15,6 @@ class LastRun(Value):
     epoch: int = 0
     at: Timestamp | None = None
     by: str = ""
-
-    def is_older_than(self, days: float, now: datetime) -> bool:
-        """Whether no run ended within so many days."""
-        return self.at is None or (now - self.at).total_seconds() > days * 86_400
 
 
 class VersionedLastRun(NamedTuple):

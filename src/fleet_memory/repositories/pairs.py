@@ -75,10 +75,6 @@ class Pairs(FleetDocuments):
         found = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))
         return [one.pair for one in found if one.pair]
 
-    async def open_by_rank(self, limit: int) -> list[VersionedPair]:
-        """Return the pairs that programs are asked about, the likeliest first, at most `limit`. Billed 1 read each."""
-        return _readable(await self.store.find(Query(self.paths.pairs, order="-openRank", limit=limit)))
-
     async def in_state(self, state: PairState, limit: int | None = None) -> list[VersionedPair]:
         """Return pairs in this state, also those about which nobody is asked; by id. Billed 1 read each."""
         return _readable(await self.store.find(Query(self.paths.pairs, {"state": state}, limit=limit)))

@@ -161,10 +161,6 @@ class Programs:
         """Return the programs with lessons that the maintainer has not considered. Billed 1 read each."""
         return await self._find(Query(self.paths.programs, {"dirty": True}))
 
-    async def any_dirty(self) -> bool:
-        """Whether `dirty` would return any. Billed 1 read."""
-        return bool(await self.store.find(Query(self.paths.programs, {"dirty": True}, limit=1)))
-
     async def considered_in(self, run: int) -> list[VersionedProgram]:
         """Return the programs that the maintainer considered last in the run of this number. Billed 1 read each."""
         return await self._find(Query(self.paths.programs, {"run": run}))

@@ -9,7 +9,6 @@ from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.value import Value
 
 Tier: TypeAlias = Literal["architectural", "constitutional"]
-KnowledgeStatus: TypeAlias = Literal["fresh", "verify", "contested"]
 EntryState: TypeAlias = Literal["candidate", "fresh", "verify", "contested", "retired"]
 Doubt: TypeAlias = Literal["one_connection", "one_judge", "open_rewrite", "unjudged", "unconfirmed"]
 """Why an entry is `verify`. Source: docs/knowledge.md."""

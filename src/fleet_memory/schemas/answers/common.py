@@ -6,8 +6,6 @@ from pydantic import Field
 
 from fleet_memory.schemas.value import Value
 
-MAX_SHOWN_EVIDENCE_CHARS = 160  # of the other side's evidence in a pair to judge; Source: docs/consensus.md, chosen
-
 
 class Absence(Value):
     """What an answer adds when nothing was ever stored for the program."""
