@@ -34,13 +34,12 @@ class Cells(NamedTuple):
 
     def nearest(self, rows: Vectors) -> Flags:
         """Return c×len(rows): which cells each unit row is compared with, those with the nearest centres."""
-        cosines = self.centres @ rows.T
+        cosines = rows @ self.centres.T
         count = -(-self.compared * len(self.centres) // len(self.lessons))
         if count >= len(self.centres):
-            return np.ones(cosines.shape, np.bool_)
-        least = -np.partition(-cosines.T, count - 1, axis=1)[:, count - 1]
-        near: Flags = cosines >= least
-        return near
+            return np.ones(cosines.T.shape, np.bool_)
+        near: Flags = cosines >= np.partition(cosines, -count, axis=1)[:, -count, None]
+        return near.T
 
 
 def cells(lessons: Comparison) -> Cells:

@@ -75,14 +75,14 @@ def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[_B
 
 
 def _near(fleet: Comparison, blocks: Iterator[_Block], least: float) -> _Pairs:
-    """Return the pairs of different programs whose cosine is at least `least`: partners and their rivals."""
+    """Return the pairs whose cosine is at least `least`: partners, their rivals, and lessons of one program."""
     found = []
     for rows, columns in blocks:
         cosines = fleet.cosines(rows, columns)
-        i, j = np.nonzero(cosines >= least)
-        found.append(_Pairs(rows[i], columns[j], cosines[i, j]))
-    pairs = _joined(found)
-    return pairs.where(fleet.programs[pairs.lessons] != fleet.programs[pairs.partners])
+        close = cosines >= least
+        i, j = np.nonzero(close)
+        found.append(_Pairs(rows[i], columns[j], cosines[close]))
+    return _joined(found)
 
 
 def _best_partners(fleet: Comparison, near: _Pairs, count: int, profile: Profile) -> _Pairs:
@@ -164,15 +164,16 @@ def _runs(fleet: Comparison, near: _Pairs) -> Indices:
 
 
 def _of_nearest_programs(fleet: Comparison, near: _Pairs, least: float, programs: int) -> _Pairs:
-    """Return the pairs of each lesson with so many programs, those whose best cosines are highest, if over `least`."""
+    """Return the pairs of each lesson with so many other programs, those with the best cosines, if over `least`."""
+    lessons, width = np.flatnonzero(np.bincount(near.lessons)), len(fleet.starts)
     runs = _runs(fleet, near)
-    width = len(fleet.starts)
-    tops = np.zeros(-(-(int(runs.max(initial=0)) + 1) // width) * width, np.float32)
-    np.maximum.at(tops, runs, near.cosines)
-    bars = np.full(len(tops) // width, least, np.float32)
+    tops = np.zeros((len(lessons), width), np.float32)
+    np.maximum.at(tops.reshape(-1), runs, near.cosines)
+    tops[np.arange(len(lessons)), fleet.programs[lessons]] = 0
+    bars = np.full((len(lessons), 1), least, np.float32)
     if programs < width:
-        bars = np.maximum(bars, -np.partition(-tops.reshape(-1, width), programs - 1, axis=1)[:, programs - 1])
-    return near.where(tops[runs] >= bars[runs // width])
+        bars = np.maximum(bars, np.partition(tops, -programs, axis=1)[:, -programs, None])
+    return near.where((tops >= bars).reshape(-1)[runs])
 
 
 def _least(profile: Profile) -> float:
