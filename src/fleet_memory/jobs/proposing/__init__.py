@@ -206,7 +206,8 @@ async def _leave(
     run.memory.pairs |= {change.after.pair_id: change.after for change in changes}
     now = fleet.now()
     by = fleet.caller.program_id or fleet.caller.client or MAINTAINER
-    note = replace(run.view.last.last, run=run.view.run, at=now, by=by)
+    last = run.view.last.last
+    note = replace(last, run=run.view.run, considered=last.epoch, at=now, by=by)
     await retry_conflicts(
         lambda: writer.commit(fleet.last_runs.write(run.view.last, note)), "the note of the last run", 0.0
     )
