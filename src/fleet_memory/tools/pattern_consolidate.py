@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.jobs.asking import pairs_to_judge
+from fleet_memory.tools.asking import pairs_to_judge
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.publishing import publish_if_due
