@@ -224,12 +224,12 @@ class PlainFleet(PlainMemory):
         self._settle(entry, at)
 
     def apply_policy(self, at: datetime) -> None:
-        """Put entries under the present policy where that decides otherwise: candidates again, or published again.
+        """Make candidates of the published entries that the present policy would not publish.
 
-        DESIGN 5: "lists and takes back the rest"; an entry that suffices keeps the threshold it was published with.
+        DESIGN 5: "lists and takes back the rest"; an entry that suffices keeps the policy it was published under, and
+        the maintainer publishes what reaches a lowered threshold.
         """
         for entry in self.known:
-            suffices = self._votes(entry, self.policy) >= self.policy.threshold
-            if entry.published_at is not None and not entry.retired and suffices != entry.published:
+            if entry.published and not entry.retired and self._votes(entry, self.policy) < self.policy.threshold:
                 entry.rule = self.policy
                 self._settle(entry, at)

@@ -37,6 +37,12 @@ async def live_plain(fleet: PlainFleet, step: Json, at: datetime) -> bool:
     return True
 
 
+def difference(step: Json, expected: Facts, found: Facts) -> str:
+    """Return the facts that differ after a step, as the model and as the package has them."""
+    differing = [name for name in Facts._fields if getattr(expected, name) != getattr(found, name)]
+    return "\n".join([str(step), *(f"{name}: {getattr(expected, name)} in the model, {getattr(found, name)}" for name in differing)])
+
+
 async def live_both(steps: list[tuple[Json, datetime]], path: Path) -> None:
     plain, real = PlainFleet(), RealFleet(path)
     try:
@@ -53,7 +59,8 @@ async def live_both(steps: list[tuple[Json, datetime]], path: Path) -> None:
                 accepted, why = True, ""
             COUNTS[step['do'], accepted] += 1
             assert (step, await live_plain(plain, step, at)) == (step, accepted), why
-            assert (step, plain_facts(plain, at)) == (step, await real.facts(at))
+            expected, found = plain_facts(plain, at), await real.facts(at)
+            assert found == expected, difference(step, expected, found)
         STATS.append(sorted(v[0] for v in plain_facts(plain, at).entries.values()))
     finally:
         await real.close()
