@@ -32,9 +32,7 @@ class NewPattern(Input):
         None
     )
     project_id: Annotated[Name | None, Field(description="Project it is limited to")] = None
-    session_id: Annotated[
-        Name | None, Field(description="Session it was learnt in; one session counts as one origin")
-    ] = None
+    session_id: Annotated[Name | None, Field(description="Session; one session is one origin")] = None
     tags: Annotated[Tags | None, Field(description="Up to 10 labels")] = None
     promoted_to_store: Annotated[bool | None, Field(description="Ignored: the server's")] = None
     stale: Annotated[bool | None, Field(description="Ignored: the server's")] = None

@@ -38,7 +38,7 @@ async def recall_memory(
         bool, Field(strict=True, description="Also lessons nobody reinforced for 90 days")
     ] = False,
     scope: Annotated[Scope, Field(description="Your own lessons, the fleet's, or both")] = "own",
-    limit: Annotated[int, Field(strict=True, ge=1, le=100, description="Most lessons, 1 to 100")] = 20,
+    limit: Annotated[int, Field(strict=True, ge=1, le=100, description="Most lessons")] = 20,
     max_tokens: MaxTokens = DEFAULT_TOKENS,
     explain: Annotated[bool, Field(strict=True, description="Add the terms of each score")] = False,
 ) -> RecallAnswer:
