@@ -27,8 +27,8 @@ async def reinforce_memory(
     """Say that a lesson helped (confirmed) or proved wrong (contradicted), whenever you relied on one.
 
     Confirming keeps it from fading and revives a stale one; contradicting lowers its confidence. About a shared lesson
-    or the key of a knowledge entry the word goes to the whole fleet, and counts with evidence only: enough independent
-    contradictions retire the entry.
+    or a knowledge key the word is for the whole fleet and counts only with evidence: enough independent contradictions
+    retire the entry.
     """
     fleet.caller.require_write(program_id)
     report = OutcomeReport(
