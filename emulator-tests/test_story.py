@@ -51,6 +51,26 @@ async def consolidated(
         return await one.call("pattern_consolidate", **arguments)
 
 
+async def judged(
+    store: str, program: str, verdict: str, now: str = MAR_7, session: Session = local_agent
+) -> dict[str, Any]:
+    """Let a program judge every pair that it is asked about; return the answer to its verdicts."""
+    async with session(store, now=now, program=program) as one:
+        asked = await one.call("pattern_consolidate", programId=program)
+        verdicts = [{"pairId": pair["pairId"], "verdict": verdict} for pair in asked["toJudge"]]
+        return await one.call("pattern_consolidate", programId=program, verdicts=verdicts)
+
+
+async def judge_the_race(store: str, session: Session = local_agent) -> dict[str, Any]:
+    """Let all three judge what they are asked, the first twice: its lesson is in an entry by then. Return the entry."""
+    for program in ("basher", "sark", "iso", "basher", "sark"):
+        await judged(store, program, "same", session=session)
+    async with session(store, now=MAR_7, program="newcomer") as one:
+        shared = await one.call("recall_memory", programId="newcomer", scope="shared")
+        entry: dict[str, Any] = shared["knowledge"][0]
+        return entry
+
+
 async def learn_the_race(store: str, session: Session = local_agent) -> None:
     for program, now, text, confidence in (
         ("basher", FEB_14, CHECK, 0.92),
