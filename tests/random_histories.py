@@ -10,22 +10,22 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.histories import START, Json
+from tests.plain_entry import words_of
 
 PROGRAMS = ("basher", "iso", "ISO", "sark", "tron")
+USUAL = ("basher", "iso", "sark") * 2 + ("ISO", "tron")
 CLOCKS = {"basher": 0, "iso": 45, "ISO": -45, "sark": 30, "tron": -30, "people": 10, "maintainer": -20}  # seconds off
-PROJECTS = {"sark": "proj-x", "tron": "proj-y"}
+PROJECTS = {"sark": "proj-x", "tron": "proj-x", "basher": "proj-x"}
 FAMILIES = (  # near enough that a run proposes the two of a family, without an objection; far from the other families
     ("Pin every dependency to an exact version", "Pin each dependency to one exact version"),
     ("Run the migrations on a copy of the database first", "First run the migrations on a copied database"),
-    ("Rotate the log files every night", "Rotate all log files each night"),
-    ("Ask the owner before deleting a branch", "Ask its owner before you delete a branch"),
 )
-LESSON_IDS = ("first", "second")
+LESSON_IDS = ("first", "first", "first", "second")
 PAUSES = (0.0, 20 / 86_400, 40 / 86_400, 0.02, 0.3, 1.5, 30, 91)  # days
 EVIDENCE = ("", "Seen twice", "It broke the build of the whole monday")
 
-numbers = st.integers(0, len(FAMILIES) - 1)
-programs = st.sampled_from(PROGRAMS)
+numbers = st.sampled_from((0, 0, 0, 1))  # few, so that steps meet
+programs = st.sampled_from(USUAL)
 texts = st.tuples(numbers, st.integers(0, 1)).map(lambda place: FAMILIES[place[0]][place[1]])
 lesson_ids = st.sampled_from(LESSON_IDS)
 sessions = st.sampled_from((None, None, None, "monday", "tuesday"))
@@ -44,26 +44,6 @@ def lesson_id(text: str, name: str) -> str:
 
 
 @st.composite
-def lessons(draw: st.DrawFn) -> tuple[str, str]:
-    """Return a program and the id of a lesson that it may have."""
-    return draw(programs), lesson_id(draw(texts), draw(lesson_ids))
-
-
-@st.composite
-def sides(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """Return two sides of one family: lessons of different programs, or a lesson and a text of an entry."""
-    members = FAMILIES[draw(numbers)]
-    one = draw(programs)
-    other = draw(programs.filter(lambda name: name.casefold() != one.casefold()))
-    mine = ["lesson", one, lesson_id(members[0], draw(lesson_ids))]
-    theirs = ["lesson", other, lesson_id(members[0], draw(lesson_ids))]
-    entries = [["entry", member] for member in members]
-    return draw(
-        st.sampled_from([(mine, theirs), (mine, theirs), (mine, entries[0]), (mine, entries[1]), tuple(entries)])
-    )
-
-
-@st.composite
 def stores(draw: st.DrawFn) -> Json:
     text, program = draw(texts), draw(programs)
     step: Json = {
@@ -75,35 +55,52 @@ def stores(draw: st.DrawFn) -> Json:
         "session": draw(sessions),
         "connection": draw(connections),
         "confidence": draw(st.sampled_from((0.7, 0.8, 0.9))),
-        "project": PROJECTS.get(program) if draw(st.booleans()) else None,
+        "project": PROJECTS.get(program) if draw(st.sampled_from((False, False, True))) else None,
     }
     return step
 
 
+Known = dict[tuple[str, str], str]
+"""The texts of the lessons that a history has stored so far, by program and id."""
+
+
 @st.composite
-def verdicts(draw: st.DrawFn) -> Json:
-    one, other = draw(sides())
-    judge = draw(st.sampled_from([side[1] for side in (one, other) if side[0] == "lesson"] * 3 + [*PROGRAMS, None]))
+def verdicts(draw: st.DrawFn, known: Known) -> Json:
+    """Return a verdict about two lessons of one family in other words, or about one of them and an entry's text."""
+    (program, name), text = draw(st.sampled_from(sorted(known.items())))
+    family = next(members for members in FAMILIES if text in members)
+    other_text = next(member for member in family if member != text)
+    theirs = [["lesson", *place] for place, said in sorted(known.items()) if said == other_text]
+    theirs = [side for side in theirs if side[1].casefold() != program.casefold()]
+    one = draw(st.sampled_from((["lesson", program, name], ["lesson", program, name], ["entry", text])))
+    other = draw(st.sampled_from([["entry", other_text], *theirs, *theirs]))
+    own = [side[1] for side in (one, other) if side[0] == "lesson"]
+    judge = draw(st.sampled_from((*own * 4, *PROGRAMS, None)))
     verdict = draw(st.sampled_from(("same", "same", "same", "different", "contradict", "unsure")))
     connection = None if judge is None else draw(connections)
     return {"do": "verdict", "judge": judge, "one": one, "other": other, "verdict": verdict, "connection": connection}
 
 
 @st.composite
-def rewrite_verdicts(draw: st.DrawFn) -> Json:
-    program, name = draw(lessons())
-    verdict = draw(st.sampled_from(("same", "different", "contradict", "unsure")))
-    return {"do": "verdict", "judge": program, "one": ["rewrite", program, name], "verdict": verdict}
+def rewrites(draw: st.DrawFn, known: Known) -> list[Json]:
+    """Return the store of another text under a known id, and most of the time its author's verdict."""
+    (program, name), text = draw(st.sampled_from(sorted(known.items())))
+    new = next(member for members in FAMILIES if text in members for member in members if member != text)
+    steps = [{**draw(stores()), "program": program, "lesson_id": name, "text": new}]
+    verdict = draw(st.sampled_from(("same", "same", "different", "contradict", "unsure", None)))
+    if verdict is not None:
+        steps.append({"do": "verdict", "judge": program, "one": ["rewrite", program, name], "verdict": verdict})
+    return steps
 
 
 @st.composite
-def words(draw: st.DrawFn) -> Json:
-    program, name = draw(lessons())
-    target = draw(st.sampled_from((["lesson", name], ["entry", draw(texts)])))
+def words(draw: st.DrawFn, known: Known) -> Json:
+    (program, name), text = draw(st.sampled_from(sorted(known.items())))
+    is_own = draw(st.booleans())
     return {
         "do": "word",
-        "program": program,
-        "target": target,
+        "program": program if is_own else draw(programs),
+        "target": ["lesson", name] if is_own else ["entry", text],
         "outcome": draw(st.sampled_from(("confirmed", "contradicted"))),
         "evidence": draw(st.sampled_from(EVIDENCE)),
         "session": draw(sessions),
@@ -124,20 +121,27 @@ curations = st.one_of(
     _steps("apply_policy"),
 )
 showings = _steps("show", program=programs, text=texts)
-anything = st.one_of(
-    stores(),
-    stores(),
-    stores(),
-    verdicts(),
-    verdicts(),
-    rewrite_verdicts(),
-    words(),
-    words(),
-    runs,
-    runs,
-    showings,
-    curations,
-)
+KINDS = ("store", "store", "verdict", "verdict", "verdict", "rewrite", "word", "word", "run", "run", "show", "people")
+
+
+@st.composite
+def parts(draw: st.DrawFn, known: Known) -> list[Json]:
+    """Return a step of any kind, or the two of a rewrite."""
+    match draw(st.sampled_from(KINDS)):
+        case "verdict":
+            return [draw(verdicts(known))]
+        case "rewrite":
+            return draw(rewrites(known))
+        case "word":
+            return [draw(words(known))]
+        case "run":
+            return [draw(runs)]
+        case "show":
+            return [draw(showings)]
+        case "people":
+            return [draw(curations)]
+        case _:
+            return [draw(stores())]
 
 
 def timed(steps: list[tuple[Json, float]]) -> list[tuple[Json, datetime]]:
@@ -156,7 +160,7 @@ def beginnings(draw: st.DrawFn) -> list[Json]:
     steps = [draw(stores()) for _ in range(draw(st.integers(0, 3)))]
     for family in draw(st.lists(numbers, min_size=1, max_size=2, unique=True)):
         for program in draw(st.lists(programs, min_size=2, max_size=4, unique=True)):
-            text = FAMILIES[family][draw(st.sampled_from((0, 0, 1)))]
+            text = FAMILIES[family][draw(st.sampled_from((0, 0, 1, 1)))]
             steps.append({**draw(stores()), "program": program, "lesson_id": lesson_id(text, "first"), "text": text})
     return [*steps, {"do": "propose"}]
 
@@ -164,5 +168,17 @@ def beginnings(draw: st.DrawFn) -> list[Json]:
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[Json, datetime]]:
     """Return steps, each with its moment: a beginning, anything, and two runs."""
-    steps = [*draw(beginnings()), *draw(st.lists(anything, min_size=8, max_size=40)), {"do": "propose"}, {"do": "propose"}]
+    steps = draw(beginnings())
+    known: Known = {}
+    for _ in range(draw(st.integers(4, 25))):
+        for step in steps:
+            if step["do"] == "store":
+                known[step["program"], step["lesson_id"]] = plain(step["text"])
+        steps += draw(parts(known))
+    steps += [{"do": "propose"}, {"do": "propose"}]
     return timed([(step, draw(st.sampled_from(PAUSES))) for step in steps])
+
+
+def plain(text: str) -> str:
+    """Return the text of a family that this one spells otherwise."""
+    return next(one for members in FAMILIES for one in members if words_of(one) == words_of(text))

@@ -158,9 +158,17 @@ class RealFleet:
             raise RefusedError("equal words are the same, unasked")
         pairs = self._fleet().pairs
         [versioned] = await pairs.read(pair_id(*words))
-        if not inside:
+        if not inside and not await self._is_joined(versioned):
             await self.store_.commit(pairs.write(versioned, _about(versioned, left.side, right.side, at)))
         return versioned.pair_id
+
+    async def _is_joined(self, versioned: VersionedPair) -> bool:
+        """Whether a lesson of the pair is in an entry by its verdict; the pair stays about that one then."""
+        if versioned.pair is None:
+            return False
+        named = {(side.program_id, side.pattern_id) for side in (versioned.pair.a, versioned.pair.b)}
+        lines = [line for entry in await self._entries() for line in entry.provenance]
+        return any(line.pair == versioned.pair_id and (line.program_id, line.pattern_id) in named for line in lines)
 
     async def _resolved(self, side: Side) -> Resolved:
         if side[0] == "entry":

@@ -228,9 +228,16 @@ def _with_words(decision: Decision, judgement: Judgement, sides: tuple[ResolvedS
         return decision
     name = judgement.program_id or PERSON
     for side in sides:
-        if isinstance(side, EntrySide) and not contributes(decision.documents.entries[side.key], name):
+        if isinstance(side, EntrySide) and not _spoke_for(decision.documents.entries[side.key], judgement):
             decision = _contradicting(decision, decision.documents.entries[side.key], judgement, name)
     return decision
+
+
+def _spoke_for(entry: Entry, judgement: Judgement) -> bool:
+    """Whether a judge contributes to an entry, or somebody does over the judge's own unbound connection."""
+    if contributes(entry, judgement.program_id or PERSON):
+        return True
+    return judgement.connection is not None and judgement.connection in {line.connection for line in entry.provenance}
 
 
 def _contradicting(decision: Decision, entry: Entry, judgement: Judgement, name: str) -> Decision:
