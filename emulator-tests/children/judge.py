@@ -1,9 +1,11 @@
 """Judge the pairs of one program, all of them the same, in a call each: `python judge.py ADDRESS FLEET PROGRAM`.
 
-It prints a line when everything is loaded and open, waits for one, and prints what became of each verdict.
+It prints a line when everything is loaded and open, waits for one, and prints what became of each verdict. It leaves
+comparing lessons to another process, as the servers of a large fleet do.
 """
 
 import sys
+from dataclasses import replace
 
 import anyio
 from anyio import to_thread
@@ -20,15 +22,15 @@ from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 
 async def main(address: str, fleet_id: str, program: str) -> None:
     store = open_store(load({"store": address}, {}).store)
-    fleet = Fleet.on(store, fleet_id, Lexical(), lambda: NOW)
+    fleet = replace(Fleet.on(store, fleet_id, Lexical(), lambda: NOW), max_programs_read=0)
     await fleet.last_runs.read()
     print("open", flush=True)  # noqa: T201 - the test reads it
     await to_thread.run_sync(sys.stdin.readline)
     for pair in pairs_of(int(program)):
         given = verdict(pair.text, pair.other, "same")
         try:
-            (judged,) = (await pattern_consolidate(fleet, no_progress, name(int(program)), verdicts=(given,))).judged or ()
-            outcome = judged.error or judged.state
+            answer = await pattern_consolidate(fleet, no_progress, name(int(program)), verdicts=(given,))
+            outcome = " ".join(one.error or one.state or "" for one in answer.judged or ())
         except FleetMemoryError as error:
             outcome = f"{error.code}: {error}"
         print(outcome, flush=True)  # noqa: T201 - the test reads it
