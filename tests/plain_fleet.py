@@ -1,4 +1,4 @@
-"""A plain model of votes: the simplest, slowest statement of DESIGN 3 and 5, with no store, numbers or threads.
+"""A plain model of votes: docs/consensus.md and docs/knowledge.md at their simplest and slowest, without a store.
 
 A program is named as it writes itself; wherever independence counts, two spellings of a name are one program.
 A side of a verdict is `("lesson", program, lesson_id)`, `("entry", text)` or `("rewrite", program, lesson_id)`.
