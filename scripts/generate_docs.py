@@ -98,6 +98,26 @@ def configuration_page() -> str:
         "The key of an `openai:` embedder is no setting with a flag, because other users of a machine see command "
         "lines: it comes from `FLEET_MEMORY_EMBEDDER_KEY`, or, when `FLEET_MEMORY_EMBEDDER_URL` is OpenAI's own, from "
         "`OPENAI_API_KEY`. It is in no message and no log. See [embedders](embedders.md).",
+        "## Of one process or call",
+        _table(
+            ("from", "meaning"),
+            (
+                (
+                    "`fleet-memory serve --maintain`",
+                    "This server proposes pairs in a fleet of any size, also before it has read the fleet; see "
+                    "[Consolidation](consolidation.md#who-proposes).",
+                ),
+                (
+                    "`_meta` `fleet-memory/session` of a call, else `CLAUDE_CODE_SESSION_ID`",
+                    "The session of a lesson that states no `sessionId`. Lessons of one session are one origin.",
+                ),
+                (
+                    "`_meta` `fleet-memory/model` of a call",
+                    "The family of the model behind the agent, e.g. `claude`. A contribution names it, beyond that "
+                    "nothing depends on it.",
+                ),
+            ),
+        ),
     ]
     return "\n\n".join(lines) + "\n"
 

@@ -1,9 +1,12 @@
+import re
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import Settings
 
@@ -29,8 +32,8 @@ async def test_each_prompt_has_a_title_says_what_for_and_names_its_arguments(set
 async def test_an_agent_can_be_led_through_the_pairs_that_wait(settings: Settings, mode: str) -> None:
     async with Client(create_server(settings), mode=mode) as client:
         text = await prompted(client, "consolidate_review")
-    assert "pattern_consolidate" in text
-    assert "verdicts" in text
+    words = set(re.findall(r"\w+", text))
+    assert {"pattern_consolidate", "programId", "toJudge", "verdicts", *get_args(Verdict)} <= words
 
 
 async def test_an_agent_is_booted_for_its_task(settings: Settings, mode: str) -> None:

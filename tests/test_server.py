@@ -31,7 +31,7 @@ async def test_it_says_who_it_is_and_what_to_do_first(client: Client) -> None:
 
 
 def test_the_instructions_fit_where_clients_cut_them() -> None:
-    assert len(INSTRUCTIONS.encode()) <= 2000
+    assert len(INSTRUCTIONS.encode()) < 1000
 
 
 def test_the_instructions_name_only_tools_that_are_there() -> None:

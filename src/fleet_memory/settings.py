@@ -104,8 +104,8 @@ SETTINGS: Final = (
         "embedder",
         "minilm",
         f"one of: {', '.join(EMBEDDERS)} (a server on this machine too, by FLEET_MEMORY_EMBEDDER_URL)",
-        "What decides how alike two lessons are. minilm works offline; lexical needs no model and merges equal texts "
-        "only; openai:MODEL sends every lesson to an endpoint.",
+        "The engine that compares lessons. minilm works offline; lexical needs no model and compares letters; "
+        "openai:MODEL sends every lesson to an endpoint.",
     ),
     Setting(
         "embedder_url",
@@ -123,8 +123,8 @@ SETTINGS: Final = (
         "maintenance",
         "15",
         f"minutes, {MIN_MAINTENANCE_MINUTES:g} to {MAX_MAINTENANCE_MINUTES:g}, or {OFF}",
-        "How often a server that is in use archives what faded and consolidates, by itself. Of many servers on one "
-        "memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
+        "How often a server that is in use archives faded lessons and proposes pairs, by itself. Of many servers on "
+        "one memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
     ),
     Setting(
         "log_level",

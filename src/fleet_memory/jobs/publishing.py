@@ -8,7 +8,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.repositories.retrying import retry_conflicts
 
-PUBLISH_EVERY_S: Final = 5.0  # seconds; Source: docs/knowledge.md, chosen: a snapshot may be a megabyte
+PUBLISH_EVERY_S: Final = 5.0  # seconds; Source: docs/consolidation.md, chosen: a snapshot may be a megabyte
 WAIT_FOR_LEASE_S: Final = 10.0  # seconds that a person's command waits for a run to end; chosen
 
 

@@ -1,6 +1,6 @@
 """Leases on top of the four verbs: one worker at a time, and a worker that was overtaken writes nothing.
 
-lease = await take(store, paths.lease("maintenance"), owner, now=now, ttl_s=300)
+lease = await take(store, paths.lease("maintainer"), owner, now=now, ttl_s=300)
 await store.commit(lease.guard(), *writes)
 lease = await refreshed(store, lease)
 await release(store, lease)

@@ -91,7 +91,7 @@ class FleetPaths:
         return Ref(self.collection("receipts"), document_id(f"{program_id}#{slot}"))
 
     def lease(self, name: str) -> Ref:
-        """Return where a lease is, e.g. "maintenance" -> fleets/f1/leases/maintenance."""
+        """Return where a lease is, e.g. "maintainer" -> fleets/f1/leases/maintainer."""
         return Ref(self.collection("leases"), document_id(name))
 
     @property
