@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fleet_memory.rules.consensus.cells import Cells, cells
 from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, comparison, in_blocks
 from fleet_memory.rules.text.tokens import content
-from fleet_memory.rules.text.vectors import Vectors, unit_rows
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
 
@@ -70,7 +70,7 @@ def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[_B
     if made is None:
         yield from ((rows, columns) for columns in in_blocks(np.arange(len(fleet.order)), max(len(rows), 1_000)))
         return
-    near = made.nearest(unit_rows(fleet.rows[rows]))
+    near = made.nearest(rows)
     yield from ((rows[near[cell]], made.members(cell)) for cell in np.flatnonzero(near.any(1)).tolist())
 
 
