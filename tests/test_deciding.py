@@ -7,7 +7,7 @@ import pytest
 
 from fleet_memory.rules.consensus.deciding import (
     MAX_SHOWN,
-    PERSON,
+    PERSONS_WORD,
     ChangedSide,
     Decision,
     EntrySide,
@@ -28,7 +28,7 @@ from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
-from tests.entries import BOTH, CHECK, KEY, LOOK, contribution, entry, joining, judgement, pair, side
+from tests.entries import BOTH, CHECK, KEY, LOOK, contribution, entry, joining, judgement, pair, side, word
 from tests.lessons import START, days, pattern, program
 
 POLICY = Policy()
@@ -145,7 +145,7 @@ def test_the_second_same_makes_it_sure_and_a_different_takes_the_lesson_out() ->
     assert (against.pair.state, lines(against)) == ("open", [("basher", "text")])
     assert [membership(against, name) for name in BOTH] == [(KEY, False), (None, False)]
     third = judged(against.pair, judgement("iso"), against.documents)
-    assert (third.pair.state, lines(third)) == ("same", [("basher", "text"), ("sark", "one_judge")])
+    assert (third.pair.state, lines(third)) == ("same", [("basher", "text"), ("sark", "judged")])
 
 
 def test_a_merge_of_an_older_memory_stays_until_somebody_calls_it_different() -> None:
@@ -213,7 +213,7 @@ def test_a_contributor_that_calls_anothers_lesson_contrary_says_nothing_against_
 
 
 def test_a_judge_without_a_lesson_in_it_and_a_person_contest_the_entry() -> None:
-    for judge, name in (("ram", "ram"), (None, PERSON)):
+    for judge, name in (("ram", "ram"), (None, PERSONS_WORD)):
         decision = judged(WITH_ENTRY, judgement(judge, "contradict"), ONE_MORE)
         assert [word.program_id for word in decision.documents.entries[KEY].words] == [name]
 
@@ -260,3 +260,47 @@ def test_contributions_name_the_pair_that_they_hang_on() -> None:
         "iso", LOOK, evidence="", basis="one_judge", pair=WITH_ENTRY.pair_id, similarity=0.7
     )
     assert line == expected
+
+
+def test_an_entry_speaks_for_the_lesson_that_gave_its_text_whatever_became_of_that() -> None:
+    first = judged(LESSONS, judgement("sark"), TWO)
+    rewritten = first.documents.with_program(owner("basher", pattern("Claim at random")))
+    assert resolved(LESSONS.a, rewritten, LESSONS.pair_id) == EntrySide(KEY)
+    assert lines(judged(first.pair, judgement("basher"), rewritten)) == [("basher", "text"), ("sark", "judged")]
+
+
+def test_a_verdict_about_the_texts_of_before_a_reword_still_decides_about_the_contribution() -> None:
+    first = judged(LESSONS, judgement("sark"), TWO)
+    known = first.documents.entries[KEY]
+    reworded = first.documents.with_entry(replace(known, value=replace(known.value, pattern="Claim what is free")))
+    members = (MemberSide("basher", "p1", KEY), MemberSide("sark", "p1", KEY))
+    sure = decided(first.pair, judgement("basher"), members, reworded, POLICY)
+    assert ("sark", "judged") in lines(sure)
+    apart = decided(first.pair, judgement("basher", "different"), members, reworded, POLICY)
+    assert len(lines(apart)) == 1
+
+
+def test_a_contribution_leaves_when_the_only_same_is_taken_back() -> None:
+    first = judged(LESSONS, judgement("sark"), TWO)
+    taken_back = judged(first.pair, judgement("sark", "unsure"), first.documents)
+    assert lines(taken_back) == [("basher", "text")]
+
+
+def test_a_lesson_learnt_again_is_in_its_entry_again_once_the_verdict_is_applied() -> None:
+    first = judged(LESSONS, judgement("sark"), TWO)
+    again = first.documents.with_program(owner("sark", pattern(LOOK)))
+    assert membership(judged(first.pair, judgement("sark"), again), "sark") == (KEY, False)
+
+
+def test_a_contributors_contradict_about_another_lesson_of_its_own_is_its_word() -> None:
+    before = documents(entry(*BOTH), owner("sark", pattern(LOOK)))
+    known = pair(side("basher", CHECK, key=KEY), side("sark", LOOK))
+    decision = judged(known, judgement("sark", "contradict"), before)
+    assert [word.program_id for word in decision.documents.entries[KEY].words] == ["sark"]
+
+
+def test_a_stored_contradict_is_no_word_once_its_judge_has_said_more() -> None:
+    said = judgement("iso", "contradict")
+    confirmed = word("iso", "confirmed", said.at + days(1))
+    before = documents(entry(*BOTH, words=(confirmed,)), owner("iso", pattern(LOOK)))
+    assert judged(WITH_ENTRY, said, before).documents.entries[KEY].words == (confirmed,)

@@ -27,7 +27,7 @@ def judged(*verdicts: tuple[str | None, Verdict], objection: str = "") -> Pair:
         ([("basher", "same")], Ruling("same", sure=False)),
         ([("basher", "same"), ("sark", "same")], Ruling("same")),
         ([("basher", "same"), ("sark", "different")], Ruling("open")),
-        ([("basher", "same"), ("sark", "different"), ("iso", "same")], Ruling("same", sure=False)),
+        ([("basher", "same"), ("sark", "different"), ("iso", "same")], Ruling("same")),
         ([("basher", "same"), ("sark", "different"), ("iso", "different")], Ruling("different")),
         ([("basher", "different")], Ruling("different")),
         ([("basher", "contradict")], Ruling("contradict")),
@@ -128,3 +128,14 @@ def test_of_agents_alone_the_order_makes_no_difference(verdicts: list[tuple[str 
 def test_no_objection_ever_makes_a_pair_the_same(verdicts: list[tuple[str | None, Verdict]], objection: str) -> None:
     if judged(*verdicts, objection=objection).state == "same":
         assert judged(*verdicts).state == "same"
+
+
+def test_a_person_who_is_unsure_leaves_the_pair_to_agents() -> None:
+    after = judged((None, "unsure"))
+    assert (after.by_person, asked(after)) == (False, ["basher", "sark"])
+
+
+def test_names_over_one_connection_are_not_asked_in_turn_for_ever() -> None:
+    after = with_judgement(pair(), judgement("basher", connection="c1"))
+    after = with_judgement(after, judgement("sark", connection="c1"))
+    assert (len(after.judgements), asked(after)) == (1, [])

@@ -106,6 +106,7 @@ def _marked(entry: Entry, program_id: str) -> Entry:
         return entry
     return replace(
         entry,
+        unpublished=True,
         provenance=tuple(
             replace(line, program_deleted=True) if line.program_id == program_id else line for line in entry.provenance
         ),

@@ -202,8 +202,14 @@ def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, rea
         at=fleet.now(),
         reason=verdict.reason,
         connection=judge_.connection,
-        contributed=own or _over_a_contributors_connection(judge_, read),
+        contributed=own or _contributes(judge_, read) or _over_a_contributors_connection(judge_, read),
     )
+
+
+def _contributes(judge_: Judge, read: _Read) -> bool:
+    """Whether the judge has a lesson in an entry that the pair is about."""
+    entries = read.documents().entries.values()
+    return judge_.program_id is not None and any(contributes(entry, judge_.program_id) for entry in entries)
 
 
 def _over_a_contributors_connection(judge_: Judge, read: _Read) -> bool:

@@ -70,8 +70,6 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
     back = forgetting.restored(program, line.pattern, now)
     if back.pattern.id != line.pattern.id:
         row |= {"patternId": back.pattern.id, "was": line.pattern.id}
-    if back.pattern.knowledge_key:
-        row["knowledgeKey"] = back.pattern.knowledge_key
     if back.fades:
         row["fades"] = "It is so old that the next maintenance archives it again, unless it is reinforced."
     return Restoration(back.program, row)

@@ -31,7 +31,8 @@ class Judgement(Value):
     """One judge's verdict about a pair. A person has no `program_id`.
 
     `connection` is the judge's unbound connection: verdicts of several names over one are one verdict. `contributed`:
-    the judge has a lesson on either side, or wrote over a connection that has.
+    the judge has a lesson on either side, or wrote over a connection that has. `also` are the programs whose
+    verdicts it replaced, as they are compared.
     """
 
     verdict: Verdict
@@ -40,6 +41,7 @@ class Judgement(Value):
     reason: str = ""
     connection: str | None = None
     contributed: bool = False
+    also: tuple[str, ...] = ()
 
 
 class Pair(Value):

@@ -17,6 +17,7 @@ from fleet_memory.rules.knowledge.entries import (
     without_lesson,
 )
 from fleet_memory.rules.knowledge.state import contributes
+from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Basis, Entry, Word
@@ -25,7 +26,8 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
-PERSON: Final = "operator"  # how the ledger and the words name a person
+PERSON: Final = "operator"  # how the ledger names a person
+PERSONS_WORD: Final = "(person)"  # how a word does: no program can be called so
 
 
 @dataclass(frozen=True)
@@ -86,13 +88,9 @@ def resolved(side: Side, documents: VerdictDocuments, pair_id: str) -> ResolvedS
         return EntrySide(side.key)
     if member := _member(side, documents, pair_id):
         return member
-    program = documents.programs.get(side.program_id)
-    pattern = program.patterns.get(side.pattern_id) if program else None
-    if pattern is None:
-        return ChangedSide("one of the two lessons was withdrawn")
-    if pattern.words != text_hash(side.text):
-        return ChangedSide("one of the two lessons has another text now")
-    return _lesson_side(side, pattern, documents)
+    if entry := _entry_of_text(side, documents):
+        return EntrySide(entry.key)
+    return _lesson_side(side, documents)
 
 
 def _member(side: Side, documents: VerdictDocuments, pair_id: str) -> MemberSide | None:
@@ -107,10 +105,27 @@ def _member(side: Side, documents: VerdictDocuments, pair_id: str) -> MemberSide
     return None
 
 
-def _lesson_side(side: Side, pattern: Pattern, documents: VerdictDocuments) -> ResolvedSide:
-    if pattern.knowledge_key is None:
-        return LessonSide(side.program_id, pattern)
-    entry = documents.entries.get(pattern.knowledge_key)
+def _entry_of_text(side: Side, documents: VerdictDocuments) -> Entry | None:
+    """Return the entry that took its text from a side's lesson, whatever became of the lesson since."""
+    words = text_hash(side.text)
+    return next(
+        (
+            entry
+            for entry in documents.entries.values()
+            if text_hash(entry.value.pattern) == words and is_contributor(entry, side.program_id, side.pattern_id)
+        ),
+        None,
+    )
+
+
+def _lesson_side(side: Side, documents: VerdictDocuments) -> ResolvedSide:
+    program = documents.programs.get(side.program_id)
+    pattern = program.patterns.get(side.pattern_id) if program else None
+    if pattern is None:
+        return ChangedSide("one of the two lessons was withdrawn")
+    if pattern.words != text_hash(side.text):
+        return ChangedSide("one of the two lessons has another text now")
+    entry = documents.entries.get(pattern.knowledge_key or "")
     if entry is None:
         return LessonSide(side.program_id, pattern)
     if text_hash(entry.value.pattern) == pattern.words:
@@ -151,7 +166,9 @@ def decided(
             decision = _joined(judged, lesson, key, basis, documents)
         case (MemberSide() as member, EntrySide()) | (EntrySide(), MemberSide() as member):
             decision = _judged_again(judged, member, documents, basis if result.state == "same" else None)
-        case _:
+        case (MemberSide() as member, MemberSide()):  # people have reworded the entry since
+            decision = _judged_again(judged, member, documents, basis if result.state == "same" else None)
+        case _:  # nothing is the same, or two entries are: the maintainer asks about the younger's contributions
             decision = Decision(judged, documents)
     return _with_words(decision, judgement, sides)
 
@@ -205,15 +222,22 @@ def _with_member(documents: VerdictDocuments, lesson: JoiningLesson, key: str) -
 def _judged_again(pair: Pair, member: MemberSide, documents: VerdictDocuments, basis: Basis | None) -> Decision:
     """Return what a verdict about a contribution leaves: its basis, None for a pair that is the same no longer."""
     entry, program = documents.entries[member.key], documents.programs.get(member.program_id)
-    if basis is not None:
-        return Decision(pair, documents.with_entry(judged_again(entry, pair.pair_id, basis)), member.key)
-    if all(one.verdict in ("same", "unsure") for one in pair.judgements):
-        return Decision(pair, documents, member.key)  # open because nobody has called the two different
-    documents = documents.with_entry(without_lesson(entry, member.program_id, member.pattern_id))
     pattern = program.patterns.get(member.pattern_id) if program else None
+    if basis is not None:
+        documents = documents.with_entry(judged_again(entry, pair.pair_id, basis))
+        if program and pattern and pattern.knowledge_key is None and pattern.words in _words(pair):
+            documents = documents.with_program(with_membership(program, pattern.id, member.key))  # learnt again
+        return Decision(pair, documents, member.key)
+    if pair.of_member and all(one.verdict in ("same", "unsure") for one in pair.judgements):
+        return Decision(pair, documents, member.key)  # a merge of an older memory that nobody has called different
+    documents = documents.with_entry(without_lesson(entry, member.program_id, member.pattern_id))
     if program and pattern and pattern.knowledge_key == member.key:
         documents = documents.with_program(with_membership(program, member.pattern_id, None))
     return Decision(pair, documents, member.key)
+
+
+def _words(pair: Pair) -> set[str]:
+    return {text_hash(side.text) for side in (pair.a, pair.b)}
 
 
 def with_membership(program: Program, pattern_id: str, key: str | None, *, echo: bool = False) -> Program:
@@ -226,21 +250,32 @@ def _with_words(decision: Decision, judgement: Judgement, sides: tuple[ResolvedS
     """Add the judge's word against each entry that its `contradict` is about, unless it contributes to that one."""
     if judgement.verdict != "contradict":
         return decision
-    name = judgement.program_id or PERSON
+    name = judgement.program_id or PERSONS_WORD
     for side in sides:
-        if isinstance(side, EntrySide) and not _spoke_for(decision.documents.entries[side.key], judgement):
-            decision = _contradicting(decision, decision.documents.entries[side.key], judgement, name)
+        if not isinstance(side, EntrySide):
+            continue
+        entry = decision.documents.entries[side.key]
+        if _judges_own_lesson(sides, judgement) or not _spoke_for(entry, judgement):
+            decision = _contradicting(decision, entry, judgement, name)
     return decision
+
+
+def _judges_own_lesson(sides: tuple[ResolvedSide, ResolvedSide], judgement: Judgement) -> bool:
+    """Whether one side is a lesson of the judge's own, apart from any that it has in the entry."""
+    name = same_program(judgement.program_id or PERSONS_WORD)
+    return any(isinstance(side, LessonSide) and same_program(side.program_id) == name for side in sides)
 
 
 def _spoke_for(entry: Entry, judgement: Judgement) -> bool:
     """Whether a judge contributes to an entry, or somebody does over the judge's own unbound connection."""
-    if contributes(entry, judgement.program_id or PERSON):
+    if contributes(entry, judgement.program_id or PERSONS_WORD):
         return True
     return judgement.connection is not None and judgement.connection in {line.connection for line in entry.provenance}
 
 
 def _contradicting(decision: Decision, entry: Entry, judgement: Judgement, name: str) -> Decision:
+    if any(same_program(word.program_id) == same_program(name) and word.at > judgement.at for word in entry.words):
+        return decision  # a stored verdict that is applied again: its judge has said more since
     words = text_hash(entry.value.pattern)
     other = next(side for side in (decision.pair.a, decision.pair.b) if text_hash(side.text) != words)
     documents, program = decision.documents, decision.documents.programs.get(name)

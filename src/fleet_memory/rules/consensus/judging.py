@@ -42,16 +42,18 @@ def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
     Verdicts of several names over one unbound connection are one verdict, as are those of one program.
     """
     others = tuple(one for one in pair.judgements if not _is_one_voice(one, judgement))
-    judged = replace(pair, judgements=(*others, judgement))
-    return replace(judged, state=ruling(judged).state, by_person=pair.by_person or judgement.program_id is None)
+    replaced = [name for one in pair.judgements if one not in others for name in _names(one)]
+    also = tuple(dict.fromkeys(name for name in replaced if name not in _names(judgement)))
+    judged = replace(pair, judgements=(*others, replace(judgement, also=also)))
+    by_person = judgement.program_id is None and judgement.verdict != "unsure"
+    return replace(judged, state=ruling(judged).state, by_person=pair.by_person or by_person)
 
 
 def is_asked(pair: Pair, program_id: str) -> bool:
     """Whether a pair waits for this program's verdict: one side is its own, and it has not judged yet."""
     name = same_program(program_id)
     mine = any(same_program(side.program_id) == name for side in (pair.a, pair.b))
-    judged = any(one.program_id is not None and same_program(one.program_id) == name for one in pair.judgements)
-    return mine and not judged
+    return mine and not any(name in _names(one) for one in pair.judgements)
 
 
 def asked(pair: Pair) -> Sequence[str]:
@@ -80,6 +82,11 @@ def _as_state(judgement: Judgement) -> PairState:
             return judgement.verdict
         case "unsure":
             return "open"
+
+
+def _names(judgement: Judgement) -> tuple[str, ...]:
+    """Return the programs that have judged with this voice, as programs are compared; none for a person."""
+    return (*((same_program(judgement.program_id),) if judgement.program_id else ()), *judgement.also)
 
 
 def _is_one_voice(one: Judgement, other: Judgement) -> bool:

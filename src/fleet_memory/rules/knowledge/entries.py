@@ -110,10 +110,15 @@ def judged_again(entry: Entry, pair: str, basis: Basis) -> Entry:
     A merge of an older memory is `unjudged` until two judges agree.
     """
     lines = tuple(
-        replace(line, basis=basis) if line.pair == pair and (line.basis != "unjudged" or basis == "judged") else line
+        replace(line, basis=basis) if line.pair == pair and _may_become(line.basis, basis) else line
         for line in entry.provenance
     )
     return entry if lines == entry.provenance else replace(entry, provenance=lines)
+
+
+def _may_become(old: Basis, new: Basis) -> bool:
+    """Whether a verdict changes why a lesson supports its entry: never where no verdict was needed."""
+    return old in ("one_judge", "judged") or (old == "unjudged" and new == "judged")
 
 
 def with_open_rewrite(entry: Entry, program_id: str, pattern_id: str, *, is_open: bool) -> Entry:
@@ -220,7 +225,8 @@ def is_contributor(entry: Entry, program_id: str, pattern_id: str) -> bool:
 
 def oldest_contributor(entry: Entry) -> str:
     """Return the program that is asked for an entry: that of the contribution stored first, "" for none."""
-    lines = sorted(entry.provenance, key=lambda line: (line.stored_at or line.discovered_at, line.program_id))
+    there = [line for line in entry.provenance if not line.program_deleted]
+    lines = sorted(there, key=lambda line: (line.stored_at or line.discovered_at, line.program_id))
     return lines[0].program_id if lines else ""
 
 

@@ -34,7 +34,7 @@ def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Fo
 
 
 def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
-    """Bring a pattern back with everything it had: clock, evidence, origin, contribution.
+    """Bring a pattern back with its clock, evidence and origin; the next run finds out which entry it is in now.
 
     Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it pending. `fades` when
     it is so old that the next sweep would archive it again.
@@ -44,6 +44,9 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
         pattern,
         id=free_id(program.patterns, pattern.id),
         calls={id_: call for id_, call in pattern.calls.items() if id_ not in theirs},
+        knowledge_key=None,
+        echo=False,
+        rewrite=None,
     )
     after = with_pattern(program, back, pending=False)
     return Restored(after, back, fades=is_prunable(back, now, program.decay))
