@@ -187,8 +187,8 @@ class Life:
         for lesson, result in zip(work.learnt, left.patterns, strict=True):
             self.chronicle.stored[agent, result.pattern_id] = lesson.pattern
         for report, about in zip(work.reports, left.reinforcements, strict=True):
-            if about.knowledge_status is not None:
-                word = Report(agent, day, report.pattern_id, report.outcome, about.knowledge_status)
+            if about.knowledge is not None:
+                word = Report(agent, day, report.pattern_id, report.outcome, about.knowledge.status)
                 self.chronicle.reports.append(word)
 
     def _worked(self, agent: str, boot: BootAnswer, day: int) -> "Work":
@@ -225,7 +225,7 @@ class Life:
             self.chronicle.contributors.setdefault(row.key, set()).update(row.contributors)
 
     async def _active(self) -> set[str]:
-        return {row.key for row in (await self.fleet.knowledge.snapshots.read()).rows if row.status == "active"}
+        return {row.key for row in (await self.fleet.knowledge.snapshots.read()).rows if not row.is_hidden}
 
 
 def main() -> None:

@@ -41,11 +41,11 @@ async def learn_text(fleet: Fleet, program: str, text: str) -> None:
 
 
 async def open_pair(fleet: Fleet, *programs: str) -> str:
-    """Let two programs learn the same in words of their own, and return the id of the one pair that a run opens."""
+    """Let two programs learn the same in words of their own, and return the id of the pair that a run opens."""
     for program, text in zip(programs, (LOOK, FREE), strict=False):
         await learn_text(fleet, program, text)
     await consolidate(fleet)
-    (pair,) = await fleet.pairs.asking()
+    (pair,) = [one for one in await fleet.pairs.asking() if FREE in (one.a.text, one.b.text)]
     return pair.pair_id
 
 

@@ -68,7 +68,7 @@ async def test_what_became_false_is_contested_at_the_first_word_and_retired_at_t
     assert obsolete
     for key, row in obsolete.items():
         words = [report for report in reports if report.key == key and report.outcome == "contradicted"]
-        assert row.status == "retired", row
+        assert row.state == "retired", row
         assert len({word.program_id for word in words}) == 2
         assert all(word.day >= CHANGE_DAY for word in words)
 
@@ -88,7 +88,7 @@ def predicted(reports: Sequence[Report]) -> list[str]:
 
 async def test_what_replaced_it_became_knowledge(lived: Lived) -> None:
     new = {text for truth in truths() if truth.before != truth.after for text in truth.after}
-    known = {row.pattern for row in (await rows(lived)).values() if row.status == "active"}
+    known = {row.pattern for row in (await rows(lived)).values() if not row.is_hidden}
     assert len(known & new) > len(new) / 2
 
 

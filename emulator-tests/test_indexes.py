@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from fleets import consolidate, fleet_on, learn, lesson
+from fleets import consolidate, fleet_on, learn, lesson, open_pair
 from indexes import Declared, Index, Watched, declared, index_needed, problems
 
 from fleet_memory.fleet import no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Json, Query, Store
@@ -19,6 +20,7 @@ from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.remove_note import remove_note
@@ -80,7 +82,14 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await consolidate(fleet, dry_run=True)
     await consolidate(fleet)
     await reinforce_memory(fleet, "sark", "apart", evidence="x" * 2000, request_id="r" * 100)
-    await reinforce_memory(fleet, "sark", "pattern/domain-shared/lesson-shared", outcome="contradicted")
+    await reinforce_memory(
+        fleet, "sark", "pattern/domain-shared/lesson-shared", outcome="contradicted", evidence="x" * 2000
+    )
+    pair = await open_pair(fleet, "clu", "gem")
+    verdict = NewVerdict.model_validate({"pairId": pair, "verdict": "same", "reason": "x" * 200})
+    await pattern_consolidate(fleet, no_progress, program_id="gem", verdicts=(verdict,))
+    await store_memory(fleet, "gem", long_lesson("claims"))
+    await consolidate(fleet_on(store))  # another server
     await recall_memory(fleet, "iso", query="lesson", scope="all")
     await recall_memory(fleet, "oso")
     await memory_health(fleet, "iso")
@@ -115,7 +124,10 @@ async def test_the_tools_ask_only_what_the_declared_indexes_serve(used: Store) -
     assert isinstance(used, Watched)  # so that each of their questions was looked at
     asked = {(group, *where, summed) for group, where, _, summed in Watched.asked}
     assert asked >= {("programs", "dirty", None), ("programs", "stored", None), ("programs", "pending")}
-    assert asked >= {("gsp", "unpublished", None), ("archive", "programId", None)}
+    assert asked >= {("programs", "run", None), ("gsp", "unpublished", None), ("gsp", "state", None)}
+    assert asked >= {("pairs", "askA", None), ("pairs", "askB", None), ("pairs", "state", None)}
+    assert asked >= {("archive", "programId", None)}
+    assert ("pairs", (), "-openRank", None) in Watched.asked
 
 
 @pytest.mark.anyio
