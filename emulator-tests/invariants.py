@@ -152,3 +152,15 @@ def _meaning_of(entry: Entry) -> tuple[object, ...]:
     lines = [(line.program_id, line.pattern_id, line.basis, line.open_rewrite) for line in entry.provenance]
     words = [(word.program_id, word.outcome, word.evidence) for word in entry.words]
     return entry.value.pattern, recorded_state(entry), doubts(entry), lines, words, entry.confirmations
+
+
+def differences(one: Mapping[str, object], other: Mapping[str, object]) -> list[object]:
+    """Return the parts in which two meanings differ."""
+    found: list[object] = []
+    for name in sorted(one.keys() | other.keys()):
+        a, b = one.get(name), other.get(name)
+        if a == b:
+            continue
+        is_part = isinstance(a, Mapping) and isinstance(b, Mapping)
+        found += [(name, differences(a, b))] if is_part else [(name, a, b)]
+    return found

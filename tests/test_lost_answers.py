@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from fleet_memory.errors import ConflictError, OutcomeUnknownError, StoreUnavailableError
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.repositories.programs import MAX_COMMITS, VersionedChange
 from fleet_memory.rules.lifecycle.notes import Noted, new_note, with_note
 from fleet_memory.schemas.knowledge import Entry, EntryValue
 from fleet_memory.schemas.programs import Program
-from fleet_memory.stores import Document, Ref, Store, Write
+from fleet_memory.stores import Document, Query, Ref, Store, Write
+from tests.fleets import at, learn
 from tests.lessons import START
 from tests.wrapped import Wrapped
 
@@ -170,3 +172,17 @@ async def test_a_word_about_an_entry_counts_once(fleet: Fleet, fate: str) -> Non
         KEY, lambda known: replace(known, confirmations=known.confirmations + 1), by="basher", why="", now=START
     )
     assert (await fleet.knowledge.found(KEY)).confirmations == 1
+
+
+@pytest.mark.parametrize("fate", ["applied", "dropped"])
+async def test_a_run_of_maintenance_that_loses_answers_does_its_work_once(fleet: Fleet, fate: str) -> None:
+    for program in ("basher", "sark"):
+        await learn(fleet, program, "Pin every action to a commit")
+    fates = ["", fate] * 20  # the first commit takes the lease, and a lease that nobody gave is not waited for
+    unsure, _ = losing(at(fleet, fleet.now() + timedelta(minutes=1)), *fates)
+    done = await maintain_fleet(unsure, no_progress)
+    (entry,) = await fleet.knowledge.all()
+    assert entry.entry is not None
+    assert (done.promoted, done.skipped) == ((entry.entry.key,), ())
+    assert len(await fleet.knowledge.store.find(Query(fleet.knowledge.paths.collection("ledger")))) == 1
+    assert [row.key for row in (await fleet.knowledge.snapshots.read()).rows] == [entry.entry.key]

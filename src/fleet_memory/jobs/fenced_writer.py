@@ -18,6 +18,7 @@ from anyio import move_on_after
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.commits import Witness, commit_settled
 from fleet_memory.repositories.leases import Lease, refreshed, release, take
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.stores import Write
@@ -47,13 +48,14 @@ class FencedWriter:
 
         Raises ConflictError when somebody else wrote one of the documents first, then nothing was applied. Raises
         LeaseLostError when another run has taken the lease: before this commit, so that nothing was applied, or right
-        after it, so that all of it was.
+        after it, so that all of it was. A lost answer is settled by the lease.
         """
         if self._lease is None:
             return
-        store, until = self._knowledge.store, self._now() + timedelta(seconds=LEASE_S)
+        store, guard = self._knowledge.store, self._lease.guard(self._now() + timedelta(seconds=LEASE_S))
+        witness = Witness(guard.ref, self._lease.revision, lambda document: document.fields == guard.fields)
         try:
-            await store.commit(self._lease.guard(until), *writes)
+            await commit_settled(store, [guard, *writes], witness)
         except ConflictError:
             self._lease = await refreshed(store, self._lease)
             raise
