@@ -145,7 +145,7 @@ def test_the_second_same_makes_it_sure_and_a_different_takes_the_lesson_out() ->
     assert (against.pair.state, lines(against)) == ("open", [("basher", "text")])
     assert [membership(against, name) for name in BOTH] == [(KEY, False), (None, False)]
     third = judged(against.pair, judgement("iso"), against.documents)
-    assert (third.pair.state, lines(third)) == ("same", [("basher", "text"), ("sark", "one_judge")])
+    assert (third.pair.state, lines(third)) == ("same", [("basher", "text"), ("sark", "judged")])
 
 
 def test_a_merge_of_an_older_memory_stays_until_somebody_calls_it_different() -> None:

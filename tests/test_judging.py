@@ -27,7 +27,7 @@ def judged(*verdicts: tuple[str | None, Verdict], objection: str = "") -> Pair:
         ([("basher", "same")], Ruling("same", sure=False)),
         ([("basher", "same"), ("sark", "same")], Ruling("same")),
         ([("basher", "same"), ("sark", "different")], Ruling("open")),
-        ([("basher", "same"), ("sark", "different"), ("iso", "same")], Ruling("same", sure=False)),
+        ([("basher", "same"), ("sark", "different"), ("iso", "same")], Ruling("same")),
         ([("basher", "same"), ("sark", "different"), ("iso", "different")], Ruling("different")),
         ([("basher", "different")], Ruling("different")),
         ([("basher", "contradict")], Ruling("contradict")),

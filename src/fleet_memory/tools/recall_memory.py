@@ -34,9 +34,7 @@ async def recall_memory(
     project_id: Annotated[Name | None, Field(description="Only lessons of this project")] = None,
     tags: Annotated[Tags, Field(description="Only lessons with all of these")] = (),
     min_confidence: Annotated[Confidence, Field(description="0 to 1")] = 0.0,
-    include_stale: Annotated[
-        bool, Field(strict=True, description="Also stale lessons")
-    ] = False,
+    include_stale: Annotated[bool, Field(strict=True, description="Also stale lessons")] = False,
     scope: Annotated[Scope, Field(description="Whose lessons")] = "own",
     limit: Annotated[int, Field(strict=True, ge=1, le=100, description="Most lessons")] = 20,
     max_tokens: MaxTokens = DEFAULT_TOKENS,

@@ -17,9 +17,7 @@ async def reinforce_memory(
     fleet: Fleet,
     program_id: Annotated[Name, Field(description="Your program")],
     pattern_id: Annotated[Key, Field(description="A pattern id of yours, or the key of a knowledge entry")],
-    confidence: Annotated[
-        Confidence | None, Field(description="How sure you are now")
-    ] = None,
+    confidence: Annotated[Confidence | None, Field(description="How sure you are now")] = None,
     evidence: Annotated[EvidenceText, Field(description="What you saw this time")] = "",
     outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed",
     request_id: Annotated[Name | None, Field(description="Makes a repeated call harmless")] = None,

@@ -107,10 +107,11 @@ def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:
 def judged_again(entry: Entry, pair: str, basis: Basis) -> Entry:
     """Return the entry after another verdict that leaves a pair the same: its lessons hang on one judge or more.
 
-    A merge of an older memory is `unjudged` until two judges agree.
+    A merge of an older memory is `unjudged` until two judges agree. The entry's text hangs on nobody.
     """
+    replaceable = {"one_judge", "judged"} | ({"unjudged"} if basis == "judged" else set())
     lines = tuple(
-        replace(line, basis=basis) if line.pair == pair and (line.basis != "unjudged" or basis == "judged") else line
+        replace(line, basis=basis) if line.pair == pair and line.basis in replaceable else line
         for line in entry.provenance
     )
     return entry if lines == entry.provenance else replace(entry, provenance=lines)
