@@ -138,8 +138,9 @@ async def test_a_showing_is_remembered_and_costs_the_vote_of_a_lesson_stored_lat
     later = at(fleet, NOW + days(1))
     await learn(later, "sark", CLAIM, id_="second")
     await consolidated(later)
-    entry = await fleet.knowledge.found(KEY)
-    assert [line.program_id for line in entry.provenance] == ["basher"]
+    (candidate,) = await fleet.knowledge.in_state("candidate")
+    assert candidate.entry
+    assert [line.program_id for line in candidate.entry.provenance] == ["basher"]
     assert (await fleet.programs.read("sark")).patterns["second"].echo
 
 

@@ -200,8 +200,14 @@ def test_a_second_judge_makes_a_contribution_sure() -> None:
     known = entry("basher", line("sark", basis="one_judge", pair="x"), line("iso", basis="unjudged", pair="y"))
     assert [one.basis for one in judged_again(known, "x", "judged").provenance] == ["judged", "judged", "unjudged"]
     assert [one.basis for one in judged_again(known, "y", "judged").provenance] == ["judged", "one_judge", "judged"]
-    assert judged_again(known, "y", "one_judge") == known
     assert judged_again(known, "z", "judged") is known
+    assert judged_again(known, "y", "one_judge") is known
+
+
+def test_another_verdict_leaves_the_entrys_text_and_equal_words_as_they_are() -> None:
+    known = entry(line("basher", basis="text", pair="x"), line("sark", basis="equal_words", pair="x"))
+    assert judged_again(known, "x", "one_judge") is known
+    assert judged_again(known, "x", "judged") is known
 
 
 def test_a_rewrite_is_open_on_its_own_contribution_until_it_is_judged() -> None:

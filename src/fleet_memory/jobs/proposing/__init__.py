@@ -183,13 +183,6 @@ def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -
     return lesson if vector is None else lesson._replace(vector=vector, embedder=engine)
 
 
-def _compared(lessons: Sequence[KnownLesson], pending: Sequence[str], fleet: Fleet) -> Sequence[str]:
-    """Return the pending ids but those of lessons without a vector: these wait until the engine answers again."""
-    engine = fleet.embedder.name
-    blind = {one.comparable.lesson_id for one in lessons if one.embedder != engine}
-    return [id_ for id_ in pending if id_ not in blind]
-
-
 def _plan(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> PairPlan:
     now, profile, engine = fleet.now(), fleet.embedder.profile, fleet.embedder.name
     return planned_pairs(memory, view, profile, engine, now)

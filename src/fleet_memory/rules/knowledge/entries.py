@@ -107,18 +107,14 @@ def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:
 def judged_again(entry: Entry, pair: str, basis: Basis) -> Entry:
     """Return the entry after another verdict that leaves a pair the same: its lessons hang on one judge or more.
 
-    A merge of an older memory is `unjudged` until two judges agree.
+    A merge of an older memory is `unjudged` until two judges agree. The entry's text hangs on nobody.
     """
+    replaceable = {"one_judge", "judged"} | ({"unjudged"} if basis == "judged" else set())
     lines = tuple(
-        replace(line, basis=basis) if line.pair == pair and _may_become(line.basis, basis) else line
+        replace(line, basis=basis) if line.pair == pair and line.basis in replaceable else line
         for line in entry.provenance
     )
     return entry if lines == entry.provenance else replace(entry, provenance=lines)
-
-
-def _may_become(old: Basis, new: Basis) -> bool:
-    """Whether a verdict changes why a lesson supports its entry: never where no verdict was needed."""
-    return old in ("one_judge", "judged") or (old == "unjudged" and new == "judged")
 
 
 def with_open_rewrite(entry: Entry, program_id: str, pattern_id: str, *, is_open: bool) -> Entry:
