@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import ConflictError, LeaseLostError
+from fleet_memory.errors import ConflictError, LeaseLostError, OutcomeUnknownError
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
@@ -60,13 +60,17 @@ def claimed(current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: flo
 
 
 async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: float) -> Lease | None:
-    """Take the lease for `ttl_s` seconds, or return None: another owner holds it, or was faster. Billed 2R 1W."""
+    """Take the lease for `ttl_s` seconds, or return None: another owner holds it, or was faster. Billed 2R 1W.
+
+    Where the store does not confirm the commit, reading the lease again tells whose it is: `owner` names one taking.
+    """
     (document,) = await store.get(ref)
     claim = claimed(_claim(document), owner=owner, now=now, ttl_s=ttl_s)
     if claim is None:
         return None
     try:
-        await store.commit(Write(ref, _fields(claim), document.revision if document else ABSENT))
+        with suppress(OutcomeUnknownError):
+            await store.commit(Write(ref, _fields(claim), document.revision if document else ABSENT))
         return await refreshed(store, Lease(ref, claim, ""))
     except (ConflictError, LeaseLostError):
         return None
@@ -88,9 +92,10 @@ async def refreshed(store: Store, lease: Lease) -> Lease:
 async def release(store: Store, lease: Lease) -> None:
     """Let others take the lease at once; nothing happens if one already has. Billed 1R 1W.
 
-    The document stays, because its fence must never start again.
+    The document stays, because its fence must never start again. A release that the store does not confirm is left to
+    the lease's end.
     """
-    with suppress(ConflictError, LeaseLostError):
+    with suppress(ConflictError, LeaseLostError, OutcomeUnknownError):
         current = await refreshed(store, lease)
         await store.commit(current.guard(until=_LONG_AGO))
 
