@@ -62,7 +62,7 @@ def claimed(current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: flo
 async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: float) -> Lease | None:
     """Take the lease for `ttl_s` seconds, or return None: another owner holds it, or was faster. Billed 2R 1W.
 
-    Each `owner` is new, so that a second look settles a lost answer.
+    Where the store does not confirm the commit, reading the lease again tells whose it is: `owner` names one taking.
     """
     (document,) = await store.get(ref)
     claim = claimed(_claim(document), owner=owner, now=now, ttl_s=ttl_s)
@@ -92,7 +92,8 @@ async def refreshed(store: Store, lease: Lease) -> Lease:
 async def release(store: Store, lease: Lease) -> None:
     """Let others take the lease at once; nothing happens if one already has. Billed 1R 1W.
 
-    The document stays, because its fence must never start again.
+    The document stays, because its fence must never start again. A release that the store does not confirm is left to
+    the lease's end.
     """
     with suppress(ConflictError, LeaseLostError, OutcomeUnknownError):
         current = await refreshed(store, lease)

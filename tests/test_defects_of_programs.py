@@ -1,0 +1,109 @@
+"""One program's memory: what it stores again lives on, a full one works on, and a lost answer changes nothing twice."""
+
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.errors import OutcomeUnknownError
+from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.stores import Store, Write
+from fleet_memory.tools.add_note import add_note
+from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.get_program_state import get_program_state
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.update_program_state import update_program_state
+from tests.fleets import NOW, at, learn, on
+from tests.living import Machine
+from tests.shared import published_keys
+from tests.wrapped import Wrapped
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+async def recalled(machine: Machine) -> list[str]:
+    answer = await machine.call("basher", "recall_memory", programId="basher", scope="own")
+    return [pattern["pattern"] for pattern in answer["patterns"]]
+
+
+@pytest.mark.parametrize("text", ["Run the linter before pushing", "Entirely new text, learnt today"])
+async def test_a_lesson_that_is_stored_again_on_its_last_day_lives_on(machine: Machine, text: str) -> None:
+    await machine.store_lesson("basher", "Run the linter before pushing", id="x")
+    machine.later(days=90)
+    await machine.store_lesson("basher", text, id="x", evidence="saw it today")
+    machine.later(days=80)
+    assert await recalled(machine) == [text]
+    await machine.store_lesson("iso", text)
+    (entry,) = (await machine.consolidate())["promoted"]
+    assert (entry["pattern"], entry["contributors"]) == (text, ["basher", "iso"])
+
+
+async def test_a_program_that_was_stored_again_every_fortnight_is_never_forgotten(machine: Machine) -> None:
+    statuses: list[str] = []
+    for _ in range(8):
+        statuses.append((await machine.store_lesson("basher", "Run the linter before pushing", evidence=""))["status"])
+        machine.later(days=13)
+    assert statuses == ["created", *["reinforced"] * 7]
+    assert await recalled(machine) == ["Run the linter before pushing"]
+
+
+class LosesAnswers(Wrapped):
+    """A store that applies every commit, and loses the answers of the first `count`."""
+
+    def __init__(self, store: Store, count: int) -> None:
+        super().__init__(store)
+        self.left = count
+
+    async def commit(self, *writes: Write) -> datetime:
+        at_ = await super().commit(*writes)
+        if self.left:
+            self.left -= 1
+            raise OutcomeUnknownError("Firestore did not confirm the last write, which may have been applied.")
+        return at_
+
+
+@pytest.fixture
+async def silent(fleet: Fleet) -> Fleet:
+    """A fleet in which basher has a lesson, on a store that loses the next answer."""
+    fleet = at(fleet, NOW)
+    await learn(fleet, "basher", "A lesson")
+    return on(fleet, LosesAnswers(fleet.knowledge.store, 1))
+
+
+async def test_a_contradiction_whose_answer_is_lost_halves_the_confidence_once(silent: Fleet) -> None:
+    answer = await reinforce_memory(silent, "basher", "mine", outcome="contradicted", evidence="no")
+    assert answer.confidence == 0.4
+
+
+async def test_a_note_whose_answer_is_lost_is_there_once(silent: Fleet) -> None:
+    await add_note(silent, "basher", "remember the milk")
+    assert [note.text for note in (await get_program_state(silent, "basher")).notes] == ["remember the milk"]
+
+
+async def test_a_state_whose_answer_is_lost_conflicts_with_nobody(silent: Fleet) -> None:
+    version = (await get_program_state(silent, "basher")).version
+    await update_program_state(silent, "basher", expected_version=version, config={"x": 1})
+    assert (await get_program_state(silent, "basher")).config == {"x": 1}
+
+
+async def test_a_lesson_that_is_forgotten_without_an_answer_is_not_missed(silent: Fleet) -> None:
+    assert (await forget_memory(silent, "basher", "mine", "no")).pattern_id == "mine"
+
+
+@pytest.mark.parametrize("lost", range(1, 7))
+async def test_after_a_run_whose_answers_are_lost_the_next_one_publishes_at_once(fleet: Fleet, lost: int) -> None:
+    fleet = at(fleet, NOW)
+    for program in ("basher", "iso"):
+        await learn(fleet, program, "A lesson")
+    with suppress(OutcomeUnknownError):
+        await pattern_consolidate(on(fleet, LosesAnswers(fleet.knowledge.store, lost)), no_progress)
+    again = await pattern_consolidate(fleet, no_progress)
+    assert (again.proposals.note, again.waiting) == (None, 0)
+    assert await published_keys(fleet) == ["pattern/tasks/lesson"]
