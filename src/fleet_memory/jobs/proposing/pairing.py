@@ -89,9 +89,11 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
         read |= dict(zip(unread, await fleet.pairs.read(*unread), strict=True))
         for name in unread:
             pair = read[name].pair
-            if pair is not None and pair.state in ("same", "contradict"):
-                a, b = (_side(plan.compared[at]) for at in (picked[name].a, picked[name].b))
-                judged[name] = replace(pair, a=a, b=b)
+            if pair is None or pair.state not in ("same", "contradict"):
+                continue
+            again = replace(pair, a=_side(plan.compared[picked[name].a]), b=_side(plan.compared[picked[name].b]))
+            if pair.state == "same" or not _keys(again) <= _keys(pair):  # else its words are with the entries already
+                judged[name] = again
     changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
     return ChosenPairs([*changes, *await _renewed(fleet, plan)], list(judged.values()))
 
@@ -101,6 +103,10 @@ async def _renewed(fleet: Fleet, plan: PairPlan) -> list[PairChange]:
         return []
     before = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
     return [PairChange(old, new, new.a.program_id) for old, new in zip(before, plan.renewed, strict=True)]
+
+
+def _keys(pair: Pair) -> set[str]:
+    return {side.key for side in (pair.a, pair.b) if side.key is not None}
 
 
 def _place(side: Side) -> tuple[str, str]:
