@@ -110,6 +110,7 @@ class Pair:
     """Two texts and the verdicts about them."""
 
     voices: list[Voice] = field(default_factory=list)
+    authors: set[str | None] = field(default_factory=set)  # judges of their own rewrite: no word about another entry
 
     def by_person(self) -> Voice | None:
         return next((voice for voice in self.voices if voice.judge is None), None)
@@ -182,11 +183,10 @@ class Entry:
     retired: bool = False
     contributions: list[Contribution] = field(default_factory=list)
     words_about: dict[str, Word] = field(default_factory=dict)  # by folded program
-    heard_over: set[str | None] = field(default_factory=set)  # connections that brought a word with evidence
     split_off: set[tuple[str, str]] = field(default_factory=set)  # folded program and words that people took out
     carried: set[frozenset[str]] = field(default_factory=set)  # pairs whose `contradict` was taken as a word
     asked: list[Contribution] = field(default_factory=list)  # of a younger entry judged the same
-    learnt_again: set[tuple[str, str]] = field(default_factory=set)  # folded program and words, while retired
+    learnt_again: set[tuple[str, str]] = field(default_factory=set)  # program and lesson id, while retired
 
     @property
     def words(self) -> str:
@@ -222,7 +222,8 @@ class Entry:
     def came_over_one_connection(self) -> bool:
         """Say whether all votes came over one unbound connection, and no word with evidence over another."""
         connections = {one.connection for one in self.voting()}
-        return len(connections) == 1 and None not in connections and self.heard_over <= connections
+        heard_over = {word.connection for word in self.words_about.values()}  # a program's latest word stands
+        return len(connections) == 1 and None not in connections and heard_over <= connections
 
     def needs_verifying(self, sure_votes: int, now: datetime) -> bool:
         rewritten = any(one.rewrite_is_open for one in self.contributions)

@@ -34,8 +34,11 @@ class PlainFleet(PlainMemory):
             return
         if other is None:
             raise RefusedError("a verdict has two sides")
-        left, right = self._resolve(one, other), self._resolve(other, one)
+        left, right = self.resolve(one, other), self.resolve(other, one)
         texts = self._texts_to_judge(one, other, left, right)
+        for lesson in self._open_rewrites(voice, texts):  # a pair is its two texts: they are its own to judge
+            self._decide_rewrite(lesson, voice)
+            return
         self._record(texts, voice)
         self._act(texts, left, right, at)
         for side in (left, right):
@@ -44,7 +47,7 @@ class PlainFleet(PlainMemory):
                     self._judge_against(side, voice, texts)
                 self._settle(side, at)
 
-    def _resolve(self, side: Side, other: Side) -> Entry | Lesson:
+    def resolve(self, side: Side, other: Side) -> Entry | Lesson:
         """Return the entry that the side is, is in, or has the words of; else the lesson.
 
         A lesson of a younger entry stays a lesson where it is asked about against the older one.
@@ -67,6 +70,15 @@ class PlainFleet(PlainMemory):
         if len(texts) < 2:
             raise RefusedError("equal words are the same, unasked")
         return texts
+
+    def _open_rewrites(self, voice: Voice, texts: frozenset[str]) -> list[Lesson]:
+        mine = [lesson for lesson in self.lessons.values() if lesson.program == voice.judge]
+        return [
+            lesson
+            for lesson in mine
+            for _, one in self._places(lesson)
+            if not one.echo and {one.words, lesson.words} == texts
+        ]
 
     def _own_words(self, side: Side) -> str:
         if side[0] == "entry":
@@ -125,12 +137,13 @@ class PlainFleet(PlainMemory):
         """Let the author (or a person) say whether the new text is the voting one in other words."""
         if voice.judge not in {None, folded(lesson.program)}:
             raise RefusedError("a rewrite is its author's to judge")
-        place = next((place for place in self._places(lesson) if place[1].rewrite_is_open), None)
+        place = next((place for place in self._places(lesson) if place[1].words != lesson.words), None)
         if place is None:
-            raise RefusedError("no rewrite is open")
+            raise RefusedError("no rewrite, or taken back")
         entry, contribution = place
         if voice.verdict in {"different", "contradict"}:  # that the author finds its two texts the same is no verdict
             self._record(frozenset({contribution.words, lesson.words}), voice)  # about lessons of others
+            self.pairs[frozenset({contribution.words, lesson.words})].authors.add(voice.judge)
         contribution.rewrite_is_open = voice.verdict == "unsure"
         if voice.verdict in {"different", "contradict"}:
             entry.contributions.remove(contribution)
@@ -178,7 +191,6 @@ class PlainFleet(PlainMemory):
         if word.outcome == "contradicted":
             self._contradict(entry, word)
             return
-        entry.heard_over.add(word.connection)
         entry.words_about[folded(word.program)] = word
         for against in entry.contradictions(waiting=True):
             supporters = count_origins(entry.confirmations_after(against.at), self._rule_of(entry).origins)

@@ -30,7 +30,7 @@ class PlainMemory:
     def __init__(self, threshold: int = 2, origins: str = "program") -> None:
         self.policy = Policy()
         self.lessons: dict[tuple[str, str], Lesson] = {}
-        self.showings: list[tuple[str, str, datetime]] = []  # folded program, words, when
+        self.showings: list[tuple[str, str, datetime]] = []  # program, words, when
         self.pairs: dict[frozenset[str], Pair] = {}
         self.known: list[Entry] = []  # oldest first
         self.set_policy(threshold=threshold, origins=origins)
@@ -100,8 +100,11 @@ class PlainMemory:
         contribution.rewrite_is_open = lesson.words != contribution.words
 
     def show(self, program: str, text: str, at: datetime) -> None:
-        """Remember that the program saw this text."""
-        self.showings.append((folded(program), words_of(text), at))
+        """Remember that the program saw this text.
+
+        DESIGN 2 keeps `shown` in the program's own document, so a name in another spelling was shown nothing.
+        """
+        self.showings.append((program, words_of(text), at))
 
     def propose(self, at: datetime) -> None:
         """Join equal words and stored verdicts, make entries of equal words, publish candidates that suffice."""
@@ -142,7 +145,7 @@ class PlainMemory:
                 if pair in self.pairs and self.pairs[pair].contradicts() and pair not in entry.carried:
                     entry.carried.add(pair)
                     for voice in self.pairs[pair].voices:
-                        if voice.verdict == "contradict":
+                        if voice.verdict == "contradict" and voice.judge not in self.pairs[pair].authors:
                             self._judge_against(entry, voice, pair)
             self._settle(entry, at)
 
@@ -182,9 +185,13 @@ class PlainMemory:
         if (program, lesson.words) in entry.split_off:
             return
         if entry.retired:
-            entry.learnt_again.add((program, lesson.words))  # DESIGN 4: "count it as learnt again, without a vote"
+            entry.learnt_again.add(
+                (lesson.program, lesson.lesson_id)
+            )  # DESIGN 4: "count it as learnt again, without a vote"
         texts = {*texts, entry.words, lesson.words, *(one.words for one in entry.contributions)}
-        shown = any(who == program and text in texts and when < lesson.stored_at for who, text, when in self.showings)
+        shown = any(
+            who == lesson.program and text in texts and when < lesson.stored_at for who, text, when in self.showings
+        )
         late = entry.published_at is not None and lesson.stored_at >= entry.published_at
         contribution = Contribution(
             lesson.program,
@@ -257,7 +264,6 @@ class PlainMemory:
         rule = self._rule_of(entry)
         key = folded(word.program)
         known = entry.words_about.get(key)
-        entry.heard_over.add(word.connection)
         if known is None or known.outcome == "confirmed":
             word.waits = key != "" and self._open_today(word) >= MAX_CONTRADICTIONS_A_DAY
             entry.words_about[key] = word

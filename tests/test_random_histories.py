@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.histories import Facts, Json, plain_facts
-from tests.plain_entry import Entry, RefusedError
+from tests.plain_entry import Entry, Lesson, RefusedError
 from tests.plain_fleet import PlainFleet
 from tests.random_histories import FAMILIES, histories
 from tests.real_fleet import OutsiderError, RealFleet
@@ -39,24 +39,22 @@ async def live_plain(fleet: PlainFleet, step: Json, at: datetime) -> bool:
 
 
 def is_beyond(fleet: PlainFleet, step: Json) -> bool:
-    """Whether a verdict asks for a thing that the package does not do yet, see docs/knowledge.md.
+    """Say whether a verdict asks for a thing that the package leaves to a later run, or does not do yet.
 
-    Two entries judged the same keep their contributions, and a contrary verdict takes out the one lesson that its pair
-    names, not others of equal words.
+    Two entries judged the same keep their contributions; a verdict about a pair by which a lesson is in an entry is
+    about that lesson, not about others of equal words.
     """
     if "other" not in step:
         return False
     try:
-        left, right = (
-            fleet._resolve(one, other) for one, other in ((step["one"], step["other"]), (step["other"], step["one"]))
-        )  # noqa: SLF001
+        sides = fleet.resolve(step["one"], step["other"]), fleet.resolve(step["other"], step["one"])
     except RefusedError:
         return False
-    words = {left.words, right.words}
-    if left is not right and isinstance(left, Entry) and isinstance(right, Entry):
-        return step["verdict"] == "same"
-    lines = [one for entry in fleet.known for one in entry.contributions if one.pairs]
-    return any(sum(one.words in words for one in lines if one in entry.contributions) > 1 for entry in fleet.known)
+    if sides[0] is not sides[1] and all(isinstance(side, Entry) for side in sides):
+        return bool(step["verdict"] == "same")
+    words = {side.words for side in sides}
+    joined = [one.words in words for entry in fleet.known for one in entry.contributions if one.pairs]
+    return sum(joined) > (0 if any(isinstance(side, Lesson) for side in sides) else 1)
 
 
 def compared(facts: Facts) -> Facts:

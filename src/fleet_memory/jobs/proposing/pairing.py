@@ -89,9 +89,11 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
         read |= dict(zip(unread, await fleet.pairs.read(*unread), strict=True))
         for name in unread:
             pair = read[name].pair
-            if pair is not None and pair.state in ("same", "contradict"):
-                a, b = (side_of(plan.compared[at]) for at in (picked[name].a, picked[name].b))
-                judged[name] = replace(pair, a=a, b=b)
+            if pair is None or pair.state not in ("same", "contradict"):
+                continue
+            again = replace(pair, a=side_of(plan.compared[picked[name].a]), b=side_of(plan.compared[picked[name].b]))
+            if pair.state == "same" or not _keys(again) <= _keys(pair):  # else its words are with the entries already
+                judged[name] = again
     changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
     return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
 
@@ -110,6 +112,10 @@ async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> lis
         elif now.pair is not None:
             memory.remember_pair(now.pair)
     return changes
+
+
+def _keys(pair: Pair) -> set[str]:
+    return {side.key for side in (pair.a, pair.b) if side.key is not None}
 
 
 def _place(side: Side) -> tuple[str, str]:
