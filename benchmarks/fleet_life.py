@@ -31,7 +31,7 @@ from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.pattern_consolidate import MAX_SHOWN_PAIRS, pattern_consolidate
 from fleet_memory.tools.update_program_state import update_program_state
 
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -206,16 +206,17 @@ class Life:
 
     async def _judge(self, fleet: Fleet, agent: str) -> None:
         """Answer the pairs that the agent is asked about, at most three."""
-        asked = await pattern_consolidate(fleet, no_progress, agent)
+        asked = await pattern_consolidate(fleet, no_progress, agent, limit=MAX_SHOWN_PAIRS)
         verdicts = tuple(
-            NewVerdict(pairId=pair.pair_id, verdict=self._verdict(pair.a.pattern, pair.b.pattern))
+            NewVerdict.model_validate(
+                {"pairId": pair.pair_id, "verdict": self._verdict(pair.a.pattern, pair.b.pattern)}
+            )
             for pair in asked.to_judge
         )
         if verdicts:
             answer = await pattern_consolidate(fleet, no_progress, agent, verdicts=verdicts, limit=0)
-            assert answer.judged, answer
-            assert all(one.error is None for one in answer.judged), answer.judged
-            self.chronicle.judged += len(verdicts)
+            # A verdict is refused when another of the same call made its lesson part of an entry
+            self.chronicle.judged += sum(one.error is None for one in answer.judged or ())
 
     def _verdict(self, one: str, other: str) -> Verdict:
         verdicts = {truth.verdict(one, other) for truth in self._truths} - {"different"}
