@@ -4,14 +4,15 @@
 
 The world is made of lessons.tsv: a `same` row is a truth in two wordings, a `contra` row one that changes on day 60, or
 a myth, which is never true. Agents know their work: who relies on a lesson learns in that session whether it holds. Two
-careless ones also believe myths; three forget quickly. Everything is drawn from one seed, and the clock is the world's
-own. emulator-tests/test_fleet_life.py holds the rules to what happens here.
+careless ones also believe myths; three forget quickly. A session ends with the pairs that its agent is asked about; who
+knows the world judges them rightly. Everything is drawn from one seed, and the clock is the world's own.
+emulator-tests/test_fleet_life.py holds the rules to what happens here.
 """
 
 import csv
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,9 +20,10 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.answers.boot import BootAnswer
+from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.similarity.minilm import MiniLM
@@ -29,6 +31,7 @@ from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import MAX_SHOWN_PAIRS, pattern_consolidate
 from fleet_memory.tools.update_program_state import update_program_state
 
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -67,6 +70,13 @@ class Truth(NamedTuple):
         """Return the wordings of what is true on a day."""
         return self.before if day < CHANGE_DAY else self.after
 
+    def verdict(self, one: str, other: str) -> Verdict:
+        """Return what this truth says of two texts: `different` unless both are about it."""
+        for texts in (self.before, self.after):
+            if {one, other} <= {*texts}:
+                return "same"
+        return "contradict" if {one, other} <= {*self.texts} else "different"
+
 
 class Report(NamedTuple):
     """What an agent says of a shared entry at the end of a session."""
@@ -84,6 +94,7 @@ class Chronicle:
 
     sessions: int = 0
     faded: int = 0
+    judged: int = 0
     entries: list[int] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     stored: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -166,7 +177,8 @@ class Life:
     async def _session(self, agent: str, day: int) -> None:
         session = f"{agent}/day-{day}"
         active = await self._active()
-        boot = await gsp_bootstrap(self.fleet, agent, depth="full", max_tokens=100_000)
+        fleet = replace(self.fleet, caller=Caller(agent))
+        boot = await gsp_bootstrap(fleet, agent, depth="full", max_tokens=100_000)
         if agent not in self.chronicle.first_boots:
             self.chronicle.first_boots[agent] = boot
             self.chronicle.known_before[agent] = active
@@ -174,7 +186,7 @@ class Life:
         work = self._worked(agent, boot, day)
         self._handoffs[agent] = f"Day {day}: {', '.join(work.met)}"
         left = await commit_session(
-            self.fleet,
+            fleet,
             agent,
             request_id=session,
             session_id=session,
@@ -188,8 +200,27 @@ class Life:
             self.chronicle.stored[agent, result.pattern_id] = lesson.pattern
         for report, about in zip(work.reports, left.reinforcements, strict=True):
             if about.knowledge is not None:
-                word = Report(agent, day, report.pattern_id, report.outcome, about.knowledge.status)
+                word = Report(agent, day, about.knowledge.key, report.outcome, about.knowledge.status)
                 self.chronicle.reports.append(word)
+        await self._judge(fleet, agent)
+
+    async def _judge(self, fleet: Fleet, agent: str) -> None:
+        """Answer the pairs that the agent is asked about, at most three."""
+        asked = await pattern_consolidate(fleet, no_progress, agent, limit=MAX_SHOWN_PAIRS)
+        verdicts = tuple(
+            NewVerdict.model_validate(
+                {"pairId": pair.pair_id, "verdict": self._verdict(pair.a.pattern, pair.b.pattern)}
+            )
+            for pair in asked.to_judge
+        )
+        if verdicts:
+            answer = await pattern_consolidate(fleet, no_progress, agent, verdicts=verdicts, limit=0)
+            # A verdict is refused when another of the same call made its lesson part of an entry
+            self.chronicle.judged += sum(one.error is None for one in answer.judged or ())
+
+    def _verdict(self, one: str, other: str) -> Verdict:
+        verdicts = {truth.verdict(one, other) for truth in self._truths} - {"different"}
+        return verdicts.pop() if verdicts else "different"
 
     def _worked(self, agent: str, boot: BootAnswer, day: int) -> "Work":
         """Return what a session's tasks taught: which lessons held, which did not, and what was new."""
@@ -230,16 +261,16 @@ class Life:
 
 def main() -> None:
     """Print what became of the knowledge, for three seeds."""
-    head = ("seed", "sessions", "entries after 20, 40, ... days", "reports", "contested", "retired", "faded")
+    head = ("seed", "sessions", "entries after 20, 40, ... days", "judged", "reports", "contested", "retired", "faded")
     print(f"| {' | '.join(head)} |")
-    print("|---|---|---|---|---|---|---|")
+    print(f"|{'---|' * len(head)}")
     for seed in (1, 2, 3):
         with TemporaryDirectory() as folder:
             lived = anyio.run(_lived, Path(folder) / "memory.db", seed)
         told = Counter(report.status for report in lived.reports)
         grown = ", ".join(map(str, lived.entries[19::20]))
         print(
-            f"| {seed} | {lived.sessions} | {grown} | {len(lived.reports)} "
+            f"| {seed} | {lived.sessions} | {grown} | {lived.judged} | {len(lived.reports)} "
             f"| {told['contested']} | {told['retired']} | {lived.faded} |"
         )
 

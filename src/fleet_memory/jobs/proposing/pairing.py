@@ -3,7 +3,10 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
+
+from anyio import to_thread
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.proposing.considering import PairChange, with_others_verdicts
@@ -82,7 +85,8 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     while True:
         known = {name for name, one in read.items() if one.pair is not None and one.pair.state != "gone"}
         pairs = KnownPairs(frozenset(known | {pair.pair_id for pair in asking}), open_sides)
-        picked = {_pair_id(one, lessons): one for one in chosen(plan.proposals, lessons, pairs, retired, asked)}
+        choose = partial(chosen, plan.proposals, lessons, pairs, retired, asked)
+        picked = {_pair_id(one, lessons): one for one in await to_thread.run_sync(choose, abandon_on_cancel=True)}
         unread = [name for name in picked if name not in read]
         if not unread:
             break
