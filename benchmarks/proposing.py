@@ -31,7 +31,7 @@ import anyio
 import numpy as np
 
 from fleet_memory.rules.consensus.cells import ROUNDS, SAMPLES_PER_CELL, Cells, cells
-from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices
+from fleet_memory.rules.consensus.comparison import Comparison, Indices
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import Vectors
@@ -119,24 +119,20 @@ def measured(folder: Path, size: int, per_program: int) -> Cost:
 def counted_work() -> Iterator[Counter[str]]:
     """Count the multiplications of two matrices, n×d by d×m as n × m × d, while the context lasts."""
     work: Counter[str] = Counter()
-    cosines, nearest, make = Comparison.cosines, Cells.nearest, cells
+    cosines, make = Comparison.cosines, cells
 
     def counting_cosines(fleet: Comparison, one: Indices, other: Indices) -> Vectors:
         work["lessons"] += len(one) * len(other) * fleet.rows.shape[1]
         return cosines(fleet, one, other)
 
-    def counting_nearest(made: Cells, rows: Vectors) -> Flags:
-        work["probes"] += len(rows) * made.centres.size
-        return nearest(made, rows)
-
     def counting_cells(fleet: Comparison) -> Cells:
         made = make(fleet)
-        work["cells"] += (len(made.lessons) + ROUNDS * SAMPLES_PER_CELL * len(made.centres)) * made.centres.size
+        count = len(made.starts) - 1
+        work["cells"] += (len(made.lessons) + ROUNDS * SAMPLES_PER_CELL * count) * count * fleet.rows.shape[1]
         return made
 
     with (
         patch.object(Comparison, "cosines", counting_cosines),
-        patch.object(Cells, "nearest", counting_nearest),
         patch(f"{proposals.__module__}.cells", counting_cells),
     ):
         yield work

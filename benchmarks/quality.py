@@ -1,91 +1,253 @@
-"""How often the similarity rules are right, on our own pairs and on development sets that are not in this repository.
+"""How many true pairs are proposed, and how often the guard is right: on our own lessons and on other sets.
 
     python benchmarks/quality.py [--eval DIR]
 
-Prints one markdown table per question. Our own pairs are lessons.tsv (kind, domain, a, b); thirds.tsv tells each `same`
-one in a third wording (lesson, third). The other sets, by file name: probe60.tsv (kind, a, b), sick_trial.tsv (score,
-nli, a, b), stsb_dev.tsv (score, a, b), lint_pairs.tsv (code, src, a, b), lint_corpus.json (code: text). Takes about a
-minute.
+Prints markdown tables about the sets of sets.py.
 """
 
-import argparse
-import csv
-import json
-from collections.abc import Callable, Iterable, Sequence
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from itertools import combinations
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from open_world import DRAWS, Lesson, Tally, decided, drawn, told_by_projects, told_by_three, told_by_two_of_three
-from retrieval import RETRIEVAL, cost_rows, retrieval_rows, vector_scores, vectors
+from sets import FOLDER, Row, Sets, read_sets, rows_of, table, vectors
 
+from fleet_memory.rules.consensus.choosing import KnownPairs, chosen
+from fleet_memory.rules.consensus.equal_words import equal_words
+from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.guard import objection
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.rules.text.vectors import int8_rows, packed
+from fleet_memory.schemas.comparison import ComparableLesson
+from fleet_memory.schemas.similarity import Profile
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.similarity.minilm import MiniLM
 
-Row: TypeAlias = dict[str, str]
 Pair: TypeAlias = tuple[str, str]
-Floats: TypeAlias = NDArray[np.floating]
-Score: TypeAlias = Callable[[Sequence[str], Sequence[str]], Floats]  # questions and texts to questions by texts
 
-BESIDE: Final = Path(__file__).parent
-OPEN_WORLD: Final = ("engine", "open world", "precision", "recall", "recall with offered", "offered per true")
-
-
-class Sets(NamedTuple):
-    """The development sets, as read."""
-
-    probe: Sequence[Row]
-    sick: Sequence[Row]
-    stsb: Sequence[Row]
-    lint: Sequence[Row]
-    corpus: dict[str, str]
+DRAWS: Final = 200  # programs drawn from a set; half of them give the same figures to within .01
+SHARED: Final = 0.2  # of one program's lint rules that another has too
+BY_ALL: Final = 0.25  # of our own lessons in a program that all programs have
+PAIRS_PER_TRUE: Final = (1, 2, 3, 4)
+LEAST_MARGINS: Final = (0.30, 0.25, 0.20, 0.15, 0.10)
+SHARES: Final = (*map(str, PAIRS_PER_TRUE), "all", "pairs per true one")
+PROPOSED: Final = ("engine", "lessons", *SHARES, "in domains of their own")
+MARGINS: Final = ("lessons", "review", *SHARES)
+GUARDED: Final = ("pairs", "n", "the same unasked", "guard objects", "wanted")
 
 
-def read(folder: Path) -> Sets:
-    """Read every set; raises OSError, which names the file, when one is missing."""
+class Lesson(NamedTuple):
+    """A text, its meaning (equal for texts that mean the same) and its domain."""
 
-    def rows(name: str) -> Sequence[Row]:
-        return rows_of(folder / name)
-
-    corpus = json.loads((folder / "lint_corpus.json").read_text(encoding="utf-8"))
-    return Sets(rows("probe60.tsv"), rows("sick_trial.tsv"), rows("stsb_dev.tsv"), rows("lint_pairs.tsv"), corpus)
+    text: str
+    meaning: str
+    domain: str = "one"
 
 
-def rows_of(path: Path) -> Sequence[Row]:
-    """Return the rows of a tab-separated file."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
+Programs: TypeAlias = Sequence[Sequence[Lesson]]
 
 
-def pairs(rows: Iterable[Row]) -> list[Pair]:
-    """Return the texts of each row."""
-    return [(row["a"], row["b"]) for row in rows]
+class World(NamedTuple):
+    """Programs that are drawn `draws` times from `texts`."""
+
+    name: str
+    draws: int
+    programs: Callable[[int], Programs]
+    texts: Iterable[str]
 
 
-def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str | float]]) -> None:
-    """Print a markdown table; floats with three digits."""
-    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
-    for row in rows:
-        print(f"| {' | '.join(f'{cell:.3f}' if isinstance(cell, float) else str(cell) for cell in row)} |")
+def main() -> None:
+    """Print every table."""
+    sets = read_sets("Measure proposing and the guard.")
+    rows = rows_of(FOLDER / "lessons.tsv")
+    worlds = [*own_worlds(rows), *(lint_worlds(sets) if sets else ())]
+    engines: list[Embedder] = [MiniLM(), Lexical()]
+    table("True pairs proposed, at so many pairs per true one", PROPOSED, proposed_rows(worlds, engines))
+    table("The same by the least margin, minilm", MARGINS, margin_rows(worlds, engines[0]))
+    table("Pairs by kind", GUARDED, [*own_guarded(rows), *(other_guarded(sets) if sets else ())])
 
 
-def guard_rows(sets: Sets) -> Iterable[tuple[str, int, float, str]]:
-    """Yield per set: its name, how many pairs, the share the guard objects to, and the share wanted."""
-    kinds = [
-        ("probe60, contradiction", [row for row in sets.probe if row["kind"] == "contra"], "1"),
-        ("probe60, same in other words", [row for row in sets.probe if row["kind"] == "para"], "0"),
-        ("probe60, near topic", [row for row in sets.probe if row["kind"] == "diff"], "0"),
+# Proposing
+
+
+def proposed_rows(worlds: Sequence[World], engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
+    """Yield `PROPOSED` for each engine and world: the share of the true pairs that readers are asked about."""
+    for engine in engines:
+        packs = packed_texts(worlds, engine)
+        for world in worlds:
+            shares = asked_shares(world, packs, engine.name, engine.profile)
+            named = world._replace(programs=partial(own_domains, world.programs))
+            is_same = asked_shares(named, packs, engine.name, engine.profile) == shares
+            yield engine.name, world.name, *shares, "the same" if is_same else "other"
+
+
+def margin_rows(worlds: Sequence[World], engine: Embedder) -> Iterable[tuple[str | float, ...]]:
+    """Yield `MARGINS` for each world and least margin."""
+    packs = packed_texts(worlds, engine)
+    for world in worlds:
+        for least in LEAST_MARGINS:
+            shares = asked_shares(world, packs, engine.name, replace(engine.profile, review=least))
+            yield world.name, f"{least:.2f}", *shares
+
+
+def packed_texts(worlds: Sequence[World], engine: Embedder) -> Mapping[str, str]:
+    """Return the packed vectors of all texts."""
+    texts = sorted({text for world in worlds for text in world.texts})
+    return {text: packed(row) for text, row in zip(texts, vectors(engine, texts), strict=True)}
+
+
+def own_domains(drawn: Callable[[int], Programs], draw: int) -> Programs:
+    """Return the programs of a draw with domains that no two of them name alike."""
+    return [
+        [lesson._replace(domain=f"{lesson.domain}-of-{number}") for lesson in program]
+        for number, program in enumerate(drawn(draw))
+    ]
+
+
+def asked_shares(world: World, packs: Mapping[str, str], engine: str, profile: Profile) -> Sequence[float]:
+    """Return the share of the true pairs in the first 1, 2, 3 and 4 per true one and in all, and how many all are."""
+    found, pairs, true = [0] * (len(PAIRS_PER_TRUE) + 1), 0, 0
+    for draw in range(world.draws):
+        programs = world.programs(draw)
+        right = [one.meaning == other.meaning for one, other in asked(programs, packs, engine, profile)]
+        shared = sum(_shared(one, other) for one, other in combinations(programs, 2))
+        firsts = [*(times * shared for times in PAIRS_PER_TRUE), len(right)]
+        found = [total + sum(right[:first]) for total, first in zip(found, firsts, strict=True)]
+        pairs, true = pairs + len(right), true + shared
+    return [*(count / true for count in found), pairs / true]
+
+
+def asked(programs: Programs, packs: Mapping[str, str], engine: str, profile: Profile) -> list[tuple[Lesson, Lesson]]:
+    """Return the pairs that readers are asked about, in order; the next are opened when those before are judged.
+
+    Lessons that were judged the same go on as they are, as their entry would.
+    """
+    said = [(f"program-{number}", lesson) for number, program in enumerate(programs) for lesson in program]
+    lessons = [_comparable(lesson, program, at) for at, (program, lesson) in enumerate(said)]
+    rows = int8_rows([(packs[lesson.text], engine) for lesson in lessons], engine)
+    found = proposals(lessons, rows, range(len(lessons)), profile)
+    judged: frozenset[str] = frozenset()
+    order: list[tuple[Lesson, Lesson]] = []
+    while opened := chosen(found, lessons, KnownPairs(judged), ()):
+        judged |= {pair_id(lessons[pair.a].words, lessons[pair.b].words) for pair in opened}
+        order += [(said[pair.a][1], said[pair.b][1]) for pair in opened]
+    return order
+
+
+def _comparable(lesson: Lesson, program: str, at: int) -> ComparableLesson:
+    return ComparableLesson(program, f"{at:04}", lesson.domain, lesson.text, text_hash(lesson.text))
+
+
+def _shared(one: Sequence[Lesson], other: Sequence[Lesson]) -> int:
+    return len({lesson.meaning for lesson in one} & {lesson.meaning for lesson in other})
+
+
+def own_worlds(rows: Sequence[Row]) -> list[World]:
+    """Return programs of our lessons: a quarter told by all, each in its words; and all at once, rivals included."""
+    third = {row["lesson"]: row["third"] for row in rows_of(FOLDER / "thirds.tsv")}
+    told = [
+        tuple(Lesson(text, row["a"], row["domain"]) for text in (row["a"], row["b"], third[row["a"]]))
+        for row in rows
+        if row["kind"] == "same"
+    ]
+    alone = [
+        Lesson(row[side], row[side], row["domain"]) for row in rows if row["kind"] == "near" for side in ("a", "b")
+    ]
+    texts = [*(lesson.text for wordings in told for lesson in wordings), *(row[side] for row in rows for side in "ab")]
+    return [
+        World("ours, 40 and 40", DRAWS, lambda draw: told_by_all(told, alone, 40, draw)[:2], texts),
+        World("ours, 40, 40 and 40", DRAWS, lambda draw: told_by_all(told, alone, 40, draw), texts),
+        World("ours, 220 and 220", 1, lambda _draw: both_sides(rows), texts),
+    ]
+
+
+def told_by_all(told: Sequence[Sequence[Lesson]], alone: Sequence[Lesson], size: int, draw: int) -> Programs:
+    """Return three programs of `size` lessons: a quarter told by all, each in its wording, the others by one alone."""
+    chance = random.Random(draw)  # noqa: S311 - a draw, not a secret
+    shuffled = chance.sample(list(told), len(told))
+    common, rest = shuffled[: round(size * BY_ALL)], shuffled[round(size * BY_ALL) :]
+    others = [*map(chance.choice, rest), *alone]
+    chance.shuffle(others)
+    missing = size - len(common)
+    return [
+        [*(wordings[number] for wordings in common), *others[number * missing : (number + 1) * missing]]
+        for number in range(3)
+    ]
+
+
+def both_sides(rows: Sequence[Row]) -> Programs:
+    """Return a program with every `a` and one with every `b`: near topics and opposites among them."""
+    return [
+        [
+            Lesson(row[side], f"{at}{'' if row['kind'] == 'same' else side}", row["domain"])
+            for at, row in enumerate(rows)
+        ]
+        for side in ("a", "b")
+    ]
+
+
+def lint_worlds(sets: Sets) -> list[World]:
+    """Return two programs that learnt lint rules, a fifth of one's in the other's at all."""
+    told = [(row["code"], row["a"], sets.corpus[row["code"]]) for row in sets.lint]
+    texts = {*(text for _, *both in told for text in both), *sets.corpus.values()}
+    return [
+        World(f"lint, {left} and {right}", draws, partial(lint_programs, told, sets.corpus, (left, right)), texts)
+        for left, right, draws in ((60, 60, DRAWS), (25, 40, DRAWS), (220, 790, 1))
+    ]
+
+
+def lint_programs(
+    told: Sequence[tuple[str, str, str]], corpus: Mapping[str, str], sizes: tuple[int, int], draw: int
+) -> Programs:
+    """Return two programs: rules in one project's words; a fifth of them in ruff's, and others.
+
+    `told` are (code, one project's wording, ruff's).
+    """
+    chance = random.Random(draw)  # noqa: S311 - a draw, not a secret
+    left = chance.sample(list(told), sizes[0])
+    both = left[: round(sizes[0] * SHARED)]
+    known = {other for _, _, other in left}
+    alone = chance.sample([text for text in corpus.values() if text not in known], sizes[1] - len(both))
+    return [
+        [Lesson(text, code) for code, text, _ in left],
+        [*(Lesson(other, code) for code, _, other in both), *(Lesson(text, text) for text in alone)],
+    ]
+
+
+# The guard, and equal words
+
+
+def own_guarded(rows: Sequence[Row]) -> Iterable[tuple[str | float, ...]]:
+    """Yield `GUARDED` for each kind of our pairs, and for each text beside itself in other letters."""
+    for kind, name, wanted in (
+        ("same", "ours, the same in other words", "0"),
+        ("near", "ours, near topic", "-"),
+        ("contra", "ours, contradiction", "1"),
+    ):
+        yield guarded(name, [(row["a"], row["b"]) for row in rows if row["kind"] == kind], wanted)
+    again = [(row[side], f"  {row[side].upper()}!") for row in rows for side in ("a", "b")]
+    yield guarded("ours, the same words in other letters", again, "0")
+
+
+def other_guarded(sets: Sets) -> Iterable[tuple[str | float, ...]]:
+    """Yield `GUARDED` for the other sets."""
+    probe = {kind: [row for row in sets.probe if row["kind"] == kind] for kind in ("contra", "para", "diff")}
+    entailed = [row for row in close(sets.sick) if row["nli"] == "ENTAILMENT"]
+    kinds = (
+        ("probe60, the same in other words", probe["para"], "0"),
+        ("probe60, near topic", probe["diff"], "-"),
+        ("probe60, contradiction", probe["contra"], "1"),
         ("SICK trial, contradiction", [row for row in sets.sick if row["nli"] == "CONTRADICTION"], ">= .75"),
-        ("SICK trial, entailment >= 4.5", [row for row in close(sets.sick) if row["nli"] == "ENTAILMENT"], "<= .01"),
+        ("SICK trial, entailment >= 4.5", entailed, "<= .01"),
         ("STS-B dev >= 4.5", close(sets.stsb), "<= .04"),
         ("lint, same rule", sets.lint, "<= .13"),
-    ]
+    )
     for name, rows, wanted in kinds:
-        yield name, len(rows), float(np.mean([objection(*pair) is not None for pair in pairs(rows)])), wanted
+        yield guarded(name, [(row["a"], row["b"]) for row in rows], wanted)
 
 
 def close(rows: Iterable[Row]) -> list[Row]:
@@ -93,184 +255,19 @@ def close(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if float(row["score"]) >= 4.5]
 
 
-def cosines(engine: Embedder, found: Sequence[Pair]) -> Floats:
-    """Return the cosine of each pair."""
-    left, right = (vectors(engine, side) for side in zip(*found, strict=True))
-    return np.asarray((left * right).sum(1))
-
-
-def auc(same: Floats, near: Floats) -> float:
-    """Return how often a pair that is the same scores above one that is only near; .5 is chance."""
-    above, tied = same[:, None] > near, same[:, None] == near
-    return float((above + 0.5 * tied).mean())
-
-
-def spearman(scores: Floats, truth: Floats) -> float:
-    """Return the rank correlation, ties sharing their mean rank."""
-
-    def ranks(values: Floats) -> Floats:
-        _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-        return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
-
-    return float(np.corrcoef(ranks(scores), ranks(truth))[0, 1])
-
-
-def pair_rows(sets: Sets, engines: Sequence[Embedder]) -> Iterable[tuple[str, float, float, float]]:
-    """Yield per engine: AUC of probe60's same against near, of lint's rule against its nearest other, STS-B."""
-    for engine in engines:
-        kinds = np.array([row["kind"] for row in sets.probe])
-        probe = cosines(engine, pairs(sets.probe))
-        scores = lint_scores(sets, partial(vector_scores, engine))
-        own = scores[np.arange(len(sets.lint)), columns(sets)]
-        scores[np.arange(len(sets.lint)), columns(sets)] = -1
-        truth = np.array([float(row["score"]) for row in sets.stsb])
-        yield (
-            engine.name,
-            auc(probe[kinds == "para"], probe[kinds == "diff"]),
-            auc(own, scores.max(1)),
-            spearman(cosines(engine, pairs(sets.stsb)), truth),
-        )
-
-
-def columns(sets: Sets) -> NDArray[np.intp]:
-    """Return which text of the corpus each lint pair ought to find."""
-    place = {code: at for at, code in enumerate(sets.corpus)}
-    return np.array([place[row["code"]] for row in sets.lint])
-
-
-def lint_scores(sets: Sets, score: Score) -> Floats:
-    """Return every `a` of lint against the whole corpus."""
-    return score([row["a"] for row in sets.lint], list(sets.corpus.values()))
-
-
-class World(NamedTuple):
-    """Programs that are drawn anew `draws` times from `texts`."""
-
-    name: str
-    draws: int
-    programs: Callable[[int], Sequence[Sequence[Lesson]]]
-    texts: Iterable[str]
-
-
-def decision_rows(worlds: Sequence[World], engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
-    """Yield per engine and world what consolidation decides about its programs."""
-    texts = sorted({text for world in worlds for text in world.texts})
-    place = {text: at for at, text in enumerate(texts)}
-    for engine in engines:
-        known = vectors(engine, texts)
-        for world in worlds:
-            tally = Tally()
-            for draw in range(world.draws):
-                programs = world.programs(draw)
-                rows = known[[place[lesson.text] for program in programs for lesson in program]]
-                tally = tally.plus(decided(programs, rows, engine.profile))
-            yield engine.name, *tally.row(world.name)
-
-
-def lint_worlds(sets: Sets) -> list[World]:
-    """Return two and three programs that learnt lint rules; in the dense ones two have them from one project."""
-    told = [(row["code"], row["a"], sets.corpus[row["code"]]) for row in sets.lint]
-    strangers = list(sets.corpus.values())
-    texts = {*(text for _, *both in told for text in both), *strangers}
-    pylint = {row["code"] for row in sets.lint if row["src"] == "pylint"}
-    projects = [pair for pair in told if pair[0] in pylint], [pair for pair in told if pair[0] not in pylint]
-    return [
-        *(
-            World(f"lint {left} x {right}", draws, partial(drawn, told, strangers, (left, right)), texts)
-            for left, right, draws in ((60, 60, DRAWS), (25, 40, DRAWS), (220, 790, 10))
-        ),
-        World("lint 60 x 60 x 60", DRAWS, partial(told_by_projects, projects, strangers, 60), texts),
-        World("lint 60 x 60 x 60, dense", DRAWS, partial(told_by_two_of_three, told, strangers, 60), texts),
-    ]
-
-
-def own_worlds(rows: Sequence[Row]) -> list[World]:
-    """Return three programs of which each tells a quarter of our lessons in words of its own, and two of the three."""
-    third = {row["lesson"]: row["third"] for row in rows_of(BESIDE / "thirds.tsv")}
-    triples = [(row["a"], row["b"], third[row["a"]]) for row in rows if row["kind"] == "same"]
-    strangers = [row[side] for row in rows if row["kind"] == "near" for side in ("a", "b")]
-    texts = [*strangers, *(text for triple in triples for text in triple)]
-    three = partial(told_by_three, triples, strangers, 40)
-    return [
-        World("ours 40 x 40", DRAWS, lambda draw: three(draw)[:2], texts),
-        World("ours 40 x 40 x 40", DRAWS, three, texts),
-    ]
-
-
-def own_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
-    """Yield per engine what becomes of pairs when one program learnt every `a` and another every `b`."""
-    left = [Lesson(row["a"], str(at), row.get("domain", "one")) for at, row in enumerate(rows)]
-    right = [Lesson(row["b"], str(at), row.get("domain", "one")) for at, row in enumerate(rows)]
-    for engine in engines:
-        both = vectors(engine, [lesson.text for lesson in (*left, *right)])
-        for kind in sorted({row["kind"] for row in rows}):
-            alone = [row["kind"] != kind for row in rows]
-            truth = [
-                said._replace(meaning=f"not {said.meaning}") if not_it else said
-                for said, not_it in zip(right, alone, strict=True)
-            ]
-            tally = decided((left, truth), both, engine.profile)
-            yield engine.name, kind, tally.true, tally.right, tally.offered_right
-
-
-def best_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tuple[str, float, float, float]]:
-    """Yield per engine, for a bare cosine on our own pairs: AUC of the same against all others, best F1, P at R .5."""
-    truth = np.array([row["kind"] == "same" for row in rows])
-    for engine in engines:
-        scores = cosines(engine, pairs(rows))
-        right = np.cumsum(truth[np.argsort(-scores, kind="stable")])
-        precision, recall = right / np.arange(1, len(rows) + 1), right / truth.sum()
-        best = (2 * precision * recall / np.maximum(precision + recall, 1e-9)).max()
-        yield engine.name, auc(scores[truth], scores[~truth]), float(best), float(precision[recall >= 0.5].max())
-
-
-def own_tables(rows: Sequence[Row], engines: Sequence[Embedder]) -> None:
-    """Print the tables that need no other set."""
-    header = ("engine", "kind", "pairs", "merged", "offered")
-    table("Our own pairs: what consolidation decides", header, own_rows(rows, engines))
-    found = decision_rows(own_worlds(rows), engines)
-    table("Our own lessons in three wordings: what consolidation decides, a quarter shared", OPEN_WORLD, found)
-    bare = ("engine", "AUC same, others", "best F1", "precision at recall .5")
-    table("Our own pairs: a bare cosine", bare, best_rows(rows, engines))
-    flagged = [
-        (kind, len(found), float(np.mean([objection(*pair) is not None for pair in found])))
-        for kind in ("same", "near", "contra")
-        if (found := pairs(row for row in rows if row["kind"] == kind))
-    ]
-    table("Our own pairs: share that the guard objects to", ("kind", "pairs", "objects"), flagged)
-    same = [row for row in rows if row["kind"] == "same"]
-    texts = [*(row["b"] for row in same), *(row["b"] for row in rows if row["kind"] != "same")]
-    found = retrieval_rows([row["a"] for row in same], texts, np.arange(len(same)), engines)
-    table("Ranking: one of our lessons among 220, asked for in other words", RETRIEVAL, found)
-    table("What one operation costs", ("engine", "operation", "milliseconds", "x the guard"), cost_rows(rows, engines))
-
-
-def main() -> None:
-    """Print every table."""
-    parser = argparse.ArgumentParser(description="Measure the similarity rules.")
-    parser.add_argument("--eval", type=Path, metavar="DIR", help="folder that holds the other sets")
-    folder = parser.parse_args().eval
-    engines: list[Embedder] = [MiniLM(), Lexical()]
-    own_tables(rows_of(BESIDE / "lessons.tsv"), engines)
-    if folder is not None:
-        other_tables(read(folder), engines)
-
-
-def other_tables(sets: Sets, engines: Sequence[Embedder]) -> None:
-    """Print the tables of the sets that are not in this repository."""
-    found = decision_rows(lint_worlds(sets), engines)
-    table("Lint: what consolidation decides, a fifth shared", OPEN_WORLD, found)
-    table(
-        "probe60: what consolidation decides",
-        ("engine", "kind", "pairs", "merged", "offered"),
-        own_rows(sets.probe, engines),
+def guarded(name: str, pairs: Sequence[Pair], wanted: str) -> tuple[str | float, ...]:
+    """Return a row of `GUARDED`: which shares are the same unasked, and are objected to."""
+    unasked = 0
+    for pair in pairs:
+        one, other = (_comparable(Lesson(text, ""), program, 0) for program, text in zip("ab", pair, strict=True))
+        unasked += bool(equal_words([one.words], {one.words: [one, other]} if one.words == other.words else {}, {}))
+    return (
+        name,
+        len(pairs),
+        unasked / len(pairs),
+        float(np.mean([objection(*pair) is not None for pair in pairs])),
+        wanted,
     )
-    table("Guard: share of pairs it objects to", ("pairs", "n", "objects", "wanted"), guard_rows(sets))
-    header = ("engine", "probe60: AUC same, near", "lint: AUC same, nearest other", "STS-B dev: Spearman")
-    table("Pairs", header, pair_rows(sets, engines))
-    questions = [row["a"] for row in sets.lint]
-    found = retrieval_rows(questions, list(sets.corpus.values()), columns(sets), engines)
-    table("Ranking: a lint rule among 970, asked for in other words", RETRIEVAL, found)
 
 
 if __name__ == "__main__":

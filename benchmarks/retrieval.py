@@ -1,21 +1,27 @@
-"""How well ranking finds a lesson that is asked for in other words, and what one operation costs."""
+"""How well ranking finds a lesson that is asked for in other words, and what one operation costs.
+
+    python benchmarks/retrieval.py [--eval DIR]
+
+Prints markdown tables: our own lessons (lessons.tsv), the sets of sets.py, and the costs.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
-import anyio
 import numpy as np
 from numpy.typing import NDArray
-from open_world import Lesson, decided
+from quality import Lesson, asked
+from sets import FOLDER, Row, Sets, read_sets, rows_of, table, vectors
 
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.retrieval.ranking import by_relevance
-from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.rules.text.vectors import Vectors, packed
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.bm25 import word_scores
+from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.similarity.minilm import MiniLM
 
 Floats: TypeAlias = NDArray[np.floating]
 Score: TypeAlias = Callable[[Sequence[str], Sequence[str]], Floats]  # questions and texts to questions by texts
@@ -24,9 +30,25 @@ RETRIEVAL: Final = ("by", "MRR", "R@1", "R@5", "R@10")
 ROUNDS: Final = 5  # the best of these is the cost: what else ran costs time, never saves any
 
 
-def vectors(engine: Embedder, texts: Sequence[str]) -> Vectors:
-    """Return the engine's vectors, outside of an event loop."""
-    return anyio.run(engine.vectors, texts)
+def main() -> None:
+    """Print every table."""
+    sets = read_sets("Measure ranking.")
+    rows = rows_of(FOLDER / "lessons.tsv")
+    engines: list[Embedder] = [MiniLM(), Lexical()]
+    same = [row for row in rows if row["kind"] == "same"]
+    texts = [*(row["b"] for row in same), *(row["b"] for row in rows if row["kind"] != "same")]
+    found = retrieval_rows([row["a"] for row in same], texts, np.arange(len(same)), engines)
+    table(f"One of our lessons among {len(texts)}", RETRIEVAL, found)
+    if sets is not None:
+        table(f"A lint rule among {len(sets.corpus)}", RETRIEVAL, lint_rows(sets, engines))
+    table("What one operation costs", ("engine", "operation", "milliseconds", "x the guard"), cost_rows(rows, engines))
+
+
+def lint_rows(sets: Sets, engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
+    """Yield `RETRIEVAL` for every `a` of lint against the whole corpus."""
+    place = {code: at for at, code in enumerate(sets.corpus)}
+    right = np.array([place[row["code"]] for row in sets.lint])
+    yield from retrieval_rows([row["a"] for row in sets.lint], list(sets.corpus.values()), right, engines)
 
 
 def vector_scores(engine: Embedder, questions: Sequence[str], texts: Sequence[str]) -> Floats:
@@ -67,20 +89,19 @@ def retrieval_rows(
         yield name, float((1 / rank).mean()), *(float((rank <= k).mean()) for k in (1, 5, 10))
 
 
-def cost_rows(
-    rows: Sequence[Mapping[str, str]], engines: Sequence[Embedder]
-) -> Iterable[tuple[str, str, float, float]]:
+def cost_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tuple[str, str, float, float]]:
     """Yield per engine and operation the milliseconds it takes, and how many guarded pairs that is."""
     texts = [row[side] for row in rows for side in ("a", "b")]
     guard = _cost(lambda turn: [objection(f"{row['a']} {turn}", row["b"]) for row in rows]) / len(rows)
     pool = [f"{text} {number}" for number in range(3) for text in texts][:1000]
     told = [Lesson(text, text) for text in texts[:120]]
     for engine in engines:
-        known, asked = vectors(engine, pool), vectors(engine, ["which task may I claim?"])[0]
+        known, question = vectors(engine, pool), vectors(engine, ["which task may I claim?"])[0]
+        packs = dict(zip(texts, map(packed, vectors(engine, texts)), strict=True))
         operations: Mapping[str, Callable[[int], object]] = {
             "embed a text": partial(_embedded, engine, texts[0]),
-            "compare 60 lessons with 60": partial(_compared, told, known, engine.profile),
-            "rank 1,000 lessons": partial(_ranked, pool, known, asked),
+            "propose for 120 lessons": partial(_proposed, told, packs, engine),
+            "rank 1,000 lessons": partial(_ranked, pool, known, question),
         }
         yield engine.name, "guard a pair", guard * 1e3, 1.0
         for name, work in operations.items():
@@ -92,12 +113,12 @@ def _embedded(engine: Embedder, text: str, turn: int) -> Vectors:
     return vectors(engine, [f"{text} {turn}"])
 
 
-def _compared(told: Sequence[Lesson], known: Vectors, profile: Profile, _turn: int) -> object:
-    return decided((told[:60], told[60:120]), known[:120], profile)
+def _proposed(told: Sequence[Lesson], packs: Mapping[str, str], engine: Embedder, _turn: int) -> object:
+    return asked((told[:60], told[60:]), packs, engine.name, engine.profile)
 
 
-def _ranked(pool: Sequence[str], known: Vectors, asked: Vectors, _turn: int) -> object:
-    return by_relevance(list(known @ asked), list(word_scores("which task may I claim?", pool)), [0.8] * len(pool))
+def _ranked(pool: Sequence[str], known: Vectors, question: Vectors, _turn: int) -> object:
+    return by_relevance(list(known @ question), list(word_scores("which task may I claim?", pool)), [0.8] * len(pool))
 
 
 def _cost(work: Callable[[int], object]) -> float:
@@ -108,3 +129,7 @@ def _cost(work: Callable[[int], object]) -> float:
         work(turn)
         taken.append(time.perf_counter() - begin)
     return min(taken)
+
+
+if __name__ == "__main__":
+    main()

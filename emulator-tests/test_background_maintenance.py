@@ -16,14 +16,14 @@ from kills import SERVE
 from mcp import Client, MCPError
 from settling import settled
 
-from fleet_memory.jobs.fenced_writer import MAINTENANCE_LEASE
+from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.repositories.leases import LeaseClaim
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import Query, Store
 
 pytestmark = pytest.mark.anyio
 
-LEASE = FleetPaths("default").lease(MAINTENANCE_LEASE)
+LEASE = FleetPaths("default").lease(MAINTAINER_LEASE)
 PATIENCE_S = 300  # a busy disk takes seconds for a commit
 MINUTES = 0.01
 FADED = NOW + timedelta(days=181)
@@ -124,4 +124,4 @@ async def test_what_two_programs_learnt_is_promoted_by_itself(store_address: str
                 await anyio.lowlevel.checkpoint()
         async with opened(store_address) as store:
             told = await store.find(Query("fleets/default/ledger"))
-        assert [(line.fields["event"], line.fields["by"]) for line in told] == [("promoted", "consolidation")]
+        assert [(line.fields["event"], line.fields["by"]) for line in told] == [("promoted", "maintainer")]

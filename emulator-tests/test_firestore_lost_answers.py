@@ -1,19 +1,25 @@
 """A write whose answer is lost on the wire: nobody is told that it failed, and repeating the call counts once."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 
 import anyio
 import pytest
 from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
+from changes import NOW, REWORDINGS, REWRITTEN, SHARED, at, prepare_verdicts, publish_shared, store, verdict
 from emulator import VARIABLE
 from fleets import fleet_on, learn, lesson
+from invariants import broken, meaning
 
 from fleet_memory.errors import OutcomeUnknownError
+from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.schemas.pairs import Verdict
+from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures
 from fleet_memory.tools.commit_session import SessionNote, commit_session
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from tests.wrapped import Wrapped
@@ -118,23 +124,21 @@ async def test_an_unconditional_write_whose_answer_is_lost_is_simply_repeated(lo
     assert await lossy.total(Query(ENTRY.collection), "n") == 1
 
 
-async def test_a_store_that_is_repeated_after_a_lost_answer_counts_once(lossy: Lossy) -> None:
+async def test_a_store_whose_answer_is_lost_is_acknowledged_and_counts_once(lossy: Lossy) -> None:
     fleet = fleet_on(lossy)
     lossy.loses = True
-    with pytest.raises(OutcomeUnknownError):
-        await store_memory(fleet, "basher", lesson("a"))
+    assert (await store_memory(fleet, "basher", lesson("a"))).status == "created"
     again = await store_memory(fleet, "basher", lesson("a"))
     assert (again.status, again.patterns_count) == ("unchanged", 1)
 
 
-async def test_a_reinforcement_that_is_repeated_with_its_request_counts_once(lossy: Lossy) -> None:
+async def test_a_reinforcement_whose_answer_is_lost_counts_once(lossy: Lossy) -> None:
     fleet = fleet_on(lossy)
     await learn(fleet, "basher", "a")
-    lossy.loses = True
-    with pytest.raises(OutcomeUnknownError):
-        await reinforce_memory(fleet, "basher", "a", request_id="r1")
-    again = await reinforce_memory(fleet, "basher", "a", request_id="r1")
-    assert again.reinforcements == 1
+    for _ in range(2):
+        lossy.loses = True
+        answer = await reinforce_memory(fleet, "basher", "a", request_id="r1")
+        assert answer.reinforcements == 1
 
 
 async def test_a_session_whose_answer_is_lost_finds_its_receipt_and_counts_once(lossy: Lossy) -> None:
@@ -146,3 +150,64 @@ async def test_a_session_whose_answer_is_lost_finds_its_receipt_and_counts_once(
         assert ([item.status for item in left.patterns], left.notes[0].note_id) == (["created"], f"n{n + 1}")
     program = await fleet.programs.read("basher")
     assert (len(program.patterns), len(program.notes), program.sessions) == (10, 10, 10)
+
+
+async def twice(fleet: Fleet, lossy: Lossy, call: Callable[[], Awaitable[object]]) -> None:
+    """Make a call whose answer is lost, then once more; the second changes nothing."""
+    lossy.loses = True
+    await call()
+    assert not lossy.loses, "nothing was committed"
+    after = await meaning(fleet)
+    assert await broken(fleet) == []
+    await call()
+    assert await meaning(fleet) == after
+
+
+@pytest.mark.parametrize("position", range(len(REWORDINGS)), ids=[verdict for *_, verdict in REWORDINGS])
+async def test_a_verdict_whose_answer_is_lost_counts_once(lossy: Lossy, position: int) -> None:
+    fleet = at(fleet_on(lossy), NOW)
+    await prepare_verdicts(fleet)
+    given = (verdict(*REWORDINGS[position]),)
+
+    async def judge() -> None:
+        answer = await pattern_consolidate(fleet, no_progress, "basher", verdicts=given, limit=0)
+        assert [one.error for one in answer.judged or ()] == [None]
+
+    await twice(fleet, lossy, judge)
+
+
+@pytest.mark.parametrize("said", ["same", "different", "contradict", "unsure"])
+async def test_an_authors_verdict_about_its_rewrite_whose_answer_is_lost_counts_once(
+    lossy: Lossy, said: Verdict
+) -> None:
+    fleet = at(fleet_on(lossy), NOW)
+    await prepare_verdicts(fleet)
+
+    async def judge() -> None:
+        given = (verdict(REWRITTEN, SHARED[2], said),)
+        answer = await pattern_consolidate(fleet, no_progress, "basher", verdicts=given, limit=0)
+        assert [one.error for one in answer.judged or ()] == [None]
+
+    await twice(fleet, lossy, judge)
+
+
+@pytest.mark.parametrize("outcome", ["confirmed", "contradicted"])
+@pytest.mark.parametrize("program", ["basher", "iso"])
+async def test_a_word_about_an_entry_whose_answer_is_lost_counts_once(
+    lossy: Lossy, program: str, outcome: Outcome
+) -> None:
+    fleet = at(fleet_on(lossy), NOW)
+    await publish_shared(fleet)
+    about = "shared-1" if program == "basher" else (await fleet.knowledge.snapshots.read()).rows[0].key
+
+    async def report() -> None:
+        await reinforce_memory(fleet, program, about, None, "seen", outcome, request_id="r1")
+
+    await twice(fleet, lossy, report)
+
+
+async def test_a_rewrite_of_a_contribution_whose_answer_is_lost_is_one(lossy: Lossy) -> None:
+    fleet = at(fleet_on(lossy), NOW)
+    await publish_shared(fleet)
+    await twice(fleet, lossy, lambda: store(fleet, "basher", "shared-2", REWRITTEN))
+    await twice(fleet, lossy, lambda: store(fleet, "basher", "shared-2", SHARED[2]))

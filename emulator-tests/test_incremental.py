@@ -1,51 +1,43 @@
-"""A consolidation looks at what is new, and decides as one that looks at everything."""
+"""A run looks at what is new, and leaves what one leaves that looks at everything."""
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
 
-import numpy as np
 import pytest
-from fleet_memory.jobs.consolidation import runs
-from fleet_memory.jobs.consolidation.scene import RunScope
+from fleets import NOW, consolidate, fleet_on, learn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fleet_memory.fleet import Fleet
-from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.judging import Judge, judge
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.similarity import Profile
-from fleet_memory.stores import Document, Query, Ref, Store
+from fleet_memory.stores import Document, Json, Query, Ref, Store
 from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.fleets import at
 from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
-TOPICS = ("amber", "beryl", "coral", "diamond", "emerald", "flint", "garnet", "heliodor")
-NUDGES = ("alder", "birch", "cedar", "date", "elm", "fir", "ginkgo", "hazel", "ivy", "juniper", "kapok", "larch")
-START = datetime(2026, 3, 1, 9, tzinfo=UTC)
-
-
-class Directions:
-    """An embedder whose texts name their own direction: "amber elm" is close to every other "amber …"."""
-
-    name = "directions/1"
-    profile = Profile()
-    degraded = ""
-
-    async def ready(self) -> None:
-        """Nothing to load."""
-
-    async def vectors(self, texts: Sequence[str]) -> Vectors:
-        rows = np.zeros((len(texts), 16), np.float32)
-        for row, text in enumerate(texts):
-            topic, nudge = (words.index(word) for words, word in zip((TOPICS, NUDGES), text.split(), strict=False))
-            rows[row, topic] = 1.0
-            rows[row, 8 + nudge % 8] = 0.2 + 0.1 * (nudge % 7)
-        directions: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return directions
+TEXTS: Final = (
+    "Check that a task is still free before you claim it",
+    "Make sure a task is free before claiming it",
+    "Claim a task only while it is free",
+    "Never claim a task that is not free",
+    "Run the tests before you push",
+    "Run all tests before every push",
+    "Rotate the context before it is full",
+)
+OWN: Final = {"commits", "ledger"}  # fields with ids of commits, new each time
 
 
 class Counting(Wrapped):
@@ -65,107 +57,120 @@ class Counting(Wrapped):
         return found
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.at = START
-
-    def __call__(self) -> datetime:
-        return self.at
-
-
-def fleet_on(store: Store, clock: Clock) -> Fleet:
-    return Fleet.on(store, "default", Directions(), clock)
-
-
-def lesson(text: str, domain: str) -> NewPattern:
-    return NewPattern.model_validate({"pattern": text, "domain": domain, "confidence": 0.8, "evidence": ""})
-
-
-async def quietly(_done: float, _total: float, _message: str) -> None: ...
-
-
-async def consolidate(fleet: Fleet, threshold: int = 2, *, rebuild: bool = False) -> dict[str, Any]:
-    report = await runs.consolidate(fleet, RunScope(threshold, fleet.now(), rebuild=rebuild), quietly)
-    return {
-        "promoted": sorted(entry.value.pattern for entry, _ in report.promoted),
-        "updated": sorted(report.updated),
-        "echoes": report.echoes,
-        "waiting": report.waiting,
-        "pairs": sorted(pair.pair_id for pair in report.pairs),
-    }
-
-
-async def known(store: Store) -> list[str]:
-    entries = await store.find(Query("fleets/default/gsp"))
-    return sorted(str((entry.fields["key"], entry.fields["value"])) for entry in entries)
-
-
 steps = st.one_of(
-    st.tuples(
-        st.just("store"), st.integers(0, 3), st.sampled_from(TOPICS), st.sampled_from(NUDGES), st.sampled_from("abc")
-    ),
+    st.tuples(st.just("store"), st.integers(0, 3), st.sampled_from(TEXTS), st.sampled_from("abc")),
+    st.tuples(st.just("store"), st.integers(0, 3), st.sampled_from(TEXTS), st.sampled_from("abc")),
     st.tuples(st.just("reinforce"), st.integers(0, 3)),
+    st.tuples(st.just("forget"), st.integers(0, 3)),
+    st.tuples(st.just("judge"), st.sampled_from(["same", "same", "different", "contradict", "unsure"])),
     st.tuples(st.just("wait"), st.sampled_from([1, 30, 95])),
-    st.tuples(st.just("consolidate"), st.sampled_from([2, 2, 2, 3])),
 )
+RUN: Final = ("run",)
+Step = tuple[Any, ...]  # a word, and its arguments
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(history=st.lists(steps, min_size=4, max_size=40))
-async def test_an_incremental_run_decides_as_a_rebuild_from_the_truth(
-    history: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("twins")
-    clock = Clock()
-    stores = [SqliteStore(folder / "incremental.db"), SqliteStore(folder / "rebuilt.db")]
-    incremental, rebuilt = (fleet_on(store, clock) for store in stores)
+@asynccontextmanager
+async def fleets(folder: Path, count: int) -> AsyncIterator[list[Fleet]]:
+    stores = [SqliteStore(folder / f"{number}.db") for number in range(count)]
     try:
-        for step, *details in [*history, ("consolidate", 2)]:
-            clock.at += timedelta(hours=1)
-            if step == "consolidate":
-                one = await consolidate(incremental, details[0])
-                two = await consolidate(rebuilt, details[0], rebuild=True)
-                assert one == two
-                assert await known(stores[0]) == await known(stores[1])
-                again = await consolidate(incremental, details[0])
-                assert (again["promoted"], again["updated"], again["echoes"]) == ([], [], 0)
-            for fleet in (incremental, rebuilt):
-                await _take(fleet, clock if fleet is rebuilt else Clock(), step, details)
+        yield [fleet_on(store) for store in stores]
     finally:
         for store in stores:
             await store.close()
 
 
-async def _take(fleet: Fleet, clock: Clock, step: str, details: list[Any]) -> None:
+async def live(fleet: Fleet, history: Sequence[Step], run: Callable[[Fleet], Fleet]) -> None:
+    """Live a history, with a run after every three steps; `run` returns the server that does the next one."""
+    now = NOW
+    for step, *details in (one for start in range(0, len(history), 3) for one in (*history[start : start + 3], RUN)):
+        now += timedelta(hours=1)
+        fleet = at(fleet, now)
+        if step == "run":
+            fleet = run(fleet)
+            await consolidate(fleet)
+        elif step == "wait":
+            now += timedelta(days=details[0])
+        else:
+            await take(fleet, step, details)
+
+
+async def take(fleet: Fleet, step: str, details: Sequence[Any]) -> None:
     if step == "store":
-        program, topic, nudge, domain = details
-        await store_memory(fleet, f"program-{program}", lesson(f"{topic} {nudge}", domain))
-    elif step == "reinforce":
-        program = await fleet.programs.read(f"program-{details[0]}")
-        for id_ in list(program.patterns)[:1]:
-            await reinforce_memory(fleet, program.program_id, id_)
-    elif step == "wait":
-        clock.at += timedelta(days=details[0])
+        number, text, id_ = details
+        sent = NewPattern(pattern=text, domain="work", confidence=0.8, evidence=f"seen by {number}", id=id_)
+        await store_memory(fleet, f"program-{number}", sent)
+    elif step == "judge":
+        for pair in (await fleet.pairs.asking())[:1]:
+            sent_verdict = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": details[0]})
+            await judge(fleet, Judge(pair.a.program_id), [sent_verdict])  # refused alike if a text has changed since
+    else:
+        name = f"program-{details[0]}"
+        for id_ in list((await fleet.programs.read(name)).patterns)[:1]:
+            await (reinforce_memory(fleet, name, id_) if step == "reinforce" else forget_memory(fleet, name, id_, "no"))
 
 
-async def test_a_run_reads_the_programs_that_changed_and_the_shards_they_touch(
+async def left(fleet: Fleet) -> list[tuple[str, str, dict[str, Json]]]:
+    """Return every program, entry and pair without the ids of its commits."""
+    store = fleet.knowledge.store
+    return [
+        (group, document.ref.id, {name: value for name, value in document.fields.items() if name not in OWN})
+        for group in ("programs", "gsp", "pairs")
+        for document in await store.find(Query(f"fleets/default/{group}"))
+    ]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=st.lists(steps, min_size=6, max_size=15))
+async def test_a_warm_server_a_cold_one_and_two_in_turn_leave_the_same(
+    history: list[Step], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async with fleets(tmp_path_factory.mktemp("triplets"), 3) as (warm, cold, turns):
+        memories = [ProposingMemory(), ProposingMemory()]
+
+        def other(fleet: Fleet) -> Fleet:
+            memories.reverse()
+            return replace(fleet, memory=memories[0])
+
+        await live(warm, history, lambda fleet: fleet)
+        await live(cold, history, lambda fleet: replace(fleet, memory=ProposingMemory()))
+        await live(turns, history, other)
+        assert await left(cold) == await left(warm)
+        assert await left(turns) == await left(warm)
+
+
+async def test_a_run_after_a_run_changes_nothing(store: Store) -> None:
+    fleet = fleet_on(store)
+    for number, text in enumerate(TEXTS):
+        await take(fleet, "store", (number, text, "a"))
+        await take(fleet, "store", (number, TEXTS[0], "b"))
+    await consolidate(fleet)
+    before = await left(fleet)
+    assert {group for group, _, _ in before} == {"programs", "gsp", "pairs"}
+    again = await consolidate(fleet)
+    assert (again.promoted, again.updated, await left(fleet)) == ((), (), before)
+    await maintain_fleet(fleet, no_progress, rebuild=True)
+    assert await left(fleet) == before
+
+
+async def test_a_warm_server_reads_the_programs_that_changed_whoever_considered_them(
     open_store: Callable[[], Store],
 ) -> None:
-    clock = Clock()
     counting = Counting(open_store())
-    fleet = fleet_on(counting, clock)
+    one, other = fleet_on(counting), fleet_on(open_store())
     for program in range(12):
-        for number in range(4):
-            text = f"{TOPICS[program % 8]} {NUDGES[number]} {program}"
-            await store_memory(fleet, f"program-{program}", lesson(text, f"domain{'abcdefgh'[number]}"))
-    await consolidate(fleet)
+        await learn(one, f"program-{program}", *(f"{program}-{number}" for number in range(4)))
+    await consolidate(one)
+    await consolidate(other)
+    counting.read.clear()
+    await consolidate(one)
+    assert counting.read.count("programs") == 2  # the queries for changed ones, and for those of the other's run
     for program in (3, 4):
-        await store_memory(fleet, f"program-{program}", lesson("garnet hazel", "domaina"))
+        await learn(other, f"program-{program}", "shared")
+    await consolidate(other)
     counting.read.clear()
-    await consolidate(fleet)
-    assert counting.read.count("programs") <= 2 + 3 + 2  # those that changed, the contributors, and clearing the former
-    assert counting.read.count("waiting") <= 2 + 4  # index and pairs; a small fleet's domains are one topic
-    assert counting.read.count("snapshots") <= 6
+    await consolidate(one)
+    assert counting.read.count("programs") == 1 + 2
+    await learn(one, "program-5", "shared")
     counting.read.clear()
-    await consolidate(fleet)
-    assert counting.read.count("programs") == 1  # the query for changed programs, which found none
+    await consolidate(one)
+    assert counting.read.count("programs") <= 1 + 1 + 1 + 3  # what changed, its entry, its stamp with its neighbours'

@@ -22,6 +22,7 @@ Session = Callable[..., AbstractAsyncContextManager[Agent]]  # `agent` or `local
 CHECK = "Always check task.status === 'created' before claiming to avoid race conditions"
 VERIFY = "Verify that a task is still unclaimed before you claim it, or two agents race for it"
 LOOK = "Before claiming a task, make sure its status is still created: another agent may have been faster"
+LATE = "Look at the status of a task before you claim it: somebody may have been faster"
 TIMEOUT = "Set an explicit timeout on every outbound HTTP call"
 DEADLINE = "Network requests without a deadline can hang a worker forever, so give each one a time limit"
 UNRELATED = {
@@ -51,6 +52,25 @@ async def consolidated(
         return await one.call("pattern_consolidate", **arguments)
 
 
+async def judged(
+    store: str, program: str, verdict: str, now: str = MAR_7, session: Session = local_agent
+) -> dict[str, Any]:
+    """Let a program judge every pair that it is asked about; return the answer to its verdicts."""
+    async with session(store, now=now, program=program) as one:
+        asked = await one.call("pattern_consolidate", programId=program)
+        verdicts = [{"pairId": pair["pairId"], "verdict": verdict} for pair in asked["toJudge"]]
+        return await one.call("pattern_consolidate", programId=program, verdicts=verdicts)
+
+
+async def judge_the_race(store: str, session: Session = local_agent) -> str:
+    """Let all three judge what they are asked; return the key of the entry."""
+    await judged(store, "basher", "same", session=session)
+    await judged(store, "sark", "same", session=session)
+    last = await judged(store, "iso", "same", session=session)
+    assert [(one["status"], one["contributors"]) for one in last["updated"]] == [("fresh", ["basher", "iso", "sark"])]
+    return str(last["updated"][0]["key"])
+
+
 async def learn_the_race(store: str, session: Session = local_agent) -> None:
     for program, now, text, confidence in (
         ("basher", FEB_14, CHECK, 0.92),
@@ -66,14 +86,21 @@ async def test_three_agents_learn_apart_and_a_fourth_boots_knowing_it(store_addr
     # Each session is a process of its own here, and only here: the other stories serve theirs from this process.
     await learn_the_race(store_address, agent)
     first = await consolidated(store_address, session=agent)
-    assert [(p["contributors"], p["confidence"], p["evidenceCount"]) for p in first["promoted"]] == [
-        (["basher", "iso", "sark"], 0.89, 3)
-    ]
-    promoted = first["promoted"][0]
+    assert (first["promoted"], first["toJudge"], first["openPairs"], first["waiting"]) == ([], [], 3, 6)
+
+    made = await judged(store_address, "basher", "same", session=agent)
+    assert [one["status"] for one in made["judged"]] == ["verify", "verify"]
+    promoted = made["promoted"][0]
     assert promoted["key"].startswith("pattern/task-claiming/")
+    assert (promoted["pattern"], promoted["doubts"]) == (CHECK, ["one_judge"])
     assert promoted["firstDiscovered"].startswith("2026-02-14T09:00:0")
     assert promoted["lastPromoted"].startswith("2026-03-07T12:00:0")
-    assert first["waiting"] == 3
+
+    sure = await judged(store_address, "sark", "same", session=agent)
+    assert [
+        (one["status"], one["contributors"], one["confidence"], one["evidenceCount"]) for one in sure["updated"]
+    ] == [("fresh", ["basher", "iso", "sark"], 0.89, 3)]
+    assert (await judged(store_address, "iso", "same", session=agent))["openPairs"] == 0
 
     second = await consolidated(store_address, "2026-03-08T12:00:00Z", agent)
     assert (second["promoted"], second["updated"], second["waiting"]) == ([], [], 3)
@@ -93,7 +120,7 @@ async def test_three_agents_learn_apart_and_a_fourth_boots_knowing_it(store_addr
 
 async def test_two_hundred_days_later_lessons_are_stale_and_the_entry_wants_verifying(store_address: str) -> None:
     await learn_the_race(store_address)
-    await consolidated(store_address)
+    await judge_the_race(store_address)
     async with local_agent(store_address, now="2026-09-23T12:00:00Z", program="basher") as basher:
         health = await basher.call("memory_health", programId="basher")
         assert (health["stalePatterns"], health["activePatterns"], health["verdict"]) == (2, 0, "forgetting")
@@ -104,33 +131,46 @@ async def test_two_hundred_days_later_lessons_are_stale_and_the_entry_wants_veri
         assert [k["status"] for k in boot["knowledge"]] == ["verify"]
 
 
-async def test_one_agent_that_says_it_twice_promotes_nothing(store_address: str) -> None:
+async def test_one_agent_that_says_it_twice_is_asked_nothing_and_publishes_nothing(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(CHECK), lesson(VERIFY))
-    assert (await consolidated(store_address))["promoted"] == []
+    found = await consolidated(store_address)
+    assert (found["promoted"], found["openPairs"]) == ([], 0)
 
 
-async def test_two_agents_of_one_session_promote_nothing(store_address: str) -> None:
+async def test_two_agents_of_one_session_publish_nothing(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(CHECK, sessionId="night-shift"))
     await learn(store_address, "sark", FEB_14, lesson(VERIFY, sessionId="night-shift"))
-    assert (await consolidated(store_address))["promoted"] == []
+    found = await judged(store_address, "basher", "same")
+    assert ([one["status"] for one in found["judged"]], found["promoted"]) == (["candidate"], [])
 
 
-async def test_what_an_agent_stores_after_booting_with_it_is_an_echo(store_address: str) -> None:
+async def test_two_agents_over_one_unbound_connection_publish_what_wants_verifying(store_address: str) -> None:
+    async with local_agent(store_address, now=FEB_14) as one:
+        for program in ("basher", "sark"):
+            told = lesson(TIMEOUT, "http", evidence=f"{program} waited for ever")
+            await one.call("store_memory", programId=program, pattern=told)
+        (made,) = (await one.call("pattern_consolidate"))["promoted"]
+    assert (made["status"], made["doubts"]) == ("verify", ["one_connection"])
+    async with local_agent(store_address, now=FEB_20, program="iso") as iso:
+        word = await iso.call("reinforce_memory", programId="iso", patternId=made["key"], evidence="It hung here too")
+    assert word["knowledge"] == {"key": made["key"], "status": "fresh"}
+
+
+async def test_an_agent_that_learns_it_after_the_publication_confirms_and_has_no_vote(store_address: str) -> None:
     await learn_the_race(store_address)
-    await consolidated(store_address)
-    text = "Always check that a task's status is created before claiming it, to avoid race conditions"
-    await learn(store_address, "newcomer", "2026-03-09T09:00:00Z", lesson(text), boot=True)
-    third = await consolidated(store_address, "2026-03-10T09:00:00Z")
-    assert (third["promoted"], third["updated"], third["echoes"]) == ([], [], 1)
+    key = await judge_the_race(store_address)
+    await learn(store_address, "newcomer", "2026-03-09T09:00:00Z", lesson(LATE), boot=True)
+    said = await judged(store_address, "newcomer", "same", "2026-03-10T09:00:00Z")
+    assert [(one["key"], one["status"]) for one in said["judged"]] == [(key, "fresh")]
+    assert [(one["contributors"], one["evidenceCount"]) for one in said["updated"]] == [(["basher", "iso", "sark"], 3)]
 
 
-async def test_what_another_agent_learnt_without_booting_adds_to_the_entry(store_address: str) -> None:
+async def test_an_agent_that_learnt_it_before_votes_however_late_it_is_asked(store_address: str) -> None:
     await learn_the_race(store_address)
-    await consolidated(store_address)
-    text = "Always check that a task's status is created before claiming it, to avoid race conditions"
-    await learn(store_address, "hermit", "2026-03-09T09:00:00Z", lesson(text))
-    third = await consolidated(store_address, "2026-03-10T09:00:00Z")
-    assert [(u["contributors"], u["evidenceCount"]) for u in third["updated"]] == [
+    await judge_the_race(store_address)
+    await learn(store_address, "hermit", FEB_27, lesson(LATE))  # by the server's clock, a week before the publication
+    late = await judged(store_address, "hermit", "same", "2026-04-10T09:00:00Z")
+    assert [(one["contributors"], one["evidenceCount"]) for one in late["updated"]] == [
         (["basher", "hermit", "iso", "sark"], 4)
     ]
 
@@ -142,16 +182,22 @@ async def test_what_another_agent_learnt_without_booting_adds_to_the_entry(store
         ("Retry 3 times before giving up on a claim", "Retry 30 times before giving up on a claim"),
     ],
 )
-async def test_opposite_and_different_number_lessons_promote_nothing(store_address: str, one: str, two: str) -> None:
+async def test_of_what_the_guard_objects_to_no_contributor_makes_knowledge(
+    store_address: str, one: str, two: str
+) -> None:
     await learn(store_address, "basher", FEB_14, lesson(one))
     await learn(store_address, "sark", FEB_20, lesson(two))
-    found = await consolidated(store_address)
-    assert found["promoted"] == []
-    assert [pair["objection"] for pair in found["contested"]] != []
+    for program in ("basher", "sark"):
+        async with local_agent(store_address, now=MAR_7, program=program) as own:
+            (pair,) = (await own.call("pattern_consolidate", programId=program))["toJudge"]
+        assert pair["objection"]
+        found = await judged(store_address, program, "same")
+        assert ([judged["state"] for judged in found["judged"]], found["promoted"]) == (["open"], [])
 
 
 async def test_a_dry_run_tells_what_a_run_would_do_and_writes_nothing(store_address: str) -> None:
-    await learn_the_race(store_address)
+    await learn(store_address, "basher", FEB_14, lesson(CHECK, evidence="basher saw two claims"))
+    await learn(store_address, "sark", FEB_20, lesson(CHECK, evidence="sark was too late"))
     dry = await consolidated(store_address, dryRun=True)
     async with local_agent(store_address, now=MAR_7) as one:
         assert (await one.call("gsp_bootstrap", agentId="newcomer"))["knowledge"] == []
@@ -160,33 +206,33 @@ async def test_a_dry_run_tells_what_a_run_would_do_and_writes_nothing(store_addr
     }
 
 
-async def test_a_judged_pair_is_promoted_and_a_changed_text_opens_it_again(store_address: str) -> None:
+async def test_a_pair_judged_different_is_asked_about_again_when_a_text_changes(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(TIMEOUT, "http", id="timeout"))
     await learn(store_address, "sark", FEB_20, lesson(DEADLINE, "http", id="deadline"))
-    async with local_agent(store_address, now=MAR_7) as judge:
-        offered = await judge.call("pattern_consolidate")
-        assert (offered["promoted"], len(offered["review"])) == ([], 1)
-        pair = offered["review"][0]["pairId"]
-        refused = await judge.refused("pattern_consolidate", verdicts=[{"pairId": "unknown", "same": True}])
-        assert refused.startswith("invalid_argument: verdicts.0.pairId")
-        different = await judge.call("pattern_consolidate", verdicts=[{"pairId": pair, "same": False}])
-        assert (different["promoted"], different["review"]) == ([], [])
-    await learn(store_address, "sark", "2026-03-08T09:00:00Z", lesson(DEADLINE + ", always", "http", id="deadline"))
-    async with local_agent(store_address, now="2026-03-09T12:00:00Z") as judge:
-        again = await judge.call("pattern_consolidate")
-        assert len(again["review"]) == 1
-        same = await judge.call(
-            "pattern_consolidate", verdicts=[{"pairId": again["review"][0]["pairId"], "same": True}]
+    async with local_agent(store_address, now=MAR_7, program="basher") as basher:
+        refused = await basher.refused(
+            "pattern_consolidate", programId="basher", verdicts=[{"pairId": "unknown", "verdict": "same"}]
         )
-        assert [p["contributors"] for p in same["promoted"]] == [["basher", "sark"]]
+        assert refused.startswith("invalid_argument: pairId: there is no pair 'unknown'")
+    different = await judged(store_address, "basher", "different")
+    assert ([one["state"] for one in different["judged"]], different["openPairs"]) == (["different"], 0)
+    await learn(store_address, "sark", "2026-03-08T09:00:00Z", lesson(DEADLINE + ", always", "http", id="deadline"))
+    same = await judged(store_address, "sark", "same", "2026-03-09T12:00:00Z")
+    assert [p["contributors"] for p in same["promoted"]] == [["basher", "sark"]]
 
 
-async def test_a_bound_agent_sees_counts_and_not_the_texts_of_others(store_address: str) -> None:
+async def test_an_agent_sees_counts_of_others_pairs_and_not_their_texts(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(TIMEOUT, "http"))
     await learn(store_address, "sark", FEB_20, lesson(DEADLINE, "http"))
+    async with local_agent(store_address, now=MAR_7, program="basher") as basher:
+        (pair,) = (await basher.call("pattern_consolidate", programId="basher"))["toJudge"]
     async with local_agent(store_address, now=MAR_7, program="iso") as bound:
-        found = await bound.call("pattern_consolidate")
-        assert (found["review"], found["stats"]["reviewPairs"]) == ([], 1)
+        found = await bound.call("pattern_consolidate", programId="iso")
+        assert (found["toJudge"], found["openPairs"]) == ([], 1)
+        verdicts = [{"pairId": pair["pairId"], "verdict": "same"}]
+        refused = await bound.refused("pattern_consolidate", programId="iso", verdicts=verdicts)
+        assert refused.startswith("invalid_argument: pairId: ")
+        assert (await bound.refused("pattern_consolidate", programId="sark")).startswith("forbidden")
         assert (await bound.refused("recall_memory", programId="sark")).startswith("forbidden")
         assert (await bound.refused("store_memory", programId="sark", pattern=lesson(CHECK))).startswith("forbidden")
 
@@ -201,38 +247,40 @@ async def test_a_typo_in_a_program_is_seen(store_address: str) -> None:
         assert (health["exists"], health["totalPatterns"], health["domains"]) == (False, 0, [])
 
 
-async def test_what_agents_say_of_an_entry_reaches_all_at_once_and_retires_it_together(store_address: str) -> None:
+async def test_words_with_evidence_contest_an_entry_bring_it_back_and_retire_it(store_address: str) -> None:
     await learn_the_race(store_address)
-    key = (await consolidated(store_address))["promoted"][0]["key"]
+    key = await judge_the_race(store_address)
     async with local_agent(store_address, now="2026-03-09T09:00:00Z") as one:
 
-        async def says(program: str, outcome: str) -> str:
-            said = await one.call(
-                "reinforce_memory", programId=program, patternId=key, outcome=outcome, requestId=program
-            )
-            again = await one.call(
-                "reinforce_memory", programId=program, patternId=key, outcome=outcome, requestId=program
-            )
-            assert said == again
-            return str(said["status"])
+        async def says(program: str, outcome: str, evidence: str = "seen") -> str:
+            word = {"programId": program, "patternId": key, "outcome": outcome, "evidence": evidence}
+            answer = await one.call("reinforce_memory", **word, requestId=program)
+            assert answer == await one.call("reinforce_memory", **word, requestId=program) or answer["note"]
+            return str(answer["knowledge"]["status"])
 
         async def seen() -> list[str]:
             shared = await one.call("recall_memory", programId="newcomer", scope="shared")
-            assert shared["freshness"]["consolidatedAt"].startswith("2026-03-07")
             return [entry["status"] for entry in shared["knowledge"]]
 
+        known = (await one.call("gsp_bootstrap", agentId="newcomer"))["knowledgeVersion"]
+        assert await says("flynn", "contradicted", evidence="") == "fresh"  # a bare word does not count
         assert (await says("quorra", "contradicted"), await seen()) == ("contested", ["contested"])
-        assert (await says("clu", "confirmed"), await seen()) == ("fresh", ["fresh"])
-        assert (await says("rinzler", "contradicted"), await seen()) == ("contested", ["contested"])
-        assert (await says("gem", "contradicted"), await seen()) == ("retired", [])
-        boot = await one.call("gsp_bootstrap", agentId="newcomer", knownVersion=1)
+        assert await says("clu", "confirmed") == "contested"
+        assert await says("rinzler", "confirmed") == "fresh"
+        assert await says("gem", "contradicted") == "contested"
+        assert await says("ada", "contradicted") == "retired"
+        while await seen():  # published within seconds
+            await anyio.lowlevel.checkpoint()
+        boot = await one.call("gsp_bootstrap", agentId="newcomer", knownVersion=known)
         assert (boot["knowledge"], boot["changes"]["retired"]) == ([], [key])
 
 
 async def test_a_person_can_judge_the_pairs_from_a_terminal(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(TIMEOUT, "http"))
     await learn(store_address, "sark", FEB_20, lesson(DEADLINE, "http"))
+    assert (await consolidated(store_address))["openPairs"] == 1
     command = [sys.executable, "-m", "fleet_memory", "review", "--store", store_address, "--now", MAR_7]
-    done = await anyio.run_process(command, input=b"d\nu\ns\n\n")
+    done = await anyio.run_process(command, input=b"what\nsame\n")
     assert TIMEOUT in done.stdout.decode()
-    assert "promoted: pattern/http/" in done.stdout.decode()
+    assert "pattern/http/" in done.stdout.decode()
+    assert " is fresh" in done.stdout.decode()

@@ -32,6 +32,10 @@ class Sent(Protocol):
     connection: str | None
 
 
+Call = tuple[str, str, float, str | None]
+"""What a store sends beside names: text, evidence, confidence, project."""
+
+
 @dataclass
 class Lesson:
     """One program's lesson as it reads now; `stored_at`, session and connection are those of its present text."""
@@ -46,6 +50,8 @@ class Lesson:
     project: str | None
     stored_at: datetime
     last_reinforced: datetime
+    called_at: datetime
+    calls: dict[str, Call]  # the last call under each id that it was stored under
 
     @property
     def words(self) -> str:
@@ -125,6 +131,13 @@ class Pair:
         """Say whether `same` hangs on more than one judge, or on a person."""
         return self.decision() == "same" and (self.by_person() is not None or self.count("same") > 1)
 
+    def contradicts(self) -> bool:
+        """Say whether both texts cannot be followed, as it is decided."""
+        person = self.by_person()
+        if person is not None:
+            return person.verdict == "contradict"
+        return self.decision() == "different" and self.count("contradict") > 0
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -171,6 +184,7 @@ class Entry:
     words_about: dict[str, Word] = field(default_factory=dict)  # by folded program
     heard_over: set[str | None] = field(default_factory=set)  # connections that brought a word with evidence
     split_off: set[tuple[str, str]] = field(default_factory=set)  # folded program and words that people took out
+    carried: set[frozenset[str]] = field(default_factory=set)  # pairs whose `contradict` was taken as a word
     asked: list[Contribution] = field(default_factory=list)  # of a younger entry judged the same
     learnt_again: set[tuple[str, str]] = field(default_factory=set)  # folded program and words, while retired
 

@@ -1,4 +1,4 @@
-"""A plain model of votes: docs/consensus.md and docs/knowledge.md at their simplest and slowest, without a store.
+"""A plain model of votes: the simplest, slowest statement of docs/knowledge.md, with no store, numbers or threads.
 
 A program is named as it writes itself; wherever independence counts, two spellings of a name are one program.
 A side of a verdict is `("lesson", program, lesson_id)`, `("entry", text)` or `("rewrite", program, lesson_id)`.
@@ -62,6 +62,8 @@ class PlainFleet(PlainMemory):
         texts = frozenset({left.words, right.words})
         if left is right:
             texts = frozenset(self._own_words(side) for side in (one, other))
+            if left.words not in texts:  # DESIGN 5: "by being judged the same as *that text*; nothing chains"
+                raise RefusedError("both are in one entry, and neither is its text")
         if len(texts) < 2:
             raise RefusedError("equal words are the same, unasked")
         return texts
@@ -127,7 +129,8 @@ class PlainFleet(PlainMemory):
         if place is None:
             raise RefusedError("no rewrite is open")
         entry, contribution = place
-        self._record(frozenset({contribution.words, lesson.words}), voice)
+        if voice.verdict in {"different", "contradict"}:  # that the author finds its two texts the same is no verdict
+            self._record(frozenset({contribution.words, lesson.words}), voice)  # about lessons of others
         contribution.rewrite_is_open = voice.verdict == "unsure"
         if voice.verdict in {"different", "contradict"}:
             entry.contributions.remove(contribution)
@@ -152,6 +155,8 @@ class PlainFleet(PlainMemory):
         """Take a program's word about `("lesson", its lesson_id)`, and so about its entry, or `("entry", text)`."""
         if target[0] == "entry":
             entries = [self._entry(target[1])]
+            if not (entries[0].published or entries[0].retired):
+                raise RefusedError("agents know no candidates")
         else:
             lesson = self._lesson(program, target[1])
             self._reinforce(lesson, outcome, at)
@@ -190,6 +195,8 @@ class PlainFleet(PlainMemory):
     def reinstate(self, text: str, at: datetime) -> None:
         """Bring a retired entry back and clear the contradictions of it; people's word confirms it."""
         entry = self._entry(text)
+        if not entry.retired:
+            return
         entry.retired = False
         entry.words_about = {who: word for who, word in entry.words_about.items() if word.outcome == "confirmed"}
         self._move_last_confirmed(entry, at)
@@ -206,16 +213,23 @@ class PlainFleet(PlainMemory):
     def split(self, text: str, program: str, at: datetime) -> None:
         """Take the program's contributions out of the entry for good."""
         entry = self._entry(text)
-        theirs = [one for one in entry.contributions if folded(one.program) == folded(program)]
-        if not theirs:
-            raise RefusedError("the program does not contribute")
-        entry.contributions = [one for one in entry.contributions if one not in theirs]
-        entry.split_off |= {(folded(program), one.words) for one in theirs}
+        mine = [one for one in entry.contributions if not one.echo]
+        theirs = [one for one in mine if folded(one.program) == folded(program)]
+        if len(theirs) != 1 or theirs[0].words == entry.words:  # DESIGN 4: "Equal words are the same, unasked"
+            raise RefusedError("the program has no contribution to take out, or several")
+        entry.contributions.remove(theirs[0])
+        entry.split_off |= {(folded(program), theirs[0].words)}
+        # DESIGN 5: "turns one contribution to `different`", for a person
+        self._record(frozenset({entry.words, theirs[0].words}), Voice(None, "different", at, None))
         self._settle(entry, at)
 
     def apply_policy(self, at: datetime) -> None:
-        """Put published entries under the present policy; those without the votes are candidates again."""
+        """Make candidates of the published entries that the present policy would not publish.
+
+        DESIGN 5: "lists and takes back the rest"; an entry that suffices keeps the policy it was published under, and
+        the maintainer publishes what reaches a lowered threshold.
+        """
         for entry in self.known:
-            if entry.published:
+            if entry.published and not entry.retired and self._votes(entry, self.policy) < self.policy.threshold:
                 entry.rule = self.policy
                 self._settle(entry, at)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from tests.plain_entry import (
+    Call,
     Contribution,
     Entry,
     Lesson,
@@ -57,35 +58,46 @@ class PlainMemory:
         at: datetime,
     ) -> None:
         """Store a lesson: a new one, a repetition of equal words, or a rewrite of the id's text."""
-        mine = [lesson for lesson in self.lessons.values() if lesson.program == program]
-        equal = next((lesson for lesson in mine if lesson.words == words_of(text)), None)
-        if equal:
-            self._repeat(equal, evidence, confidence, at)
+        known = self.lessons.get((program, lesson_id))
+        # DESIGN 3: "An upsert by id"; lessons of two projects are two lessons, as they never meet
+        twin = known or self._twin(program, words_of(text), project)
+        call = (text, evidence, confidence, project)
+        if twin is not None and twin.words == words_of(text):
+            self._repeat(twin, lesson_id, call, at)
             return
-        new = Lesson(program, lesson_id, text, evidence, session, connection, confidence, project, at, at)
+        new = Lesson(
+            program, lesson_id, text, evidence, session, connection, confidence, project, at, at, at, {lesson_id: call}
+        )
         self.lessons[program, lesson_id] = new
         for entry, contribution in self._places(new):
             self._rewrite(entry, contribution, new)
 
-    def _repeat(self, lesson: Lesson, evidence: str, confidence: float, at: datetime) -> None:
+    def _twin(self, program: str, words: str, project: str | None) -> Lesson | None:
+        mine = [one for one in self.lessons.values() if one.program == program and one.words == words]
+        return next((one for one in mine if one.project == project), None)
+
+    def _repeat(self, lesson: Lesson, lesson_id: str, call: Call, at: datetime) -> None:
+        """Reinforce; DESIGN 9 bills a store 1 read and 1 write, so the entry of the lesson does not hear of it."""
+        text, evidence, confidence, project = call
+        is_retry = abs(at - lesson.called_at) < RETRY_WITHIN
         new_evidence = evidence not in {"", lesson.evidence}
-        if at - lesson.last_reinforced < RETRY_WITHIN and not new_evidence:
+        if is_retry and lesson.calls.get(lesson_id) == call:
             return
+        if lesson.lesson_id == lesson_id:
+            lesson.text, lesson.project = text, project
+        if lesson.lesson_id != lesson_id or not is_retry or new_evidence:
+            lesson.last_reinforced = max(lesson.last_reinforced, at)
         lesson.evidence = lesson.evidence or evidence
-        lesson.last_reinforced = max(lesson.last_reinforced, at)
-        lesson.confidence = confidence
-        for entry, contribution in self._places(lesson):
-            if not contribution.rewrite_is_open:
-                self._move_last_confirmed(entry, at)
+        lesson.confidence, lesson.called_at = confidence, at
+        lesson.calls[lesson_id] = call
 
     def _rewrite(self, entry: Entry, contribution: Contribution, lesson: Lesson) -> None:
         """Open a pair of the voting text and the new one; an echo has no vote to ask about, so it leaves."""
         if contribution.echo:
             entry.contributions.remove(contribution)
             return
-        pair = self.pairs.get(frozenset({contribution.words, lesson.words}), Pair())
-        same = any(voice.judge == folded(lesson.program) and voice.verdict == "same" for voice in pair.voices)
-        contribution.rewrite_is_open = lesson.words != contribution.words and not same
+        # DESIGN 9: "a rewrite's store 2R+2W" reads no pair, so texts that it judged before are asked about again
+        contribution.rewrite_is_open = lesson.words != contribution.words
 
     def show(self, program: str, text: str, at: datetime) -> None:
         """Remember that the program saw this text."""
@@ -94,26 +106,45 @@ class PlainMemory:
     def propose(self, at: datetime) -> None:
         """Join equal words and stored verdicts, make entries of equal words, publish candidates that suffice."""
         for lesson in self._free(at):
-            self._attach(lesson, at)
+            self._attach(lesson, at, equal_words=True)
         for group in self._groups_of_equal_words(at):
-            if len({lesson.program for lesson in group}) > 1:
+            if len({folded(lesson.program) for lesson in group}) > 1:  # DESIGN 5: "a program (NFKC, case-folded)"
                 self._create(group, [], at)
         for entry in self.known:
-            self._settle(entry, at)
+            self._settle(entry, at, by_run=True)
+        for lesson in self._free(at):
+            self._attach(lesson, at, equal_words=False)
+        self._carry_contradictions(at)
 
     def _free(self, at: datetime) -> list[Lesson]:
         """Return the lessons that are in no entry and not stale, oldest first."""
         fresh = [lesson for lesson in self.lessons.values() if at - lesson.last_reinforced <= STALE_AFTER]
         return sorted((one for one in fresh if not self._places(one)), key=lambda one: (one.stored_at, one.program))
 
-    def _attach(self, lesson: Lesson, at: datetime) -> None:
+    def _attach(self, lesson: Lesson, at: datetime, *, equal_words: bool) -> None:
         for entry in self.known:
             pair = frozenset({entry.words, lesson.words})
-            equal = entry.words == lesson.words
             judged = pair in self.pairs and self.pairs[pair].decision() == "same"
-            if (equal or judged) and self._may_share(entry, lesson):
-                self._join(entry, lesson, [] if equal else [pair], at)
+            fits = entry.words == lesson.words if equal_words else judged
+            if fits and self._may_share(entry, lesson):
+                self._join(entry, lesson, [] if equal_words else [pair], at)
+                self._settle(entry, at)
                 return
+
+    def _carry_contradictions(self, at: datetime) -> None:
+        """Take each `contradict` between lessons as a word against the entry that one text has become.
+
+        A run meets the pair while the other text is a living lesson's or an entry's.
+        """
+        for entry in self.known:
+            others = {one.words for one in self._free(at)} | {one.words for one in self.known}
+            for pair in [frozenset({entry.words, words}) for words in others - {entry.words}]:
+                if pair in self.pairs and self.pairs[pair].contradicts() and pair not in entry.carried:
+                    entry.carried.add(pair)
+                    for voice in self.pairs[pair].voices:
+                        if voice.verdict == "contradict":
+                            self._judge_against(entry, voice, pair)
+            self._settle(entry, at)
 
     def _may_share(self, entry: Entry, lesson: Lesson) -> bool:
         project = entry.project(self._rule_of(entry))
@@ -121,37 +152,28 @@ class PlainMemory:
 
     def _groups_of_equal_words(self, at: datetime) -> list[list[Lesson]]:
         """Return the free lessons in groups of equal words and of one project or none."""
-        groups: list[list[Lesson]] = []
-        limited_first = sorted(self._free(at), key=lambda one: one.project is None)
-        for lesson in limited_first:
-            if any(entry.words == lesson.words and self._may_share(entry, lesson) for entry in self.known):
-                continue  # people took it out of that entry
-            for group in groups:
-                projects = {one.project for one in [*group, lesson]} - {None}
-                if group[0].words == lesson.words and len(projects) < 2:
-                    group.append(lesson)
-                    break
-            else:
-                groups.append([lesson])
-        return groups
+        groups: dict[tuple[str, str | None], list[Lesson]] = {}
+        free = [
+            lesson
+            for lesson in self._free(at)
+            if not any(entry.words == lesson.words and self._may_share(entry, lesson) for entry in self.known)
+        ]
+        for lesson in free:
+            projects = {one.project for one in free if one.words == lesson.words} - {None}
+            # a lesson of no project does not choose between two: such lessons group by themselves
+            project = lesson.project if len(projects) > 1 else None
+            groups.setdefault((lesson.words, project), []).append(lesson)
+        return list(groups.values())
 
     # Entries
 
     def _create(self, lessons: Sequence[Lesson], pairs: list[frozenset[str]], at: datetime) -> Entry:
-        entry = Entry(best_first(lessons)[0].text, last_confirmed=at)
+        entry = Entry(best_first(lessons)[0].text, last_confirmed=best_first(lessons)[0].last_reinforced)
         self.known.append(entry)
         texts = {lesson.words for lesson in lessons}
         for lesson in best_first(lessons):
             self._join(entry, lesson, [] if lesson.words == entry.words else pairs, at, texts)
-        for pair, voice in self._contradictions_of_texts(entry.words):
-            self._judge_against(entry, voice, pair)
         return entry
-
-    def _contradictions_of_texts(self, words: str) -> list[tuple[frozenset[str], Voice]]:
-        """Return the `contradict` verdicts that were given about this text before it was an entry's."""
-        mine = [(words_of_pair, pair) for words_of_pair, pair in self.pairs.items() if words in words_of_pair]
-        voices = [(words_of_pair, voice) for words_of_pair, pair in mine for voice in pair.voices]
-        return [(words_of_pair, voice) for words_of_pair, voice in voices if voice.verdict == "contradict"]
 
     def _join(
         self, entry: Entry, lesson: Lesson, pairs: list[frozenset[str]], at: datetime, texts: Iterable[str] = ()
@@ -160,8 +182,7 @@ class PlainMemory:
         if (program, lesson.words) in entry.split_off:
             return
         if entry.retired:
-            entry.learnt_again.add((program, lesson.words))
-            return
+            entry.learnt_again.add((program, lesson.words))  # DESIGN 4: "count it as learnt again, without a vote"
         texts = {*texts, entry.words, lesson.words, *(one.words for one in entry.contributions)}
         shown = any(who == program and text in texts and when < lesson.stored_at for who, text, when in self.showings)
         late = entry.published_at is not None and lesson.stored_at >= entry.published_at
@@ -173,11 +194,11 @@ class PlainMemory:
             lesson.session,
             lesson.connection,
             lesson.project,
-            echo=shown or late,
+            echo=shown or late or entry.retired,
             pairs=pairs,
         )
         entry.contributions.append(contribution)
-        self._move_last_confirmed(entry, at)
+        self._move_last_confirmed(entry, lesson.last_reinforced)
 
     def _places(self, lesson: Lesson) -> list[tuple[Entry, Contribution]]:
         """Return the entry that the lesson is in, with its contribution; at most one."""
@@ -195,14 +216,19 @@ class PlainMemory:
     def _votes(self, entry: Entry, rule: Policy) -> int:
         return count_origins(entry.voting(), rule.origins)
 
-    def _settle(self, entry: Entry, at: datetime) -> None:
-        """Publish a candidate that has its votes, or make a candidate of an entry that lost them."""
+    def _settle(self, entry: Entry, at: datetime, *, by_run: bool = False) -> None:
+        """Publish a candidate that has its votes, or make a candidate of an entry that lost them.
+
+        DESIGN 5: "a candidate again below the threshold it was published with", so it returns as soon as its votes
+        reach that; "the maintainer publishes candidates that reach a lowered one".
+        """
         if entry.retired:
             return
-        votes = self._votes(entry, self._rule_of(entry))
-        if entry.published:
-            entry.published = votes >= entry.rule.threshold
-        elif votes >= self.policy.threshold:
+        if entry.published_at is not None:
+            entry.published = self._votes(entry, entry.rule) >= entry.rule.threshold
+        if entry.published or (entry.published_at is not None and not by_run):
+            return
+        if self._votes(entry, self.policy) >= self.policy.threshold:
             entry.published, entry.rule = True, self.policy
             entry.published_at = entry.published_at or at
 

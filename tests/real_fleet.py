@@ -116,7 +116,8 @@ class RealFleet:
         connection: str | None = None,
     ) -> None:
         fleet = self._of(program, at, session, connection)
-        about = target[1] if target[0] == "lesson" else (await self._entry(target[1])).key
+        lesson = await self._lesson(program, target[1]) if target[0] == "lesson" else None
+        about = lesson.id if lesson else (await self._entry(target[1])).key
         await accepted(lambda: reinforce_memory(fleet, program, about, None, evidence, outcome))
 
     # Verdicts
@@ -157,9 +158,17 @@ class RealFleet:
             raise RefusedError("equal words are the same, unasked")
         pairs = self._fleet().pairs
         [versioned] = await pairs.read(pair_id(*words))
-        if not inside:
+        if not inside and not await self._is_joined(versioned):
             await self.store_.commit(pairs.write(versioned, _about(versioned, left.side, right.side, at)))
         return versioned.pair_id
+
+    async def _is_joined(self, versioned: VersionedPair) -> bool:
+        """Whether a lesson of the pair is in an entry by its verdict; the pair stays about that one then."""
+        if versioned.pair is None:
+            return False
+        named = {(side.program_id, side.pattern_id) for side in (versioned.pair.a, versioned.pair.b)}
+        lines = [line for entry in await self._entries() for line in entry.provenance]
+        return any(line.pair == versioned.pair_id and (line.program_id, line.pattern_id) in named for line in lines)
 
     async def _resolved(self, side: Side) -> Resolved:
         if side[0] == "entry":

@@ -2,6 +2,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -178,6 +179,11 @@ def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -
         contributing().patterns["mine"],
         pattern="check the STATUS",
         confidence=0.9,
+        last_reinforced=START + days(3),
+        confirmations=1,
+        doublings=1,
+        spaced_at=START + days(3),
+        evidence_log=(Evidence(at=START + days(3), outcome="confirmed"),),
         called_at=START + days(3),
         calls={"mine": sent.call},
     )
@@ -206,10 +212,13 @@ def test_new_evidence_for_the_same_words_is_kept_beside_the_first_and_restarts_t
     assert [line.text for line in done.pattern.evidence_log] == [f"again {time}" for time in range(1, 10)]
 
 
-def test_evidence_that_is_known_restarts_no_clock() -> None:
+@pytest.mark.parametrize(("after", "seen"), [(timedelta(minutes=9), timedelta(0)), (days(5), days(5))])
+def test_equal_words_and_evidence_sent_otherwise_restart_the_clock_after_ten_minutes(
+    after: timedelta, seen: timedelta
+) -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine", evidence="seen")).program
-    done = stored(first, lesson("Check the status", id="mine", evidence="Seen.", confidence=0.9), after=days(5))
-    assert (done.pattern.last_reinforced, done.pattern.evidence_log) == (START, ())
+    done = stored(first, lesson("Check the status", id="mine", evidence="Seen.", confidence=0.9), after=after)
+    assert (done.pattern.last_reinforced, done.pattern.confidence) == (START + seen, 0.9)
 
 
 def test_a_lesson_without_evidence_takes_the_first_that_it_gets() -> None:

@@ -61,7 +61,7 @@ REFUSED = [
     ("reinforce_memory", {"programId": "basher", "patternId": "p", "outcome": "maybe"}, "outcome: "),
     ("pattern_consolidate", {"threshold": 1}, "threshold: "),
     ("pattern_consolidate", {"threshold": 11}, "threshold: "),
-    ("pattern_consolidate", {"verdicts": [{"pairId": "x"}]}, "verdicts.0.same: required"),
+    ("pattern_consolidate", {"verdicts": [{"pairId": "x"}]}, "verdicts.0.verdict: required"),
     ("gsp_bootstrap", {"agentId": "basher", "depth": "deep"}, "depth: "),
     ("gsp_bootstrap", {"agentId": "basher", "knownVersion": -1}, "knownVersion: "),
 ]

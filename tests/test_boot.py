@@ -54,7 +54,7 @@ def everything(**sections: Any) -> BootAnswer:  # noqa: ANN401 - a test names th
     named: dict[str, Any] = {
         "agent_id": "basher",
         "knowledge_version": 7,
-        "freshness": freshness(3),
+        "freshness": freshness(3, 0, NOW, NOW),
         "notes": (),
         "fading_soon": (),
     }

@@ -70,12 +70,12 @@ async def test_a_lesson_stored_in_an_outage_is_found_by_words_and_compared_when_
         assert ([one["pattern"] for one in found["patterns"]], found["similarityEngine"]) == ([CHECK], "words")
         assert (await call(client, "memory_health", programId="basher"))["similarityEngine"] == "words"
         blind = await call(client, "pattern_consolidate")
-        assert (blind["promoted"], blind["review"], blind["similarityEngine"]) == ([], [], "words")
-        assert (await call(client, "memory_health", programId="basher"))["freshness"]["pending"] == 2
+        assert (blind["promoted"], blind["openPairs"], blind["similarityEngine"]) == ([], 0, "words")
+        assert (await call(client, "memory_health", programId="basher"))["freshness"]["pending"] == 1
     endpoint.down = False
     async with agent(settings) as client:
-        (entry,) = (await call(client, "pattern_consolidate"))["promoted"]
-        assert entry["contributors"] == ["basher", "sark"]
+        (pair,) = (await call(client, "pattern_consolidate", programId="sark"))["toJudge"]
+        assert [pair[side]["pattern"] for side in "ab"] == [VERIFY, CHECK]
         health = await call(client, "memory_health", programId="basher")
         assert ("similarityEngine" in health, health["freshness"]["pending"]) == (False, 0)
 
@@ -89,8 +89,8 @@ async def test_a_session_left_in_an_outage_keeps_its_lessons(settings: Settings,
             assert (done["failed"], done["patterns"][0]["status"], done["similarityEngine"]) == (0, "created", "words")
     endpoint.down = False
     async with agent(every) as client:
-        (entry,) = (await call(client, "pattern_consolidate"))["promoted"]
-        assert entry["contributors"] == ["basher", "sark"]
+        (pair,) = (await call(client, "pattern_consolidate", programId="sark"))["toJudge"]
+        assert [pair[side]["pattern"] for side in "ab"] == [VERIFY, CHECK]
         again = await call(client, "commit_session", programId="sark", requestId="s1", patterns=[lesson(VERIFY)])
         assert again == done
 

@@ -171,6 +171,9 @@ def test_denying_the_opposite_or_something_else_is_none(one: str, other: str) ->
             "other order: Run tests first / Deploy the build first",
         ),
         ("Never push until tests pass", "Push before tests pass", "other order: tests pass first / Push first"),
+        ("Prefer tabs over spaces", "Prefer spaces over tabs", "other order: tabs over spaces / spaces over tabs"),
+        ("Agents notify users", "Users notify agents", "other order: agents notify users / users notify agents"),
+        ("Copy staging to prod", "Copy prod to staging", "other order: staging to prod / prod to staging"),
     ],
 )
 def test_another_order_is_an_objection(one: str, other: str, evidence: str) -> None:
@@ -188,6 +191,8 @@ def test_another_order_is_an_objection(one: str, other: str, evidence: str) -> N
         ("Always run the tests before pushing to main", "Never push to main until the tests have passed"),
         ("When deploying, run the tests", "Run the tests before deploying"),
         ("The panda eats bamboo", "Bamboo is eaten by the panda"),
+        ("Black and white tests", "White and black tests"),
+        ("The cache is next to the queue", "The queue is next to the cache"),
         ("Lint, format and test", "Test, format and lint"),
     ],
 )

@@ -175,8 +175,8 @@ def test_reinstating_clears_the_contradictions() -> None:
 
 def test_an_entry_without_a_word_for_180_days_needs_verifying() -> None:
     fleet = published()
-    assert only_entry(fleet, 181)[0] == "fresh"
-    assert only_entry(fleet, 181.1)[0] == "verify"
+    assert only_entry(fleet, 180.5)[0] == "fresh"
+    assert only_entry(fleet, 180.6)[0] == "verify"
 
 
 def test_one_program_contests_three_of_400_entries_in_an_afternoon() -> None:
@@ -193,10 +193,18 @@ def test_one_program_contests_three_of_400_entries_in_an_afternoon() -> None:
 
 
 def test_a_split_contribution_stays_out() -> None:
-    fleet = published()
+    fleet = PlainFleet()
+    fleet.store("basher", "rebase", TEXT, at=day(0), confidence=0.9)
+    fleet.store("iso", "branches", OTHER_WORDS, at=day(0))
+    fleet.verdict("iso", ("lesson", "basher", "rebase"), ("lesson", "iso", "branches"), "same", at=day(1))
     fleet.split(TEXT, "iso", day(2))
     fleet.propose(day(3))
     assert only_entry(fleet, 3) == ("candidate", ["basher"], 1)
+
+
+def test_a_contribution_of_the_entrys_words_is_not_split_off() -> None:
+    with pytest.raises(RefusedError):
+        published().split(TEXT, "iso", day(2))
 
 
 @pytest.mark.parametrize("policy", [{"threshold": 1}, {"threshold": 0}, {"origins": "anybody"}])

@@ -72,7 +72,7 @@ class OneByOne(NamedTuple):
     def rivals(self, i: int, j: int) -> list[np.float32]:
         program = self.lessons[i].program_id
         others = [k for k, other in enumerate(self.lessons) if other.program_id == program and k != i]
-        return [self.cosine(k, j) for k in others if self.cosine(k, i) < np.float32(PROFILE.variant)]
+        return [self.cosine(k, j) for k in others if not program or self.cosine(k, i) < np.float32(PROFILE.variant)]
 
     def cosine(self, i: int, j: int) -> np.float32:
         dot = np.float32(self.rows[i].astype(np.int64) @ self.rows[j].astype(np.int64))
@@ -179,6 +179,14 @@ def test_a_variant_of_the_same_program_does_not_hide_a_pair() -> None:
     assert [(pair.rival, pair.margin) for pair in found] == [(0.3, 0.508), (0.3, 0.508)]
     strangers = rows_of([1, 0.6, 0], [1, -0.6, 0], [0.85, 0, 0.9])
     assert [pair.rival for pair in proposals(lessons, strangers, range(3), PROFILE)] == [0.5893, 0.5893]
+
+
+def test_entries_have_no_variants_and_no_table_of_them_however_many_they_are() -> None:
+    lessons = [lesson("", "one"), lesson("", "other"), lesson("b", "told")]
+    rows = rows_of([1, 0.3, 0], [1, -0.3, 0], [0.85, 0, 0.9])
+    assert [pair.rival for pair in proposals(lessons, rows, [2], PROFILE)] == [0.658, 0.658]
+    many = [lesson("", f"{number:04}") for number in range(2_000)] + [lesson("a", "1"), lesson("a", "2")]
+    assert comparison.comparison(many, np.ones((2_002, 2), np.int8), PROFILE.variant).variants.tolist() == [True] * 4
 
 
 def test_a_pair_is_found_from_either_side() -> None:

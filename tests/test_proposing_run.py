@@ -184,7 +184,7 @@ async def test_a_warm_server_reads_the_runs_of_another_by_their_numbers(fleet: F
 async def test_a_change_of_epoch_or_many_runs_of_others_have_all_read_again(fleet: Fleet) -> None:
     await learn(fleet, "basher", CLAIM)
     await run(fleet)
-    for note in (LastRun(run=1, epoch=1, at=NOW), LastRun(run=23, epoch=1, at=NOW)):
+    for note in (LastRun(run=1, epoch=1, considered=1, at=NOW), LastRun(run=23, epoch=1, considered=1, at=NOW)):
         fleet.memory.lessons["gone"] = fleet.memory.lessons["basher"]
         versioned = await fleet.last_runs.read()
         await fleet.knowledge.store.commit(fleet.last_runs.write(versioned, note))

@@ -77,14 +77,14 @@ def test_a_new_summary_counts_and_leaves_a_copy() -> None:
     assert again == Stated(done.program)
 
 
-def test_a_lower_cap_archives_the_weakest_and_has_every_domain_looked_at_again() -> None:
+def test_a_lower_cap_archives_the_weakest_and_they_wait_for_the_maintainer() -> None:
     patterns = [pattern(f"Lesson {n}", id=f"p{n}", domain=f"d{n}", confidence=0.5 + n / 10) for n in range(4)]
     before = program(*patterns)
     done = stated(before, StatePatch(decay={"maxUnpromotedPatterns": 2}), START)
     assert [gone.pattern.id for gone in done.archived if isinstance(gone, Archived)] == ["p0", "p1"]
     assert {gone.reason for gone in done.archived if isinstance(gone, Archived)} == {"cap"}
     assert list(done.program.patterns) == ["p2", "p3"]
-    assert stamped(before, done.program, START).touched == ("d0", "d1", "d2", "d3")
+    assert set(stamped(before, done.program, START).pending) >= {"p0", "p1"}
     assert done.program.decay == DecayConfig(max_unpromoted_patterns=2)
 
 
@@ -93,7 +93,7 @@ def test_a_longer_age_revives_what_was_stale_for_consolidation() -> None:
     before = program(pattern(id="old"), known)
     now = START + days(100)
     done = stated(before, StatePatch(decay={"maxAge": 120}), now)
-    assert (done.program.pending, stamped(before, done.program, now).touched) == (("old",), ("task-claiming",))
+    assert set(stamped(before, done.program, now).pending) == {"old", "known"}
     default = stated(done.program, StatePatch(decay={"maxAge": None}), now)
     assert default.program.decay == DecayConfig()
 

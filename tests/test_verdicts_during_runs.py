@@ -1,6 +1,7 @@
 """Verdicts that are given while a maintainer's run is under way: none is lost, and the run goes on at once."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.shared import CHECK, FREE, LOOK, Lesson, opened_pair
 
 pytestmark = pytest.mark.anyio
 
+LATER = NOW + timedelta(hours=1)
 COMPARING, WRITING = 2, 3  # the steps of a run
 
 
@@ -25,7 +27,7 @@ def fleet(fleet: Fleet) -> Fleet:
 
 async def judged(fleet: Fleet, program: str, pair: Pair, verdict: Verdict) -> Judged:
     given = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict})
-    (result,) = await judge(fleet, Judge(program), [given])
+    (result,) = await judge(at(fleet, LATER), Judge(program), [given])
     assert isinstance(result, Judged)
     return result
 

@@ -134,5 +134,5 @@ async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write
     return [
         Write(paths.program(name), None, versioned.revision),
         *(Write(document.ref, None, document.revision) for document in history),
-        fleet.last_runs.write(run, replace(run.last, epoch=run.last.epoch + 1)),
+        fleet.last_runs.write(run, replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)),
     ]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.rewrites import judge_rewrite, rewrite_of
+from fleet_memory.jobs.rewrites import OwnRewrite, judge_rewrite, rewrite_in, rewrite_of
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.pairs import VersionedPair
@@ -92,20 +92,27 @@ async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Polic
 
 
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
-    own = await rewrite_of(fleet, judge_.program_id, verdict.pair_id)
-    if own is not None:  # its author decides, whatever others said about the same two texts
+    (versioned,) = await fleet.pairs.read(verdict.pair_id)
+    pair = versioned.pair
+    read = await _read(fleet, versioned, pair, judge_, verdict.verdict, policy) if pair else None
+    own = await _own_rewrite(fleet, judge_, verdict.pair_id, read)
+    if own is not None:  # the author decides, whoever else has been asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
-    (versioned,) = await fleet.pairs.read(verdict.pair_id)
-    if versioned.pair is None:
+    if pair is None or read is None:
         raise InvalidArgumentError(
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
         )
-    read = await _read(fleet, versioned, versioned.pair, judge_, verdict.verdict, policy)
-    sides = _resolved_sides(versioned.pair, read.documents(), judge_, policy)
-    judgement = _judgement(versioned.pair, verdict, judge_, fleet, read)
-    decision = decided(versioned.pair, judgement, sides, read.documents(), policy)
+    sides = _resolved_sides(pair, read.documents(), judge_, policy)
+    judgement = _judgement(pair, verdict, judge_, fleet, read)
+    decision = decided(pair, judgement, sides, read.documents(), policy)
     return await _commit(fleet, read, decision, judge_, policy)
+
+
+async def _own_rewrite(fleet: Fleet, judge_: Judge, pair_id: str, read: _Read | None) -> OwnRewrite | None:
+    """Return the judge's own rewrite that has this pair id, if any. Billed 1 read unless its program is read."""
+    known = read.programs.get(judge_.program_id or "") if read else None
+    return rewrite_in(known.program, pair_id) if known else await rewrite_of(fleet, judge_.program_id, pair_id)
 
 
 async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:

@@ -39,11 +39,13 @@ def rewrite_pair_id(pattern: Pattern) -> str | None:
 
 async def rewrite_of(fleet: Fleet, program_id: str | None, wanted: str) -> OwnRewrite | None:
     """Return the program's rewrite that has this pair id; None when it has none. Billed 1 read."""
-    if program_id is None:
-        return None
-    program = await fleet.programs.read(program_id)
-    patterns = program.patterns.values()
-    return next((OwnRewrite(program_id, one.id, wanted) for one in patterns if rewrite_pair_id(one) == wanted), None)
+    return None if program_id is None else rewrite_in(await fleet.programs.read(program_id), wanted)
+
+
+def rewrite_in(program: Program, wanted: str) -> OwnRewrite | None:
+    """Return the rewrite among a program's lessons that has this pair id; None when there is none."""
+    ids = [one.id for one in program.patterns.values() if rewrite_pair_id(one) == wanted]
+    return OwnRewrite(program.program_id, ids[0], wanted) if ids else None
 
 
 async def judge_rewrite(

@@ -9,10 +9,14 @@ from fleet_memory.stores import ABSENT, Write
 
 
 class LastRun(Value):
-    """The last run of a maintainer. `epoch` grows when every server must read the whole fleet again."""
+    """The last run of a maintainer. `epoch` grows when every server must read the whole fleet again.
+
+    `considered` grows with it, or follows once a run has considered every lesson again, e.g. after an import.
+    """
 
     run: int = 0
     epoch: int = 0
+    considered: int = 0
     at: Timestamp | None = None
     by: str = ""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from fleet_memory.rules.consensus.judging import asked
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.pairs import Pair
@@ -60,6 +61,13 @@ class ProposingMemory:
             pair_id: pair for pair_id, pair in self.pairs.items() if not {pair.a.program_id, pair.b.program_id} & names
         }
         self.pairs = left | {pair.pair_id: pair for pair in pairs}
+
+    def remember_pair(self, pair: Pair) -> None:
+        """Take up a pair as it is now; one that asks nobody is forgotten."""
+        if asked(pair):
+            self.pairs[pair.pair_id] = pair
+        else:
+            self.pairs.pop(pair.pair_id, None)
 
     def living(self, now: datetime) -> list[KnownLesson]:
         """Return the lessons that are not stale, in order of program and id."""

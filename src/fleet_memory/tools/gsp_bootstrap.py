@@ -40,7 +40,7 @@ async def gsp_bootstrap(
     fleet: Fleet,
     agent_id: Annotated[Name, Field(description="Your program, the programId you store under")],
     depth: Annotated[Depth, Field(description="How much to read")] = "standard",
-    max_tokens: Annotated[MaxTokens | None, Field(description="Hard limit of the answer, 200 to 100000")] = None,
+    max_tokens: Annotated[MaxTokens | None, Field(description="Hard limit of the answer")] = None,
     task: Annotated[QueryText | None, Field(description="What you are about to do; its knowledge comes first")] = None,
     project_id: Annotated[Name | None, Field(description="Leaves out knowledge of other projects")] = None,
     known_version: Annotated[

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.jobs.asking import pairs_to_judge
+from fleet_memory.tools.asking import pairs_to_judge
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.publishing import publish_if_due
@@ -27,7 +27,7 @@ async def pattern_consolidate(
     progress: Progress,
     program_id: Annotated[Name | None, Field(description="Your program; without it no pairs are shown")] = None,
     threshold: Annotated[
-        int | None, Field(strict=True, ge=2, le=10, description="Votes needed, 2 to 10; may raise the fleet's own")
+        int | None, Field(strict=True, ge=2, le=10, description="Votes needed; may raise the fleet's own")
     ] = None,
     dry_run: Annotated[bool, Field(strict=True, description="Decide, but write nothing")] = False,
     verdicts: Annotated[

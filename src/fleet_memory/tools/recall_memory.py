@@ -30,15 +30,15 @@ async def recall_memory(
     fleet: Fleet,
     program_id: Annotated[Name, Field(description="Your program")],
     domain: Annotated[Name | None, Field(description="Only this topic, e.g. task-claiming")] = None,
-    query: Annotated[QueryText | None, Field(description="What you are about to do; ranks by relevance")] = None,
+    query: Annotated[QueryText | None, Field(description="What you are about to do")] = None,
     project_id: Annotated[Name | None, Field(description="Only lessons of this project")] = None,
     tags: Annotated[Tags, Field(description="Only lessons with all of these")] = (),
     min_confidence: Annotated[Confidence, Field(description="0 to 1")] = 0.0,
     include_stale: Annotated[
-        bool, Field(strict=True, description="Also lessons nobody reinforced for 90 days")
+        bool, Field(strict=True, description="Also stale lessons")
     ] = False,
-    scope: Annotated[Scope, Field(description="Your own lessons, the fleet's, or both")] = "own",
-    limit: Annotated[int, Field(strict=True, ge=1, le=100, description="Most lessons, 1 to 100")] = 20,
+    scope: Annotated[Scope, Field(description="Whose lessons")] = "own",
+    limit: Annotated[int, Field(strict=True, ge=1, le=100, description="Most lessons")] = 20,
     max_tokens: MaxTokens = DEFAULT_TOKENS,
     explain: Annotated[bool, Field(strict=True, description="Add the terms of each score")] = False,
 ) -> RecallAnswer:

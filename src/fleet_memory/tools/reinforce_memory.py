@@ -18,7 +18,7 @@ async def reinforce_memory(
     program_id: Annotated[Name, Field(description="Your program")],
     pattern_id: Annotated[Key, Field(description="A pattern id of yours, or the key of a knowledge entry")],
     confidence: Annotated[
-        Confidence | None, Field(description="How sure you are now, 0 to 1; unchanged when absent")
+        Confidence | None, Field(description="How sure you are now")
     ] = None,
     evidence: Annotated[EvidenceText, Field(description="What you saw this time")] = "",
     outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed",
@@ -27,8 +27,8 @@ async def reinforce_memory(
     """Say that a lesson helped (confirmed) or proved wrong (contradicted), whenever you relied on one.
 
     Confirming keeps it from fading and revives a stale one; contradicting lowers its confidence. About a shared lesson
-    or the key of a knowledge entry the word goes to the whole fleet, and counts with evidence only: enough independent
-    contradictions retire the entry.
+    or a knowledge key the word is for the whole fleet and counts only with evidence: enough independent contradictions
+    retire the entry.
     """
     fleet.caller.require_write(program_id)
     report = OutcomeReport(

@@ -19,15 +19,14 @@ from fleet_memory.views.lessons import store_answer
 
 async def store_memory(
     fleet: Fleet,
-    program_id: Annotated[Name, Field(description="Your program, e.g. basher; its memory outlives sessions")],
+    program_id: Annotated[Name, Field(description="Your program, e.g. basher")],
     pattern: NewPattern,
     on_duplicate: Annotated[OnDuplicate, Field(description="What to do when you already know it")] = "reinforce",
 ) -> StoreAnswer:
     """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
 
     The same words again reinforce it. The answer names close lessons (`related`: store under the id of one to replace
-    it), those that the cap archived (`evicted`), and with `toJudge` asks about a rewrite of a shared lesson. Lessons
-    that several programs learn independently become knowledge that every agent reads at boot.
+    it), those that the cap archived (`evicted`), and with `toJudge` asks about a rewrite of a shared lesson.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()

@@ -60,7 +60,7 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
         omitted={
             "words": len(entry.words),
             "provenance": value.evidence_count,
-            "ledger": entry.version,
+            "ledger": len(entry.ledger),
         },
         freshness=fresh,
     )

@@ -183,6 +183,13 @@ def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -
     return lesson if vector is None else lesson._replace(vector=vector, embedder=engine)
 
 
+def _compared(lessons: Sequence[KnownLesson], pending: Sequence[str], fleet: Fleet) -> Sequence[str]:
+    """Return the pending ids but those of lessons without a vector: these wait until the engine answers again."""
+    engine = fleet.embedder.name
+    blind = {one.comparable.lesson_id for one in lessons if one.embedder != engine}
+    return [id_ for id_ in pending if id_ not in blind]
+
+
 def _plan(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> PairPlan:
     now, profile, engine = fleet.now(), fleet.embedder.profile, fleet.embedder.name
     return planned_pairs(memory, view, profile, engine, now)
@@ -196,10 +203,12 @@ async def _leave(
     run.report.skipped += stamped.skipped
     for program in stamped.programs:
         run.memory.remember(program)
-    run.memory.pairs |= {change.after.pair_id: change.after for change in changes}
+    for pair in stamped.pairs:
+        run.memory.remember_pair(pair)
     now = fleet.now()
     by = fleet.caller.program_id or fleet.caller.client or MAINTAINER
-    note = replace(run.view.last.last, run=run.view.run, at=now, by=by)
+    last = run.view.last.last
+    note = replace(last, run=run.view.run, considered=last.epoch, at=now, by=by)
     await retry_conflicts(
         lambda: writer.commit(fleet.last_runs.write(run.view.last, note)), "the note of the last run", 0.0
     )

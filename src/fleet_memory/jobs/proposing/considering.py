@@ -1,7 +1,7 @@
 """The end of a run for each program: its pairs, its vectors, and the stamp that it was considered, in one commit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import ConflictError, StoreRejectedError
@@ -36,10 +36,22 @@ class Considered(NamedTuple):
 
 
 class Stamped(NamedTuple):
-    """The programs as the run left them, and those that it skipped, each with the reason."""
+    """The programs and pairs as the run left them, and the programs that it skipped, by name."""
 
     programs: Sequence[Program]
+    pairs: Sequence[Pair]
     skipped: Sequence[str]
+
+
+def with_others_verdicts(change: PairChange, now: VersionedPair) -> PairChange | None:
+    """Return the change for a pair that others may have judged since; None once there is nothing left to change."""
+    if now.revision == change.before.revision:
+        return change
+    before = change.before.pair
+    if now.pair is None or now.pair.state != "open" or before is None or before.state != "open":
+        return None
+    after = replace(now.pair, a=change.after.a, b=change.after.b, state=change.after.state)
+    return change._replace(before=now, after=after)
 
 
 async def stamp_considered(
@@ -48,33 +60,58 @@ async def stamp_considered(
     """Commit the pairs and stamp the programs with the number of the run.
 
     A lesson that changed since it was compared stays pending. Programs go together, 20 a commit; when somebody writes
-    one of them, each goes alone, and one that cannot be written is skipped and named. Billed 1 read and 1 write for
-    each program, 1 write for each pair. Raises LeaseLostError.
+    one of them, or judges one of their pairs, each goes alone with the pairs as they are then, and one that cannot be
+    written is skipped and named. Billed 1 read and 1 write for each program, 1 write for each pair. Raises
+    LeaseLostError.
     """
-    by_owner: dict[str, list[PairChange]] = {name: [] for name in seen}
+    changes: dict[str, list[PairChange]] = {name: [] for name in seen}
     for change in pairs:
-        by_owner.setdefault(change.owner, []).append(change)
-    names = sorted(by_owner)
-    stamped: list[Program] = []
-
-    async def stamp(batch: Sequence[str]) -> None:
-        versioned = await fleet.programs.read_versioned(*batch)
-        after = [_considered(one, seen.get(name), run) for name, one in zip(batch, versioned, strict=True)]
-        writes: list[Write] = [fleet.pairs.write(one.before, one.after) for name in batch for one in by_owner[name]]
-        for before, program in zip(versioned, after, strict=True):
-            writes += fleet.programs.writes(before, program)
-        await writer.commit(*writes)
-        stamped.extend(after)
-
+        changes.setdefault(change.owner, []).append(change)
+    names = sorted(changes)
+    stamping = _Stamping(fleet, writer, seen, run, changes)
     skipped: list[str] = []
     for start in range(0, len(names), PROGRAMS_PER_COMMIT):
         batch = names[start : start + PROGRAMS_PER_COMMIT]
         try:
-            await stamp(batch)
+            await stamping.stamp(batch)
         except (ConflictError, StoreRejectedError, InvalidValueError):
-            alone = await attempt_each([[name] for name in batch], stamp, lambda one: f"program {one[0]}")
+            alone = await attempt_each(batch, stamping.stamp_alone, "program {}".format)
             skipped += [one.name for one in alone.skipped]
-    return Stamped(stamped, skipped)
+    return Stamped(stamping.programs, stamping.pairs, skipped)
+
+
+@dataclass
+class _Stamping:
+    """The stamping of one run: the changes of pairs by program that are left, and the documents as they are since."""
+
+    fleet: Fleet
+    writer: FencedWriter
+    seen: Mapping[str, Considered]
+    run: int
+    changes: dict[str, list[PairChange]]
+    programs: list[Program] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
+
+    async def stamp(self, names: Sequence[str]) -> None:
+        """Stamp programs and write their pairs in one commit."""
+        versioned = await self.fleet.programs.read_versioned(*names)
+        after = [_considered(one, self.seen.get(name), self.run) for name, one in zip(names, versioned, strict=True)]
+        changes = [one for name in names for one in self.changes[name]]
+        writes: list[Write] = [self.fleet.pairs.write(one.before, one.after) for one in changes]
+        for before, program in zip(versioned, after, strict=True):
+            writes += self.fleet.programs.writes(before, program)
+        await self.writer.commit(*writes)
+        self.programs += after
+        self.pairs += [one.after for one in changes]
+
+    async def stamp_alone(self, name: str) -> None:
+        """Stamp one program, and write its pairs with the verdicts that others gave since."""
+        before = self.changes[name]
+        found = await self.fleet.pairs.read(*(one.after.pair_id for one in before)) if before else []
+        changes = [with_others_verdicts(one, now) for one, now in zip(before, found, strict=True)]
+        self.pairs += [now.pair for change, now in zip(changes, found, strict=True) if change is None and now.pair]
+        self.changes[name] = [one for one in changes if one is not None]
+        await self.stamp([name])
 
 
 def _considered(versioned: VersionedProgram, seen: Considered | None, run: int) -> Program:

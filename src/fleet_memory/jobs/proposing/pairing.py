@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.proposing.considering import PairChange
+from fleet_memory.jobs.proposing.considering import PairChange, with_others_verdicts
 from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
@@ -93,14 +93,23 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
                 a, b = (side_of(plan.compared[at]) for at in (picked[name].a, picked[name].b))
                 judged[name] = replace(pair, a=a, b=b)
     changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
-    return ChosenPairs([*changes, *await _renewed(fleet, plan)], list(judged.values()))
+    return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
 
 
-async def _renewed(fleet: Fleet, plan: PairPlan) -> list[PairChange]:
+async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> list[PairChange]:
+    """Return the open pairs that change, with the verdicts of now; the memory learns which are no longer open."""
     if not plan.renewed:
         return []
-    before = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
-    return [PairChange(old, new, new.a.program_id) for old, new in zip(before, plan.renewed, strict=True)]
+    changes: list[PairChange] = []
+    found = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
+    for now, after in zip(found, plan.renewed, strict=True):
+        as_compared = VersionedPair(after.pair_id, memory.pairs[after.pair_id], "")
+        change = with_others_verdicts(PairChange(as_compared, after, after.a.program_id), now)
+        if change is not None:
+            changes.append(change)
+        elif now.pair is not None:
+            memory.remember_pair(now.pair)
+    return changes
 
 
 def _place(side: Side) -> tuple[str, str]:

@@ -44,6 +44,11 @@ class FleetView:
         """The number of this run."""
         return self.last.last.run + 1
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether this run considers every lesson, because some came from another fleet's store."""
+        return self.last.last.considered != self.last.last.epoch
+
     def new_keys(self, memory: ProposingMemory) -> set[str]:
         """Return the keys of the entries that lessons to be considered have joined since."""
         return {
@@ -62,7 +67,8 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory) -> FleetView:
     """
     view = FleetView(await fleet.last_runs.read())
     last = view.last.last
-    if memory.epoch != last.epoch or last.run - memory.run > MAX_RUNS_BEHIND or last.run < memory.run:
+    behind = last.run - memory.run
+    if view.is_whole or memory.epoch != last.epoch or not 0 <= behind <= MAX_RUNS_BEHIND:
         memory.forget()
     if memory.is_cold:
         await _read_everything(fleet, memory, view)
@@ -95,8 +101,9 @@ async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, 
 def _remember(versioned: VersionedProgram, memory: ProposingMemory, view: FleetView) -> None:
     program = versioned.program
     memory.remember(program)
-    if program.pending:
-        view.pending[program.program_id] = program.pending
+    every = program.patterns if view.is_whole else ()
+    if pending := tuple(dict.fromkeys((*program.pending, *every))):
+        view.pending[program.program_id] = pending
 
 
 async def _read_entries(fleet: Fleet, view: FleetView) -> None:

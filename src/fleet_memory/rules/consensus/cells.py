@@ -1,9 +1,9 @@
 """Lessons of a large fleet in cells of near vectors, so that a lesson is compared with few of the others."""
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, in_blocks
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
@@ -17,30 +17,29 @@ ROUNDS: Final = 2  # of moving the centres
 
 
 class Cells(NamedTuple):
-    """c cells: their centres, c unit rows, and their lessons, those of cell k from `starts[k]` to `starts[k + 1]`."""
+    """c cells of the lessons that have a vector, those of cell k from `starts[k]` to `starts[k + 1]`.
 
-    centres: Vectors
+    `near[i]` are the cells that lesson i of the comparison is compared with, those with the nearest centres.
+    """
+
     lessons: Indices
     starts: Indices
+    near: NDArray[np.int32]
 
     @property
     def compared(self) -> int:
-        """How many lessons the cells that one lesson is compared with have, if they are of average size."""
-        return max(MIN_COMPARED_LESSONS, MAX_COMPARED_PAIRS // len(self.lessons))
+        """How many lessons one lesson is compared with where cells are of average size."""
+        return int(self.near.shape[1] * len(self.lessons) / (len(self.starts) - 1))
 
     def members(self, cell: int) -> Indices:
         """Return the lessons of a cell."""
         return self.lessons[self.starts[cell] : self.starts[cell + 1]]
 
-    def nearest(self, rows: Vectors) -> Flags:
-        """Return c×len(rows): which cells each unit row is compared with, those with the nearest centres."""
-        cosines = self.centres @ rows.T
-        count = -(-self.compared * len(self.centres) // len(self.lessons))
-        if count >= len(self.centres):
-            return np.ones(cosines.shape, np.bool_)
-        least = -np.partition(-cosines.T, count - 1, axis=1)[:, count - 1]
-        near: Flags = cosines >= least
-        return near
+    def nearest(self, lessons: Indices) -> Flags:
+        """Return c×len(lessons): which cells each lesson is compared with."""
+        flags = np.zeros((len(self.starts) - 1, len(lessons)), np.bool_)
+        flags[self.near[lessons].T, np.arange(len(lessons))] = True
+        return flags
 
 
 def cells(lessons: Comparison) -> Cells:
@@ -51,9 +50,15 @@ def cells(lessons: Comparison) -> Cells:
     centres = sample[_strides(len(sample), count)]
     for _ in range(ROUNDS):
         centres = _moved(centres, sample)
-    homes = np.concatenate(list(_homes(lessons, comparable, centres)))
-    order = np.argsort(homes, kind="stable")
-    return Cells(centres, comparable[order], np.searchsorted(homes[order], np.arange(len(centres) + 1)))
+    compared = max(MIN_COMPARED_LESSONS, MAX_COMPARED_PAIRS // len(comparable))
+    near = np.zeros((len(lessons.order), min(len(centres), -(-compared * len(centres) // len(comparable)))), np.int32)
+    homes = np.zeros(len(lessons.order), np.int64)
+    for some in in_blocks(comparable, max(centres.shape)):
+        cosines = unit_rows(lessons.rows[some]) @ centres.T
+        homes[some] = np.argmax(cosines, axis=1)
+        near[some] = np.argpartition(cosines, -near.shape[1], axis=1)[:, -near.shape[1] :]
+    order = comparable[np.argsort(homes[comparable], kind="stable")]
+    return Cells(order, np.searchsorted(homes[order], np.arange(len(centres) + 1)), near)
 
 
 def _moved(centres: Vectors, sample: Vectors) -> Vectors:
@@ -65,11 +70,6 @@ def _moved(centres: Vectors, sample: Vectors) -> Vectors:
     moved = centres.copy()
     moved[settled] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.float32(1e-6))
     return moved
-
-
-def _homes(lessons: Comparison, comparable: Indices, centres: Vectors) -> Iterator[Indices]:
-    for some in in_blocks(comparable, max(centres.shape)):
-        yield np.argmax(unit_rows(lessons.rows[some]) @ centres.T, axis=1)
 
 
 def _strides(length: int, count: int) -> Indices:

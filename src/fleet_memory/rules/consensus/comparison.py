@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
     `order[i]` is the position of lesson i in the input. `rows` is n×d, `scales` its inverse lengths, 0 for a row of
     zeros. `programs`, `projects` and `words` are codes; programs count from 0 in the order of the lessons, project 0
     stands for none. The lessons of program c are `starts[c]` up to `starts[c + 1]`. `variants` has one m×m table for
-    each program of m lessons, flattened, the first at `tables[0]`.
+    each program of m lessons, flattened, the first at `tables[0]`; none for the entries, which have no variants.
     """
 
     order: Indices
@@ -54,7 +54,10 @@ class Comparison(NamedTuple):
         program = self.programs[one]
         start = self.starts[program]
         size = self.starts[program + 1] - start
-        variants: Flags = self.variants[self.tables[program] + (one - start) * size + other - start]
+        variants: Flags = one == other
+        tabled = np.flatnonzero(self.tables[program + 1] > self.tables[program])
+        places = self.tables[program] + (one - start) * size + other - start
+        variants[tabled] = self.variants[places[tabled]]
         return variants
 
     def may_be_proposed(self, one: Indices, other: Indices) -> Flags:
@@ -67,15 +70,15 @@ class Comparison(NamedTuple):
     def rivals(self, lessons: Indices, others: Indices) -> Vectors:
         """Return, for each pair, the best cosine of `others` to a rival of `lessons`: at least 0.
 
-        A lesson's rivals are the lessons of its program that are no variants of it.
+        A lesson's rivals are the lessons of its program that are no variants of it; an entry's are all other entries.
         """
         best = np.zeros(len(lessons), np.float32)
         for program, pairs in self._by_program(lessons):
             own = self.lessons_of(program)
-            kin = self.variants[self.tables[program] : self.tables[program] + len(own) ** 2].reshape(len(own), -1)
+            table = self.variants[self.tables[program] : self.tables[program + 1]].reshape(-1, len(own))
+            kin = table[lessons[pairs] - own[0]] if len(table) else lessons[pairs, None] == own
             seen, at = np.unique(others[pairs], return_inverse=True)
-            cosines = self.cosines(seen, own)
-            best[pairs] = np.where(kin[lessons[pairs] - own[0]], np.float32(0), cosines[at]).max(1, initial=0)
+            best[pairs] = np.where(kin, np.float32(0), self.cosines(seen, own)[at]).max(1, initial=0)
         return best
 
     def _by_program(self, lessons: Indices) -> Iterator[tuple[int, Indices]]:
@@ -105,7 +108,7 @@ def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_
     positions = np.array(order, dtype=np.int64)
     programs = _codes(lesson.program_id for lesson in ordered)
     starts = np.flatnonzero(np.r_[True, np.diff(programs) > 0, True]) if ordered else np.zeros(1, np.int64)
-    sizes = np.diff(starts)
+    areas = np.where([ordered[start].is_entry for start in starts[:-1]], 0, np.diff(starts) ** 2)
     plain = Comparison(
         positions,
         rows[positions],
@@ -114,8 +117,8 @@ def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_
         starts,
         _codes(["", *(lesson.project_id or "" for lesson in ordered)])[1:],
         _codes(lesson.words for lesson in ordered),
-        np.zeros(int((sizes**2).sum()), np.bool_),
-        np.r_[0, np.cumsum(sizes**2)],
+        np.zeros(int(areas.sum()), np.bool_),
+        np.r_[0, np.cumsum(areas)].astype(np.int64),
     )
     return plain._replace(variants=_variants(plain, min_variant_cosine))
 
@@ -135,7 +138,8 @@ def _variants(lessons: Comparison, min_cosine: float) -> Flags:
     tables = [np.empty(0, np.bool_)]
     for program in range(len(lessons.starts) - 1):
         own = lessons.lessons_of(program)
-        for some in in_blocks(own, len(own)):
+        tabled = own if lessons.tables[program + 1] > lessons.tables[program] else own[:0]
+        for some in in_blocks(tabled, len(own)):
             table = lessons.cosines(some, own) >= min_cosine
             table[np.arange(len(some)), some - own[0]] = True
             tables.append(table.ravel())

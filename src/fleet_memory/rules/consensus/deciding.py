@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
-from fleet_memory.rules.consensus.judging import Ruling, ruling, with_judgement
+from fleet_memory.rules.consensus.judging import ruling, with_judgement
 from fleet_memory.rules.knowledge.entries import (
     JoiningLesson,
     better_text,
@@ -150,7 +150,7 @@ def decided(
         ):
             decision = _joined(judged, lesson, key, basis, documents)
         case (MemberSide() as member, EntrySide()) | (EntrySide(), MemberSide() as member):
-            decision = _judged_again(judged, member, documents, result)
+            decision = _judged_again(judged, member, documents, basis if result.state == "same" else None)
         case _:
             decision = Decision(judged, documents)
     return _with_words(decision, judgement, sides)
@@ -202,14 +202,13 @@ def _with_member(documents: VerdictDocuments, lesson: JoiningLesson, key: str) -
     return documents.with_entry(joined.entry).with_program(after)
 
 
-def _judged_again(pair: Pair, member: MemberSide, documents: VerdictDocuments, result: Ruling) -> Decision:
-    """Return the contribution surer, or out of its entry; it stays as it is until somebody calls the two different."""
+def _judged_again(pair: Pair, member: MemberSide, documents: VerdictDocuments, basis: Basis | None) -> Decision:
+    """Return what a verdict about a contribution leaves: its basis, None for a pair that is the same no longer."""
     entry, program = documents.entries[member.key], documents.programs.get(member.program_id)
-    if result.state == "same":
-        after = judged_again(entry, pair.pair_id) if result.sure else entry
-        return Decision(pair, documents.with_entry(after), member.key)
+    if basis is not None:
+        return Decision(pair, documents.with_entry(judged_again(entry, pair.pair_id, basis)), member.key)
     if all(one.verdict in ("same", "unsure") for one in pair.judgements):
-        return Decision(pair, documents, member.key)
+        return Decision(pair, documents, member.key)  # open because nobody has called the two different
     documents = documents.with_entry(without_lesson(entry, member.program_id, member.pattern_id))
     pattern = program.patterns.get(member.pattern_id) if program else None
     if program and pattern and pattern.knowledge_key == member.key:
@@ -229,9 +228,16 @@ def _with_words(decision: Decision, judgement: Judgement, sides: tuple[ResolvedS
         return decision
     name = judgement.program_id or PERSON
     for side in sides:
-        if isinstance(side, EntrySide) and not contributes(decision.documents.entries[side.key], name):
+        if isinstance(side, EntrySide) and not _spoke_for(decision.documents.entries[side.key], judgement):
             decision = _contradicting(decision, decision.documents.entries[side.key], judgement, name)
     return decision
+
+
+def _spoke_for(entry: Entry, judgement: Judgement) -> bool:
+    """Whether a judge contributes to an entry, or somebody does over the judge's own unbound connection."""
+    if contributes(entry, judgement.program_id or PERSON):
+        return True
+    return judgement.connection is not None and judgement.connection in {line.connection for line in entry.provenance}
 
 
 def _contradicting(decision: Decision, entry: Entry, judgement: Judgement, name: str) -> Decision:

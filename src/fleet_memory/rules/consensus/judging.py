@@ -33,7 +33,7 @@ def ruling(pair: Pair) -> Ruling:
         return Ruling("open")
     if pair.objection and (len(same) < 2 or all(one.contributed for one in same)):
         return Ruling("open")
-    return Ruling("same", sure=len(same) - len(others) > 1)
+    return Ruling("same", sure=len(same) > 1)
 
 
 def with_judgement(pair: Pair, judgement: Judgement) -> Pair:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fleet_memory.rules.consensus.cells import Cells, cells
 from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, comparison, in_blocks
 from fleet_memory.rules.text.tokens import content
-from fleet_memory.rules.text.vectors import Vectors, unit_rows
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
 
@@ -70,19 +70,19 @@ def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[_B
     if made is None:
         yield from ((rows, columns) for columns in in_blocks(np.arange(len(fleet.order)), max(len(rows), 1_000)))
         return
-    near = made.nearest(unit_rows(fleet.rows[rows]))
+    near = made.nearest(rows)
     yield from ((rows[near[cell]], made.members(cell)) for cell in np.flatnonzero(near.any(1)).tolist())
 
 
 def _near(fleet: Comparison, blocks: Iterator[_Block], least: float) -> _Pairs:
-    """Return the pairs of different programs whose cosine is at least `least`: partners and their rivals."""
+    """Return the pairs whose cosine is at least `least`: partners, their rivals, and lessons of one program."""
     found = []
     for rows, columns in blocks:
         cosines = fleet.cosines(rows, columns)
-        i, j = np.nonzero(cosines >= least)
-        found.append(_Pairs(rows[i], columns[j], cosines[i, j]))
-    pairs = _joined(found)
-    return pairs.where(fleet.programs[pairs.lessons] != fleet.programs[pairs.partners])
+        close = cosines >= least
+        i, j = np.nonzero(close)
+        found.append(_Pairs(rows[i], columns[j], cosines[close]))
+    return _joined(found)
 
 
 def _best_partners(fleet: Comparison, near: _Pairs, count: int, profile: Profile) -> _Pairs:
@@ -164,15 +164,16 @@ def _runs(fleet: Comparison, near: _Pairs) -> Indices:
 
 
 def _of_nearest_programs(fleet: Comparison, near: _Pairs, least: float, programs: int) -> _Pairs:
-    """Return the pairs of each lesson with so many programs, those whose best cosines are highest, if over `least`."""
+    """Return the pairs of each lesson with so many other programs, those with the best cosines, if over `least`."""
+    lessons, width = np.flatnonzero(np.bincount(near.lessons)), len(fleet.starts)
     runs = _runs(fleet, near)
-    width = len(fleet.starts)
-    tops = np.zeros(-(-(int(runs.max(initial=0)) + 1) // width) * width, np.float32)
-    np.maximum.at(tops, runs, near.cosines)
-    bars = np.full(len(tops) // width, least, np.float32)
+    tops = np.zeros((len(lessons), width), np.float32)
+    np.maximum.at(tops.reshape(-1), runs, near.cosines)
+    tops[np.arange(len(lessons)), fleet.programs[lessons]] = 0
+    bars = np.full((len(lessons), 1), least, np.float32)
     if programs < width:
-        bars = np.maximum(bars, -np.partition(-tops.reshape(-1, width), programs - 1, axis=1)[:, programs - 1])
-    return near.where(tops[runs] >= bars[runs // width])
+        bars = np.maximum(bars, np.partition(tops, -programs, axis=1)[:, -programs, None])
+    return near.where((tops >= bars).reshape(-1)[runs])
 
 
 def _least(profile: Profile) -> float:

@@ -1,10 +1,12 @@
-"""The order of two steps: "before X, do Y" and "do Y before X" agree, "X before Y" and "Y before X" do not."""
+"""What a text puts first: "before X, do Y" and "do Y before X" agree, "X before Y" and "Y before X" do not."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
-from fleet_memory.rules.text.tokens import content
+from fleet_memory.rules.text.tokens import content, stem, words
 
 _SENTENCE = re.compile(r"(?<=[.!?;]) ")
 _FORWARD = frozenset({"before", "prior to", "ahead of", "until", "then", "and then"})
@@ -18,6 +20,14 @@ _INNER = re.compile(
 _NUMBERED = re.compile(r"(.+?) first[,;] (.+)", re.IGNORECASE)
 # "to avoid races" and "or two agents race" say why, they refuse nothing.
 _REFUSAL = re.compile(r"\b(?:never|not|cannot|(?<!to )avoid)\b|n't\b", re.IGNORECASE)
+
+# Between two swapped parts these prove nothing: "X and Y", "X, Y" and, wherever it stands, "X is next to Y".
+_LOOSE = frozenset({"and", "or", "as", "is", "are"})
+_SYMMETRIC = frozenset(
+    {",", "next", "clos", "equal", "similar", "identical", "sam", "different", "lik", "near", "between"}
+)
+_ARTICLES = frozenset({"a", "an", "the"})
+_MAX_WORDS = 40  # words between which two parts are looked for; the search grows with the cube
 _SHOWN = 40  # characters of a step in an objection
 
 
@@ -29,7 +39,11 @@ class Steps(NamedTuple):
 
 
 def other_order(one: str, other: str) -> str | None:
-    """Return the step that each text puts first when they contradict each other in it, else None."""
+    """Return what each text puts first, or on the left, when they contradict each other in it, else None."""
+    return _crossed_steps(one, other) or _swapped_parts(one, other)
+
+
+def _crossed_steps(one: str, other: str) -> str | None:
     left, right = steps(one), steps(other)
     if not left or not right:
         return None
@@ -67,6 +81,39 @@ def _steps(sentence: str) -> Steps | None:
     if forward and refused:  # "never X before Y": Y, then X
         return Steps(clause, _REFUSAL.sub("", main).strip())
     return Steps(main, clause) if forward else Steps(clause, main)
+
+
+def _swapped_parts(one: str, other: str) -> str | None:
+    """Whether two parts of otherwise equal texts changed places: "agents notify users" / "users notify agents"."""
+    if content(one) != content(other):
+        return None
+    mine, theirs = _frame(one), _frame(other)
+    if mine == theirs or sorted(mine) != sorted(theirs):
+        return None
+    start = next(at for at in range(len(mine)) if mine[at] != theirs[at])
+    end = next(at for at in range(len(mine), 0, -1) if mine[at - 1] != theirs[at - 1])
+    middle, swapped = mine[start:end], theirs[start:end]
+    if (long := len(middle)) > _MAX_WORDS:
+        return None
+    heads = [head for head in range(1, long - 1) if middle[:head] == swapped[long - head :]]
+    tails = [tail for tail in range(1, long - 1) if middle[long - tail :] == swapped[:tail]]
+    for head, tail in product(heads, tails):
+        hinge = middle[head : long - tail]
+        if hinge and hinge == swapped[tail : long - head] and not _proves_nothing(hinge):
+            return " / ".join(_short(" ".join(_plain(text)[start:end])) for text in (one, other))
+    return None
+
+
+def _plain(text: str) -> list[str]:
+    return [word for word in words(text.rstrip(" .!?")) if word not in _ARTICLES]
+
+
+def _frame(text: str) -> list[str]:
+    return [stem(word) for word in _plain(text)]
+
+
+def _proves_nothing(hinge: Sequence[str]) -> bool:
+    return _LOOSE.issuperset(hinge) or not _SYMMETRIC.isdisjoint(hinge)
 
 
 def _short(text: str) -> str:

@@ -104,10 +104,13 @@ def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:
     return entry if len(left) == len(entry.provenance) else replace(entry, provenance=left)
 
 
-def judged_again(entry: Entry, pair: str) -> Entry:
-    """Return the entry after a second judge called a pair the same: its lesson hangs on no single judge."""
+def judged_again(entry: Entry, pair: str, basis: Basis) -> Entry:
+    """Return the entry after another verdict that leaves a pair the same: its lessons hang on one judge or more.
+
+    A merge of an older memory is `unjudged` until two judges agree.
+    """
     lines = tuple(
-        replace(line, basis="judged") if line.pair == pair and line.basis in ("one_judge", "unjudged") else line
+        replace(line, basis=basis) if line.pair == pair and (line.basis != "unjudged" or basis == "judged") else line
         for line in entry.provenance
     )
     return entry if lines == entry.provenance else replace(entry, provenance=lines)

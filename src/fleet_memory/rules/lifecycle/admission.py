@@ -135,10 +135,14 @@ def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequen
 
 
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
-    """Return a lesson of equal words as it was sent again; new evidence is kept beside the first and reinforces it."""
+    """Return a lesson of equal words as it was sent again, reinforced by new evidence or after ten minutes.
+
+    New evidence is kept beside the first.
+    """
     sent = lesson.sent
     seen = old
-    if not has_evidence(old, sent.evidence):
+    is_retry = abs(now - (old.called_at or old.stored_at)) < RETRY_WITHIN
+    if not is_retry or not has_evidence(old, sent.evidence):
         seen = seen_again(old, now=now, confidence=sent.confidence, evidence=sent.evidence)
     discovered = sent.discovered_at or old.discovered_at
     return replace(

@@ -26,7 +26,9 @@ async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, polic
     open_rewrites = [one for one in program.patterns.values() if one.rewrite and not one.rewrite.judged_same]
     own = [rewrite_to_judge(one, rewrite_pair_id(one) or "") for one in open_rewrites][:limit]
     found = [] if policy.judging == "people" else await fleet.pairs.asked_of(program_id)
-    pairs = [one.pair for one in found if one.pair and is_asked(one.pair, program_id)][: limit - len(own)]
+    known = {one.pair_id for one in own}
+    asked = [one.pair for one in found if one.pair and is_asked(one.pair, program_id)]
+    pairs = [pair for pair in asked if pair.pair_id not in known][: limit - len(own)]
     if pairs:
         await _remember(fleet, program_id, pairs)
     return [*own, *(to_judge_answer(pair, program_id, program.patterns) for pair in pairs)]

@@ -1,0 +1,205 @@
+"""What becomes of entries: corrections arrive, refuted knowledge leaves, and no entry stops the others."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.maintenance import Maintained, maintain_fleet
+from fleet_memory.jobs.transfer import export_fleet, import_fleet
+from tests.living import MINUTE, Machine
+from tests.shared import published_keys
+
+pytestmark = pytest.mark.anyio
+
+RETRY = "Retry a failed upload 3 times"
+NEVER = "Never retry a failed upload; open a new one"
+ONE_SECOND = "Retry failed uploads three times with a pause of 1 second"
+THIRTY_SECONDS = "Retry failed uploads three times with a pause of 30 seconds"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+async def maintained(machine: Machine) -> Maintained:
+    """Do what `fleet-memory maintain` does."""
+    return await machine.people(partial(maintain_fleet, progress=no_progress))
+
+
+def uncounted(_done: int, _total: int) -> None:
+    """Count nothing."""
+
+
+async def two_of_one_key(machine: Machine) -> tuple[str, str]:
+    """Return the keys of two entries whose texts make one key; the second is retired."""
+    first = await machine.share(ONE_SECOND, "basher", "iso")
+    second = await machine.share(THIRTY_SECONDS, "sark", "ram")
+    for witness in ("tron", "quorra"):
+        await machine.say(witness, second, "contradicted", "the server wants 1 s")
+    return first, second
+
+
+async def require_no_harm(machine: Machine, retired: str) -> None:
+    """Let the retired lesson be learnt again, and others learn something else, which is published."""
+    for program in ("sark", "ram"):
+        assert (await machine.store_lesson(program, THIRTY_SECONDS))["status"] == "created"
+    assert (await machine.consolidate())["promoted"] == []
+    assert (await machine.entry(retired))["status"] == "retired"
+    git = "Never commit generated files"
+    assert await machine.share(git, "yori", "zuse")
+    assert (await maintained(machine)).promoted == ()
+    assert await machine.knowledge() == {ONE_SECOND: "fresh", git: "fresh"}
+
+
+async def test_a_retired_lesson_that_is_forgotten_and_learnt_again_stops_nobody(machine: Machine) -> None:
+    _, retired = await two_of_one_key(machine)
+    machine.later(days=30)
+    for program in ("sark", "ram"):
+        (own,) = (await machine.call(program, "recall_memory", programId=program, scope="own"))["patterns"]
+        about = {"programId": program, "patternId": own["id"], "reason": "retired"}
+        await machine.call(program, "forget_memory", **about)
+    machine.later(days=1)
+    await require_no_harm(machine, retired)
+
+
+async def test_a_retired_lesson_that_faded_and_is_learnt_again_stops_nobody(machine: Machine) -> None:
+    first, retired = await two_of_one_key(machine)
+    machine.later(days=181)
+    archived = (await maintained(machine)).archived
+    assert {one.program_id for one in archived} == {"basher", "iso", "sark", "ram"}
+    for program in ("basher", "iso"):
+        await machine.say(program, first, "confirmed")
+    await require_no_harm(machine, retired)
+
+
+async def test_after_a_rollback_to_an_older_export_words_stores_and_runs_go_on(
+    machine: Machine, tmp_path: Path
+) -> None:
+    file = tmp_path / "yesterday.jsonl"
+    key = await machine.share(RETRY, "basher", "iso")
+
+    async def export(fleet: Fleet) -> int:
+        return await export_fleet(fleet.knowledge.store, "default", file, machine.now, force=True, step=uncounted)
+
+    async def roll_back(fleet: Fleet) -> object:
+        return await import_fleet(fleet.knowledge.store, "default", file, overwrite=True, step=uncounted)
+
+    await machine.people(export)
+    await machine.say("basher", key, "confirmed", "it worked")
+    await machine.people(roll_back)
+    assert (await machine.entry(key))["confirmations"] == 0
+    assert (await machine.say("iso", key, "confirmed", "it worked"))["knowledge"]["status"] == "fresh"
+    await machine.store_lesson("sark", RETRY)
+    other = await machine.share("Something else that two learn", "ram", "tron")
+    await maintained(machine)
+    assert await machine.knowledge() == {RETRY: "fresh", "Something else that two learn": "fresh"}
+    assert [(await machine.entry(one))["evidenceCount"] for one in (key, other)] == [2, 2]
+
+
+async def rewrite(machine: Machine, program: str, text: str, verdict: str) -> None:
+    """Let a contributor store another text under its lesson's id, and judge the two as it is asked."""
+    answer = await machine.store_lesson(program, text, id="mine")
+    (pair,) = answer["toJudge"]
+    assert (pair["a"]["pattern"], pair["a"]["own"]) == (text, True)
+    verdicts = [{"pairId": pair["pairId"], "verdict": verdict}]
+    judged = await machine.consolidate(program, programId=program, verdicts=verdicts)
+    assert judged["judged"][0].get("error") is None
+
+
+async def test_a_typo_mended_by_a_contributor_leaves_the_entry_where_it_is(machine: Machine) -> None:
+    typo, mended = "Alway run the migration on a copy first", "Always run the migration on a copy first"
+    key = await machine.share(typo, "basher", "iso", id="mine")
+    machine.later(days=10)
+    await rewrite(machine, "basher", mended, "same")
+    await machine.consolidate()
+    assert await machine.knowledge() == {typo: "fresh"}
+    entry = await machine.entry(key)
+    assert (entry["contributors"], entry["evidenceCount"]) == (["basher", "iso"], 2)
+    (own,) = (await machine.call("basher", "recall_memory", programId="basher", scope="own"))["patterns"]
+    assert (own["pattern"], own["knowledgeKey"]) == (mended, key)
+
+
+async def test_a_rewrite_that_nobody_has_judged_makes_its_entry_need_checking(machine: Machine) -> None:
+    await machine.share(RETRY, "basher", "iso", id="mine")
+    await machine.store_lesson("basher", NEVER, id="mine")
+    assert await machine.knowledge() == {RETRY: "verify"}
+
+
+async def test_two_contributors_who_rewrite_to_the_opposite_replace_the_entry(machine: Machine) -> None:
+    key = await machine.share(RETRY, "basher", "iso", id="mine")
+    machine.later(days=20)
+    await rewrite(machine, "basher", NEVER, "contradict")
+    assert await machine.knowledge() == {}
+    machine.later(days=1)
+    await rewrite(machine, "iso", NEVER, "contradict")
+    await machine.consolidate()
+    assert await machine.knowledge() == {NEVER: "fresh"}
+    assert (await machine.entry(key))["status"] == "retired"
+
+
+async def test_eight_contradictors_retire_an_entry_whatever_one_bulk_confirmer_sends(machine: Machine) -> None:
+    key = await machine.share("The API needs the v1 header", "basher", "iso")
+    said: list[str] = []
+    for number in range(8):
+        machine.later(days=1)
+        word = await machine.say(f"agent-{number}", key, "contradicted", "v1 was removed")
+        machine.later(days=0.01)
+        about = {"programId": "basher", "requestId": f"session-{number}", "reinforcements": [{"patternId": key}]}
+        await machine.call("basher", "commit_session", **about)
+        said.append(word["knowledge"]["status"])
+    assert said == ["contested", *["retired"] * 7]
+    assert await machine.knowledge() == {}
+
+
+async def test_one_program_contests_three_entries_in_an_afternoon_however_many_it_contradicts(
+    machine: Machine,
+) -> None:
+    """Four hundred words of one program: more than a fleet should believe of one witness."""
+    for batch in range(20):
+        texts = [f"Service {batch}-{number} needs flag {batch * 100 + number} set" for number in range(20)]
+        patterns = [{"pattern": text, "domain": f"s-{batch}", "confidence": 0.8, "evidence": ""} for text in texts]
+        for program in (f"basher-{batch}", f"iso-{batch}"):
+            about = {"programId": program, "requestId": "session", "patterns": patterns}
+            await machine.call(program, "commit_session", **about)
+    await machine.consolidate()
+    keys = await machine.people(published_keys)
+    assert len(keys) == 400
+    for start in range(0, 400, 50):
+        words = [{"patternId": key, "outcome": "contradicted", "evidence": "no"} for key in keys[start : start + 50]]
+        about = {"programId": "zuse", "requestId": f"words-{start}", "reinforcements": words}
+        await machine.call("zuse", "commit_session", **about)
+    await machine.consolidate()
+    found = {
+        status: (await machine.call("newcomer", "gsp_search", status=status))["total"]
+        for status in ("fresh", "verify", "contested", "retired")
+    }
+    assert found == {"fresh": 397, "verify": 0, "contested": 3, "retired": 0}
+
+
+async def test_an_entry_of_one_project_stays_in_it(machine: Machine) -> None:
+    text = "The dev server listens on port 8123"
+    key = await machine.share(text, "basher", "iso", projectId="proj-x")
+    assert await machine.knowledge("newcomer", projectId="proj-y") == {}
+    assert await machine.knowledge("newcomer", projectId="proj-x") == {text: "fresh"}
+    for project, found in (("proj-x", [key]), ("proj-y", [])):
+        about = {"programId": "newcomer", "scope": "all", "projectId": project}
+        recalled = (await machine.call("newcomer", "recall_memory", **about))["knowledge"]
+        assert [entry["key"] for entry in recalled] == found
+
+
+async def test_lessons_of_two_projects_are_no_agreement(machine: Machine) -> None:
+    for program, project in (("basher", "proj-x"), ("iso", "proj-y")):
+        await machine.store_lesson(program, "The dev server listens on port 8123", projectId=project)
+    assert (await machine.consolidate())["promoted"] == []
+
+
+async def test_a_confirmation_without_evidence_republishes_nothing(machine: Machine) -> None:
+    key = await machine.share(RETRY, "basher", "iso")
+    known = (await machine.call("reader", "gsp_bootstrap", agentId="reader"))["knowledgeVersion"]
+    machine.now += MINUTE
+    await machine.say("sark", key, "confirmed", "")
+    boot = await machine.call("reader", "gsp_bootstrap", agentId="reader")
+    assert (boot["knowledgeVersion"], boot["changes"]) == (known, {"added": [], "updated": [], "retired": []})
