@@ -25,16 +25,12 @@ class NewPattern(Input):
     confidence: Annotated[Confidence, Field(description="How sure you are, e.g. 0.85")]
     evidence: Annotated[EvidenceText, Field(description="What you saw that taught it; may be empty")]
     id: Annotated[Name | None, Field(description="Your id for it; derived from the text when absent")] = None
-    discovered_at: Annotated[
-        Timestamp | None, Field(description="When learnt; now when absent")
-    ] = None
+    discovered_at: Annotated[Timestamp | None, Field(description="When learnt; now when absent")] = None
     last_reinforced: Annotated[Timestamp | None, Field(description="When last seen true; discoveredAt when absent")] = (
         None
     )
     project_id: Annotated[Name | None, Field(description="Project it is limited to")] = None
-    session_id: Annotated[
-        Name | None, Field(description="Session it was learnt in")
-    ] = None
+    session_id: Annotated[Name | None, Field(description="Session it was learnt in")] = None
     tags: Annotated[Tags | None, Field(description="Up to 10 labels")] = None
     promoted_to_store: Annotated[bool | None, Field(description="Ignored: the server's")] = None
     stale: Annotated[bool | None, Field(description="Ignored: the server's")] = None

@@ -8,13 +8,13 @@ from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.tools.asking import pairs_to_judge
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, JudgedAnswer, ProposalsAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.pairs import NewVerdict
+from fleet_memory.tools.asking import pairs_to_judge
 from fleet_memory.views.consolidation import consolidate_answer
 
 WHO_PROPOSES: Final = "this call compared no lessons: another run is under way, or `fleet-memory maintain` does it here"
