@@ -65,7 +65,7 @@ class PlainFleet(PlainMemory):
         texts = frozenset({left.words, right.words})
         if left is right:
             texts = frozenset(self._own_words(side) for side in (one, other))
-            if left.words not in texts:  # DESIGN 5: "by being judged the same as *that text*; nothing chains"
+            if left.words not in texts:  # "by being judged the same as *that text*; nothing chains"
                 raise RefusedError("both are in one entry, and neither is its text")
         if len(texts) < 2:
             raise RefusedError("equal words are the same, unasked")
@@ -227,18 +227,18 @@ class PlainFleet(PlainMemory):
         entry = self._entry(text)
         mine = [one for one in entry.contributions if not one.echo]
         theirs = [one for one in mine if folded(one.program) == folded(program)]
-        if len(theirs) != 1 or theirs[0].words == entry.words:  # DESIGN 4: "Equal words are the same, unasked"
+        if len(theirs) != 1 or theirs[0].words == entry.words:  # "Equal words are the same, unasked"
             raise RefusedError("the program has no contribution to take out, or several")
         entry.contributions.remove(theirs[0])
         entry.split_off |= {(folded(program), theirs[0].words)}
-        # DESIGN 5: "turns one contribution to `different`", for a person
+        # "turns one contribution to `different`", for a person
         self._record(frozenset({entry.words, theirs[0].words}), Voice(None, "different", at, None))
         self._settle(entry, at)
 
     def apply_policy(self, at: datetime) -> None:
         """Make candidates of the published entries that the present policy would not publish.
 
-        DESIGN 5: "lists and takes back the rest"; an entry that suffices keeps the policy it was published under, and
+        "lists and takes back the rest"; an entry that suffices keeps the policy it was published under, and
         the maintainer publishes what reaches a lowered threshold.
         """
         for entry in self.known:

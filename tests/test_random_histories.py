@@ -9,13 +9,12 @@ from datetime import datetime
 from pathlib import Path
 
 import anyio
-import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.histories import Facts, Json, plain_facts
 from tests.plain_entry import Entry, Lesson, RefusedError
 from tests.plain_fleet import PlainFleet
-from tests.random_histories import FAMILIES, histories
+from tests.random_histories import histories
 from tests.real_fleet import OutsiderError, RealFleet
 
 STATS = []

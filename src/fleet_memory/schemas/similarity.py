@@ -24,6 +24,6 @@ class Profile(Value):
     floor: float = 0.30
 
 
-# For a model that nobody measured here. Nothing merges by numbers, so that figures that do not fit cost questions, not
+# For a model without measured figures. Nothing merges by numbers, so that figures that do not fit cost questions, not
 # knowledge. Variants are not recognised: where all cosines are high, every lesson of a program would be one.
 CAUTIOUS: Final = Profile(related=0.50, variant=NEVER, alike=0.80, review=0.30)
