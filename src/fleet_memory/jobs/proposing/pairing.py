@@ -1,6 +1,7 @@
 """The pairs of a run: which open ones go on, and which new ones a reader should judge."""
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -13,7 +14,7 @@ from fleet_memory.jobs.proposing.considering import PairChange, with_others_verd
 from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
-from fleet_memory.rules.consensus.choosing import KnownPairs, chosen
+from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.guard import objection
@@ -38,17 +39,42 @@ def planned_pairs(memory: ProposingMemory, view: FleetView, profile: Profile, en
     living = memory.living(now)
     entries = [entry for _, entry in sorted(view.entries.items())]
     compared: list[KnownLesson | KnownEntry] = [*(one for one in living if one.knowledge_key is None), *entries]
-    new_keys = view.new_keys(memory)
-    wanted = [at for at, one in enumerate(compared) if _is_wanted(one.comparable, view, new_keys)]
+    after = renewed_pairs(memory, view, living)
+    wanted = _wanted([one.comparable for one in compared], memory, view, after)
     rows = int8_rows([(one.vector, one.embedder) for one in compared], engine)
     found = proposals([one.comparable for one in compared], rows, wanted, profile) if wanted else []
-    return PairPlan(compared, found, renewed_pairs(memory, view, living))
+    return PairPlan(compared, found, after)
 
 
-def _is_wanted(lesson: ComparableLesson, view: FleetView, new_keys: Collection[str]) -> bool:
-    if lesson.is_entry:
-        return lesson.lesson_id in new_keys
-    return lesson.lesson_id in view.pending.get(lesson.program_id, ())
+def _wanted(
+    compared: Sequence[ComparableLesson], memory: ProposingMemory, view: FleetView, after: Sequence[Pair]
+) -> list[int]:
+    """Return the positions of the lessons to compare with all others.
+
+    These are the pending ones, new entries, the lessons that a pair leaves behind which is gone, and, as a limit may
+    have kept pairs of theirs back, all lessons of a program with one of these while fewer pairs than may be ask it.
+    """
+    new_keys = view.new_keys(memory)
+    gone = {pair.pair_id: pair for pair in after if pair.state == "gone"}
+    left = {side for pair in gone.values() for side in (pair.a, pair.b)}
+    places = {_place(side) for side in left if side.key is None}
+    asking = Counter(
+        name
+        for pair in memory.pairs.values()
+        if pair.state == "open" and pair.pair_id not in gone
+        for name in {pair.a.program_id, pair.b.program_id}
+    )
+    freed = {
+        name for name in {*view.pending, *(side.program_id for side in left)} if asking[name] < MAX_OPEN_PER_PROGRAM
+    }
+
+    def is_wanted(lesson: ComparableLesson) -> bool:
+        if lesson.is_entry:
+            return lesson.lesson_id in new_keys
+        pending = view.pending.get(lesson.program_id, ())
+        return lesson.program_id in freed or lesson.place in places or lesson.lesson_id in pending
+
+    return [at for at, one in enumerate(compared) if is_wanted(one)]
 
 
 def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[KnownLesson]) -> list[Pair]:
@@ -79,7 +105,7 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     asking = [pair for name, pair in memory.pairs.items() if name not in gone]
     retired = {key for key, entry in view.entries.items() if entry.is_retired}
     asked = {key: entry.asked for key, entry in view.entries.items()}
-    open_sides = tuple((_place(pair.a), _place(pair.b)) for pair in asking)
+    open_sides = tuple((_place(pair.a), _place(pair.b)) for pair in asking if pair.state == "open")
     read: dict[str, VersionedPair] = {}
     judged: dict[str, Pair] = {}
     while True:
