@@ -116,7 +116,7 @@ class PlainFleet(PlainMemory):
             younger.contributions.remove(contribution)
             entry.asked.remove(contribution)
             self._settle(younger, at)
-        self._join(entry, lesson, [texts], at)
+        self._join(entry, lesson, [texts])
 
     def _add_voice(self, entry: Entry | Lesson, texts: frozenset[str]) -> None:
         for one in entry.contributions if isinstance(entry, Entry) else []:

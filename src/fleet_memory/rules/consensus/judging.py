@@ -43,7 +43,8 @@ def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
     """
     others = tuple(one for one in pair.judgements if not _is_one_voice(one, judgement))
     judged = replace(pair, judgements=(*others, judgement))
-    return replace(judged, state=ruling(judged).state, by_person=pair.by_person or judgement.program_id is None)
+    is_last_word = judgement.program_id is None and judgement.verdict != "unsure"
+    return replace(judged, state=ruling(judged).state, by_person=pair.by_person or is_last_word)
 
 
 def is_asked(pair: Pair, program_id: str) -> bool:
