@@ -103,7 +103,7 @@ class PlainFleet(PlainMemory):
             older, younger = sorted((left, right), key=self.known.index)
             older.asked += [one for one in younger.contributions if one not in older.asked]
         elif isinstance(left, Lesson) and isinstance(right, Lesson):
-            self._settle(self._create([left, right], [texts], at), at)
+            self._settle(self._create([left, right], [texts]), at)
         else:
             entry, lesson = (left, right) if isinstance(left, Entry) else (right, left)
             assert isinstance(entry, Entry)

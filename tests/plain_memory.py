@@ -112,7 +112,7 @@ class PlainMemory:
             self._attach(lesson, at, equal_words=True)
         for group in self._groups_of_equal_words(at):
             if len({folded(lesson.program) for lesson in group}) > 1:  # DESIGN 5: "a program (NFKC, case-folded)"
-                self._create(group, [], at)
+                self._create(group, [])
         for entry in self.known:
             self._settle(entry, at, by_run=True)
         for lesson in self._free(at):
@@ -170,7 +170,7 @@ class PlainMemory:
 
     # Entries
 
-    def _create(self, lessons: Sequence[Lesson], pairs: list[frozenset[str]], at: datetime) -> Entry:
+    def _create(self, lessons: Sequence[Lesson], pairs: list[frozenset[str]]) -> Entry:
         entry = Entry(best_first(lessons)[0].text, last_confirmed=best_first(lessons)[0].last_reinforced)
         self.known.append(entry)
         texts = {lesson.words for lesson in lessons}

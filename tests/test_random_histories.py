@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 import anyio
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.histories import Facts, Json, plain_facts
