@@ -113,7 +113,7 @@ class Pair:
     authors: set[str | None] = field(default_factory=set)  # judges of their own rewrite: no word about another entry
 
     def by_person(self) -> Voice | None:
-        return next((voice for voice in self.voices if voice.judge is None), None)
+        return next((voice for voice in self.voices if voice.judge is None and voice.verdict != "unsure"), None)
 
     def count(self, *verdicts: str) -> int:
         return sum(voice.verdict in verdicts for voice in self.voices)

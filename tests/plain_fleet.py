@@ -103,7 +103,7 @@ class PlainFleet(PlainMemory):
             older, younger = sorted((left, right), key=self.known.index)
             older.asked += [one for one in younger.contributions if one not in older.asked]
         elif isinstance(left, Lesson) and isinstance(right, Lesson):
-            self._settle(self._create([left, right], [texts], at), at)
+            self._settle(self._create([left, right], [texts]), at)
         else:
             entry, lesson = (left, right) if isinstance(left, Entry) else (right, left)
             assert isinstance(entry, Entry)
@@ -116,7 +116,7 @@ class PlainFleet(PlainMemory):
             younger.contributions.remove(contribution)
             entry.asked.remove(contribution)
             self._settle(younger, at)
-        self._join(entry, lesson, [texts], at)
+        self._join(entry, lesson, [texts])
 
     def _add_voice(self, entry: Entry | Lesson, texts: frozenset[str]) -> None:
         for one in entry.contributions if isinstance(entry, Entry) else []:

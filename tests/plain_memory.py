@@ -112,7 +112,7 @@ class PlainMemory:
             self._attach(lesson, at, equal_words=True)
         for group in self._groups_of_equal_words(at):
             if len({folded(lesson.program) for lesson in group}) > 1:  # DESIGN 5: "a program (NFKC, case-folded)"
-                self._create(group, [], at)
+                self._create(group, [])
         for entry in self.known:
             self._settle(entry, at, by_run=True)
         for lesson in self._free(at):
@@ -130,17 +130,17 @@ class PlainMemory:
             judged = pair in self.pairs and self.pairs[pair].decision() == "same"
             fits = entry.words == lesson.words if equal_words else judged
             if fits and self._may_share(entry, lesson):
-                self._join(entry, lesson, [] if equal_words else [pair], at)
+                self._join(entry, lesson, [] if equal_words else [pair])
                 self._settle(entry, at)
                 return
 
     def _carry_contradictions(self, at: datetime) -> None:
         """Take each `contradict` between lessons as a word against the entry that one text has become.
 
-        A run meets the pair while the other text is a living lesson's or an entry's.
+        A run meets the pair while the other text is a living lesson's in no entry; two entries meet in none yet.
         """
         for entry in self.known:
-            others = {one.words for one in self._free(at)} | {one.words for one in self.known}
+            others = {one.words for one in self._free(at)}
             for pair in [frozenset({entry.words, words}) for words in others - {entry.words}]:
                 if pair in self.pairs and self.pairs[pair].contradicts() and pair not in entry.carried:
                     entry.carried.add(pair)
@@ -170,17 +170,15 @@ class PlainMemory:
 
     # Entries
 
-    def _create(self, lessons: Sequence[Lesson], pairs: list[frozenset[str]], at: datetime) -> Entry:
+    def _create(self, lessons: Sequence[Lesson], pairs: list[frozenset[str]]) -> Entry:
         entry = Entry(best_first(lessons)[0].text, last_confirmed=best_first(lessons)[0].last_reinforced)
         self.known.append(entry)
         texts = {lesson.words for lesson in lessons}
         for lesson in best_first(lessons):
-            self._join(entry, lesson, [] if lesson.words == entry.words else pairs, at, texts)
+            self._join(entry, lesson, [] if lesson.words == entry.words else pairs, texts)
         return entry
 
-    def _join(
-        self, entry: Entry, lesson: Lesson, pairs: list[frozenset[str]], at: datetime, texts: Iterable[str] = ()
-    ) -> None:
+    def _join(self, entry: Entry, lesson: Lesson, pairs: list[frozenset[str]], texts: Iterable[str] = ()) -> None:
         program = folded(lesson.program)
         if (program, lesson.words) in entry.split_off:
             return

@@ -127,21 +127,11 @@ KINDS = ("store", "store", "verdict", "verdict", "verdict", "rewrite", "word", "
 @st.composite
 def parts(draw: st.DrawFn, known: Known) -> list[Json]:
     """Return a step of any kind, or the two of a rewrite."""
-    match draw(st.sampled_from(KINDS)):
-        case "verdict":
-            return [draw(verdicts(known))]
-        case "rewrite":
-            return draw(rewrites(known))
-        case "word":
-            return [draw(words(known))]
-        case "run":
-            return [draw(runs)]
-        case "show":
-            return [draw(showings)]
-        case "people":
-            return [draw(curations)]
-        case _:
-            return [draw(stores())]
+    kind = draw(st.sampled_from(KINDS))
+    if kind == "rewrite":
+        return draw(rewrites(known))
+    one = {"verdict": verdicts(known), "word": words(known), "run": runs, "show": showings, "people": curations}
+    return [draw(one.get(kind, stores()))]
 
 
 def timed(steps: list[tuple[Json, float]]) -> list[tuple[Json, datetime]]:

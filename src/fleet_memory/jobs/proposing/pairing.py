@@ -106,11 +106,12 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     retired = {key for key, entry in view.entries.items() if entry.is_retired}
     asked = {key: entry.asked for key, entry in view.entries.items()}
     open_sides = tuple((_place(pair.a), _place(pair.b)) for pair in asking if pair.state == "open")
+    undecided = {pair.pair_id for pair in asking if pair.state == "open"}  # one judge's `same` applies to others too
     read: dict[str, VersionedPair] = {}
     judged: dict[str, Pair] = {}
     while True:
         known = {name for name, one in read.items() if one.pair is not None and one.pair.state != "gone"}
-        pairs = KnownPairs(frozenset(known | {pair.pair_id for pair in asking}), open_sides)
+        pairs = KnownPairs(frozenset(known | undecided), open_sides)
         choose = partial(chosen, plan.proposals, lessons, pairs, retired, asked)
         picked = {_pair_id(one, lessons): one for one in await to_thread.run_sync(choose, abandon_on_cancel=True)}
         unread = [name for name in picked if name not in read]
