@@ -15,7 +15,7 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
-from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
@@ -125,7 +125,7 @@ async def give_words(fleet: Fleet) -> None:
     """Report each shared lesson, every third as false; each word may publish."""
     for number in range(len(SHARED)):
         then = at(fleet, fleet.now() + number * AGAIN_AFTER)
-        outcome = "contradicted" if number % 3 == 0 else "confirmed"
+        outcome: Outcome = "contradicted" if number % 3 == 0 else "confirmed"
         evidence = f"seen in round {number}"
         await reinforce_memory(then, "basher", f"shared-{number}", None, evidence, outcome, f"request-{number}")
 
@@ -145,7 +145,7 @@ async def prepare_publication(fleet: Fleet) -> None:
     """Let words change entries within five seconds of a publication, so that the snapshot is behind them."""
     await publish_shared(fleet)
     for number in range(len(SHARED)):
-        outcome = "contradicted" if number % 3 == 0 else "confirmed"
+        outcome: Outcome = "contradicted" if number % 3 == 0 else "confirmed"
         await reinforce_memory(at(fleet, BEFORE), "basher", f"shared-{number}", None, "seen", outcome, f"r{number}")
 
 

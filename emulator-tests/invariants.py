@@ -161,6 +161,8 @@ def differences(one: Mapping[str, object], other: Mapping[str, object]) -> list[
         a, b = one.get(name), other.get(name)
         if a == b:
             continue
-        is_part = isinstance(a, Mapping) and isinstance(b, Mapping)
-        found += [(name, differences(a, b))] if is_part else [(name, a, b)]
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            found.append((name, differences(a, b)))
+        else:
+            found.append((name, a, b))
     return found

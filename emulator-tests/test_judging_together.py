@@ -8,7 +8,7 @@ import pytest
 from agents import opened
 from changes import at, maintain
 from fleets import fleet_on
-from invariants import broken, meaning, read_documents
+from invariants import broken, read_documents
 from judged_pairs import LEARNT, NOW, PROGRAMS, all_pairs, name, open_all, pairs_of
 from talking import Child, child
 
@@ -67,4 +67,4 @@ async def test_twenty_judges_at_once_are_all_heard_while_maintenance_runs(store_
                 judged.text: "fresh" for judged in all_pairs()
             }
             assert [len(one.provenance) for one in entries.values()] == [3] * PROGRAMS
-            assert len((await meaning(fleet))["boot"]) == PROGRAMS
+            assert len((await fleet.knowledge.snapshots.read()).rows) == PROGRAMS

@@ -26,5 +26,5 @@ async def main(address: str, fleet_id: str, name: str) -> None:
     await store.close()
 
 
-snapshots.MAX_SNAPSHOT_SHARD_BYTES = 1  # type: ignore[misc] # a constant, but of this process alone
-anyio.run(main, *sys.argv[1:])
+vars(snapshots)["MAX_SNAPSHOT_SHARD_BYTES"] = 1  # in this process alone
+anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3])

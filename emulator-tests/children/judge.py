@@ -37,4 +37,4 @@ async def main(address: str, fleet_id: str, program: str) -> None:
     await store.close()
 
 
-anyio.run(main, *sys.argv[1:])
+anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3])

@@ -57,4 +57,4 @@ async def main(address: str, fleet_id: str, log: str) -> None:
     await store.close()
 
 
-anyio.run(main, *sys.argv[1:])
+anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3])
