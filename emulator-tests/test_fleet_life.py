@@ -1,20 +1,15 @@
 """Twelve agents, 120 days, a world that changes on day 60: what the rules promise holds over the life of a fleet."""
 
-from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import anyio
 import pytest
 
-from benchmarks.fleet_life import AGENTS, CHANGE_DAY, DAYS, NEWCOMERS, Chronicle, Life, Report, truths
+from benchmarks.fleet_life import AGENTS, CHANGE_DAY, DAYS, NEWCOMERS, Chronicle, Life, truths
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.transfer import export_fleet
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.server.composition import with_store
-from fleet_memory.settings import load
 from fleet_memory.stores import Query, Store
 from fleet_memory.stores.sqlite import SqliteStore
 
@@ -60,13 +55,14 @@ def test_newcomers_boot_with_what_the_fleet_knows(lived: Lived) -> None:
         assert len(known) > len(truths()) / 4, (agent, day)
 
 
-async def test_what_became_false_is_contested_at_the_first_word_and_retired_at_the_second(lived: Lived) -> None:
-    reports = lived.chronicle.reports
-    assert [report.status for report in reports] == predicted(reports)
+async def test_no_agent_reads_what_became_false(lived: Lived) -> None:
+    words = [report for report in lived.chronicle.reports if report.outcome == "contradicted"]
+    assert {word.status for word in words} <= {"contested", "candidate", "retired"}
     gone = {text for truth in truths() if truth.before != truth.after for text in truth.before}
     obsolete = {key: row for key, row in (await rows(lived)).items() if row.pattern in gone}
     assert obsolete
     for key, row in obsolete.items():
+<<<<<<< HEAD
         words = [report for report in reports if report.key == key and report.outcome == "contradicted"]
         assert row.state == "retired", row
         assert len({word.program_id for word in words}) == 2
@@ -84,6 +80,12 @@ def predicted(reports: Sequence[Report]) -> list[str]:
             against[report.key].add(report.program_id)
         expected.append(("fresh", "contested", "retired")[len(against[report.key])])
     return expected
+=======
+        assert row.is_hidden, row
+        days = {word.day for word in words if word.key == key}
+        assert days
+        assert min(days) >= CHANGE_DAY
+>>>>>>> b1
 
 
 async def test_what_replaced_it_became_knowledge(lived: Lived) -> None:
@@ -107,8 +109,8 @@ async def test_no_contributor_is_lost(lived: Lived) -> None:
     after = await rows(lived)
     assert lived.chronicle.contributors.keys() == after.keys()
     for key, contributors in lived.chronicle.contributors.items():
-        assert contributors == set(after[key].contributors)
-        assert (await lived.fleet.knowledge.read_versioned(key))[0].entry is not None
+        entry = await lived.fleet.knowledge.found(key)
+        assert contributors <= {one.program_id for one in entry.provenance}, "a vote may be taken back, not its lesson"
 
 
 def test_the_growth_of_knowledge_levels_off(lived: Lived) -> None:
@@ -117,24 +119,16 @@ def test_the_growth_of_knowledge_levels_off(lived: Lived) -> None:
     assert last < first / 4, entries[9::10]
 
 
-async def test_a_life_of_the_same_seed_leaves_the_same_bytes(lived: Lived, tmp_path: Path) -> None:
-    file = tmp_path / "memory.db"
-    store = SqliteStore(file)
-    again = await Life(store, SEED).lived()
+async def test_a_life_of_the_same_seed_leaves_the_same_memory(lived: Lived, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db")
+    life = Life(store, SEED)
+    assert await life.lived() == lived.chronicle
+    assert await memory(life.fleet) == await memory(lived.fleet)
     await store.close()
-    assert again == lived.chronicle
-    assert await written(file, tmp_path / "again.jsonl") == await written(lived.file, tmp_path / "once.jsonl")
 
 
-async def written(store: Path, file: Path) -> bytes:
-    now = datetime.fromisoformat("2026-06-01T00:00:00Z")
-
-    async def export(opened: Store) -> int:
-        return await export_fleet(opened, "default", file, now, force=False, step=_silently)
-
-    await with_store(load({"store": str(store)}, {}), export)
-    return await anyio.Path(file).read_bytes()
-
-
-def _silently(_done: int, _total: int) -> None:
-    """Report no progress."""
+async def memory(fleet: Fleet) -> tuple[object, ...]:
+    """Return programs and entries without the ids of commits, which are random."""
+    programs = [replace(versioned.program, commits=()) for versioned in await fleet.programs.all()]
+    entries = [replace(versioned.entry, ledger=()) for versioned in await fleet.knowledge.all() if versioned.entry]
+    return programs, entries
