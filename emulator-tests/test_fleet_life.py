@@ -62,30 +62,10 @@ async def test_no_agent_reads_what_became_false(lived: Lived) -> None:
     obsolete = {key: row for key, row in (await rows(lived)).items() if row.pattern in gone}
     assert obsolete
     for key, row in obsolete.items():
-<<<<<<< HEAD
-        words = [report for report in reports if report.key == key and report.outcome == "contradicted"]
-        assert row.state == "retired", row
-        assert len({word.program_id for word in words}) == 2
-        assert all(word.day >= CHANGE_DAY for word in words)
-
-
-def predicted(reports: Sequence[Report]) -> list[str]:
-    """Return the status that docs/knowledge.md gives an entry after each report; every session is an origin."""
-    against: dict[str, set[str]] = defaultdict(set)
-    expected = []
-    for report in reports:
-        if report.outcome == "confirmed":
-            against[report.key].clear()
-        else:
-            against[report.key].add(report.program_id)
-        expected.append(("fresh", "contested", "retired")[len(against[report.key])])
-    return expected
-=======
         assert row.is_hidden, row
         days = {word.day for word in words if word.key == key}
         assert days
         assert min(days) >= CHANGE_DAY
->>>>>>> b1
 
 
 async def test_what_replaced_it_became_knowledge(lived: Lived) -> None:
