@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet_memory.errors import LeaseLostError
+from fleet_memory.errors import LeaseLostError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leased
 from fleet_memory.jobs.judging import Judge, judge
@@ -179,6 +179,31 @@ async def test_a_warm_server_reads_the_runs_of_another_by_their_numbers(fleet: F
     assert all(wheres)
     assert sorted(warm.memory.lessons) == ["basher", "iso", "sark"]
     assert list(warm.memory.pairs) == [(await the_pair(fleet)).pair_id]
+
+
+async def test_a_warm_server_reads_the_programs_of_a_run_that_ended_before_its_note(fleet: Fleet) -> None:
+    await learn(fleet, "iso", ROTATE)
+    await run(fleet)
+    await learn(fleet, "basher", CLAIM)
+
+    async def end() -> None:
+        raise StoreUnavailableError("The store is away")
+
+    with pytest.raises(StoreUnavailableError):
+        await run(interrupted(cold(fleet), writing("maintenance"), end))
+    await learn(fleet, "sark", FREE)
+    assert (await run(at(fleet, NOW + AFTER_ITS_END))).opened == 1
+
+
+async def test_a_rehearsal_on_a_warm_server_reads_no_more_than_a_run(fleet: Fleet) -> None:
+    warm, store = counted(fleet)
+    await near_lessons(warm)
+    before = warm.memory.copy()
+    await learn(warm, "iso", ROTATE)
+    store.queries.clear()
+    report = await rehearsed(warm)
+    assert [query for query in store.queries if query.collection.endswith("/programs") and not query.where] == []
+    assert (report.waiting, warm.memory) == (3, before)
 
 
 async def test_a_change_of_epoch_or_many_runs_of_others_have_all_read_again(fleet: Fleet) -> None:

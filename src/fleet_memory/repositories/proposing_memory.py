@@ -44,6 +44,10 @@ class ProposingMemory:
         """Whether it has read nothing yet."""
         return self.run == COLD
 
+    def copy(self) -> "ProposingMemory":
+        """Return another memory of the same, for a run that leaves nothing."""
+        return ProposingMemory(self.run, self.epoch, dict(self.lessons), dict(self.pairs))
+
     def forget(self) -> None:
         """Start again: the next run reads everything."""
         self.run = COLD

@@ -48,7 +48,7 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
 
     Raises LeaseLostError, ConflictError when every race for the note of the run was lost, and the store's errors.
     """
-    memory = ProposingMemory() if writer.is_dry_run else fleet.memory
+    memory = fleet.memory.copy() if writer.is_dry_run else fleet.memory
     await progress(0, 4, "reading what changed")
     view = await read_fleet(fleet, memory)
     report = ProposalReport(skipped=list(view.unreadable))

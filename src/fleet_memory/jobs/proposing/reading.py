@@ -89,7 +89,7 @@ async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetVie
 
 async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, last: LastRun) -> None:
     changed = list(await fleet.programs.dirty())
-    for run in range(memory.run + 1, last.run + 1):
+    for run in range(memory.run + 1, last.run + 2):  # a run that ended before its note stamped with the next number
         changed += await fleet.programs.considered_in(run)
     names = sorted({versioned.program.program_id for versioned in changed})
     for versioned in changed:
