@@ -24,4 +24,4 @@ async def main(address: str, now: str) -> None:
     await store.close()
 
 
-anyio.run(main, *sys.argv[1:])
+anyio.run(main, sys.argv[1], sys.argv[2])
