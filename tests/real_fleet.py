@@ -20,7 +20,7 @@ from fleet_memory.jobs.rewrites import rewrite_pair_id
 from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.policies import Policies
-from fleet_memory.rules.consensus.deciding import with_shown
+from fleet_memory.rules.consensus.showing import with_shown
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import entry_state

@@ -5,21 +5,16 @@ from datetime import datetime
 
 import pytest
 
-from fleet_memory.rules.consensus.deciding import (
-    MAX_SHOWN,
-    PERSONS_WORD,
+from fleet_memory.rules.consensus.deciding import PERSONS_WORD, Decision, decided, entry_for, with_membership
+from fleet_memory.rules.consensus.showing import MAX_SHOWN, with_shown
+from fleet_memory.rules.consensus.sides import (
     ChangedSide,
-    Decision,
     EntrySide,
     LessonSide,
     MemberSide,
     ResolvedSide,
     VerdictDocuments,
-    decided,
-    entry_for,
     resolved,
-    with_membership,
-    with_shown,
 )
 from fleet_memory.rules.knowledge.entries import candidate_of, keys_of
 from fleet_memory.rules.knowledge.state import doubts

@@ -163,7 +163,7 @@ async def test_a_word_about_an_entry_counts_once(fleet: Fleet, fate: str) -> Non
         first_discovered=START,
         last_promoted=START,
     )
-    entry = Entry(key=KEY, value=value, last_confirmed=START)
+    entry = Entry(key=KEY, value=value, published_at=START, last_confirmed=START)
     await fleet.programs.store.commit(
         *fleet.knowledge.writes(ABSENT_ENTRY, entry, by="operator", why="", now=START, commit_id="c1")
     )

@@ -14,16 +14,9 @@ from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.deciding import (
-    PERSON,
-    ChangedSide,
-    Decision,
-    ResolvedSide,
-    VerdictDocuments,
-    decided,
-    resolved,
-)
+from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import asked
+from fleet_memory.rules.consensus.sides import ChangedSide, ResolvedSide, VerdictDocuments, resolved
 from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program

@@ -2,8 +2,8 @@
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.rewrites import rewrite_pair_id
-from fleet_memory.rules.consensus.deciding import with_shown
 from fleet_memory.rules.consensus.judging import is_asked, sides_of
+from fleet_memory.rules.consensus.showing import with_shown
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.answers.common import ToJudge
