@@ -39,6 +39,7 @@ TOPICS: Final = [
 BUDGETS: Final = {
     "recall": 3,
     "recall with a query": 5,
+    "reinforce": 3,
     "store": 8,
 }  # times the tool that does nothing; docs/architecture.md, "Budgets"
 
@@ -52,6 +53,8 @@ async def main(rounds: int) -> None:
         async with Client(ours) as fleet, Client(bare) as nothing:
             for number in range(PROGRAMS * PATTERNS):
                 await fleet.call_tool("store_memory", stored(f"program-{number % PROGRAMS}", number))
+            lesson = {"id": "reinforced", "pattern": "Read first", "domain": "x", "confidence": 0.8, "evidence": "seen"}
+            await fleet.call_tool("store_memory", {"programId": "program-3", "pattern": lesson})
             tell(await measured(fleet, nothing, rounds), rounds)
 
 
@@ -71,6 +74,9 @@ async def measured(fleet: Client, nothing: Client, rounds: int) -> dict[str, lis
         "recall": lambda: fleet.call_tool("recall_memory", {"programId": "program-3", "limit": 5}),
         "recall with a query": lambda: fleet.call_tool(
             "recall_memory", {"programId": "program-3", "query": "what to do before a claim", "limit": 5}
+        ),
+        "reinforce": lambda: fleet.call_tool(
+            "reinforce_memory", {"programId": "program-3", "patternId": "reinforced", "evidence": f"seen {next(count)}"}
         ),
         "store": lambda: fleet.call_tool("store_memory", stored("program-4", next(count))),
     }
