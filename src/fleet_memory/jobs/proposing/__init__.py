@@ -14,9 +14,15 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
-from fleet_memory.jobs.proposing.joining import MAINTAINER, JoinedEntry, join_equal_words, publish_candidates
+from fleet_memory.jobs.proposing.joining import (
+    MAINTAINER,
+    JoinedEntry,
+    join_equal_words,
+    name_of_group,
+    publish_candidates,
+)
 from fleet_memory.jobs.proposing.judged_words import judged_words
-from fleet_memory.jobs.proposing.pairing import PairPlan, planned_pairs, with_known_pairs
+from fleet_memory.jobs.proposing.pairing import PairPlan, place_of, planned_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
@@ -84,6 +90,17 @@ class _Run:
     view: FleetView
     policy: Policy
     report: ProposalReport
+    left: set[tuple[str, str]] = field(default_factory=set)
+    """The places of the lessons and entries that were skipped."""
+
+    def without_left(self, name: str, seen: Considered) -> Considered:
+        """Return a program's lessons as considered, but those that were skipped or are in an entry that was."""
+        left = {
+            one.comparable.lesson_id
+            for one in self.memory.lessons[name]
+            if one.comparable.place in self.left or ("", one.knowledge_key) in self.left
+        }
+        return seen._replace(pending=[id_ for id_ in seen.pending if id_ not in left])
 
     def follow(self, entry: Entry, programs: Iterable[Program]) -> None:
         """Take up an entry that changed, and the programs of the lessons that joined it."""
@@ -107,12 +124,14 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
     if not writer.is_dry_run:
         await _apply_stored(fleet, run, await judged_words(fleet, run.memory, run.view))
     groups = _equal_words(run.memory, run.view, fleet)
-    attempts = await attempt_each(
-        groups, lambda group: join_equal_words(fleet, writer, group, run.policy), _name_of_group
-    )
-    joined = [one for one in attempts.results if one is not None]
+    joined: list[JoinedEntry] = []
+    for group in groups:
+        found = await join_equal_words(fleet, writer, group, run.policy)
+        joined += [found.joined] if found.joined else []
+        run.report.skipped += [name_of_group(one) for one in found.skipped]
+        run.left.update(lesson.place for one in found.skipped for lesson in one.lessons)
+        run.left.update(("", one.key) for one in found.skipped if one.key is not None)
     joined += await publish_candidates(fleet, writer, run.view.candidates, run.policy)
-    run.report.skipped += [one.name for one in attempts.skipped]
     run.report.joined += joined
     for one in joined:
         run.follow(one.change.entry, one.programs)
@@ -123,6 +142,9 @@ async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None
     attempts = await attempt_each(
         judged, lambda pair: apply_stored(fleet, pair, run.policy), lambda pair: f"pair {pair.pair_id}"
     )
+    skipped = {one.name for one in attempts.skipped}
+    left = (pair for pair in judged if f"pair {pair.pair_id}" in skipped)
+    run.left.update(place_of(side) for pair in left for side in (pair.a, pair.b))
     names = sorted({side.program_id for pair in judged for side in (pair.a, pair.b) if side.key is None})
     changed = [one.change for one in attempts.results if one is not None and one.change]
     programs = [one.program for one in await fleet.programs.read_versioned(*names)] if changed else []
@@ -130,10 +152,6 @@ async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None
         run.follow(change.entry, programs)
     run.report.skipped += [one.name for one in attempts.skipped]
     run.report.joined += [JoinedEntry(change) for change in changed]
-
-
-def _name_of_group(group: EqualWords) -> str:
-    return f"entry {group.key}" if group.key else f"lesson {group.lessons[0].lesson_id}"
 
 
 def _equal_words(memory: ProposingMemory, view: FleetView, fleet: Fleet) -> list[EqualWords]:
@@ -192,6 +210,7 @@ async def _leave(
     fleet: Fleet, writer: FencedWriter, run: _Run, seen: Mapping[str, Considered], changes: Sequence[PairChange]
 ) -> None:
     """Write the pairs, the stamps, the snapshot and the note of this run; the memory follows."""
+    seen = {name: run.without_left(name, one) for name, one in seen.items()}
     stamped = await stamp_considered(fleet, writer, seen, changes, run.view.run)
     run.report.skipped += stamped.skipped
     for program in stamped.programs:

@@ -1,15 +1,16 @@
 """Equal words carried out: lessons join the entry of their words, or make one; candidates that may are published."""
 
 import uuid
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.consensus.deciding import entry_for, with_membership
 from fleet_memory.rules.consensus.equal_words import EqualWords
 from fleet_memory.rules.knowledge.entries import (
@@ -30,6 +31,8 @@ from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
 MAINTAINER = "maintainer"  # how the ledger names a run
+PROGRAMS_PER_JOIN: Final = 20  # chosen, as those of a stamping commit: one that is busy or large holds up no others
+_PROGRAMS_TO_SPLIT: Final = 4  # two programs make an entry
 
 
 class JoinedEntry(NamedTuple):
@@ -40,11 +43,60 @@ class JoinedEntry(NamedTuple):
     echoes: int = 0
 
 
-async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedEntry | None:
-    """Let lessons of equal words join their entry, or make one; None when they changed since.
+class JoinedGroup(NamedTuple):
+    """An entry after a group joined it, None when nothing did, and the parts of the group that were skipped."""
 
-    Raises LeaseLostError, and ConflictError when every race was lost. Billed 1 read for each program and key.
+    joined: JoinedEntry | None
+    skipped: Sequence[EqualWords]
+
+
+async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedGroup:
+    """Let lessons of equal words join their entry, or make one: 20 programs a commit, fewer where one is skipped.
+
+    Raises LeaseLostError. Billed 1 read for each program, 1 read for the key of each commit.
     """
+    queue, skipped, joined, key = deque(_parts(group, PROGRAMS_PER_JOIN)), list[EqualWords](), None, group.key
+    while queue:
+        part = queue.popleft()._replace(key=key)
+        attempts = await attempt_each([part], lambda one: _join_part(fleet, writer, one, policy), name_of_group)
+        programs = len({lesson.program_id for lesson in part.lessons})
+        if attempts.skipped and programs > 1 and key is not None:
+            queue += _parts(part, 1)
+        elif attempts.skipped and programs >= _PROGRAMS_TO_SPLIT:
+            queue += _parts(part, (programs + 1) // 2)
+        elif attempts.skipped:
+            skipped.append(part)
+        for one in attempts.results:
+            joined = _both(joined, one)
+        if joined is not None and key is None:
+            key = joined.change.entry.key
+            queue += [each for one in skipped for each in _parts(one, 1)]
+            skipped.clear()
+    return JoinedGroup(joined, skipped)
+
+
+def name_of_group(group: EqualWords) -> str:
+    """Return the name of a group for people."""
+    return f"entry {group.key}" if group.key else f"lesson {group.lessons[0].lesson_id}"
+
+
+def _parts(group: EqualWords, size: int) -> list[EqualWords]:
+    """Return the group in parts of so many programs."""
+    names = sorted({lesson.program_id for lesson in group.lessons})
+    shares = [set(names[start : start + size]) for start in range(0, len(names), size)]
+    return [group._replace(lessons=[one for one in group.lessons if one.program_id in share]) for share in shares]
+
+
+def _both(before: JoinedEntry | None, after: JoinedEntry | None) -> JoinedEntry | None:
+    """Return two joins of one entry as one."""
+    if before is None or after is None:
+        return after or before
+    change = after.change._replace(before=before.change.before)
+    return JoinedEntry(change, [*before.programs, *after.programs], before.echoes + after.echoes)
+
+
+async def _join_part(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedEntry | None:
+    """Let lessons join in one commit; None when they changed since."""
     attempt = partial(_join_once, fleet, writer, group, policy)
     return await retry_conflicts(attempt, f"entry {group.key or group.lessons[0].text[:40]}")
 

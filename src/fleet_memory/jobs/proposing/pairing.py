@@ -57,7 +57,7 @@ def _wanted(
     new_keys = view.new_keys(memory)
     gone = {pair.pair_id: pair for pair in after if pair.state == "gone"}
     left = {side for pair in gone.values() for side in (pair.a, pair.b)}
-    places = {_place(side) for side in left if side.key is None}
+    places = {place_of(side) for side in left if side.key is None}
     asking = Counter(
         name
         for pair in memory.pairs.values()
@@ -105,7 +105,7 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     asking = [pair for name, pair in memory.pairs.items() if name not in gone]
     retired = {key for key, entry in view.entries.items() if entry.is_retired}
     asked = {key: entry.asked for key, entry in view.entries.items()}
-    open_sides = tuple((_place(pair.a), _place(pair.b)) for pair in asking if pair.state == "open")
+    open_sides = tuple((place_of(pair.a), place_of(pair.b)) for pair in asking if pair.state == "open")
     undecided = {pair.pair_id for pair in asking if pair.state == "open"}  # one judge's `same` applies to others too
     read: dict[str, VersionedPair] = {}
     judged: dict[str, Pair] = {}
@@ -149,7 +149,8 @@ def _keys(pair: Pair) -> set[str]:
     return {side.key for side in (pair.a, pair.b) if side.key is not None}
 
 
-def _place(side: Side) -> tuple[str, str]:
+def place_of(side: Side) -> tuple[str, str]:
+    """Return where a side stands, as `ComparableLesson.place`."""
     return ("", side.key) if side.key is not None else (side.program_id, side.pattern_id)
 
 

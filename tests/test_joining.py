@@ -1,0 +1,79 @@
+"""Equal words of many programs join in commits of their own: a program that cannot be written holds up no others."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from fleet_memory.errors import DocumentRejectedError
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.fenced_writer import leased
+from fleet_memory.jobs.proposing import ProposalReport, propose
+from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.stores import Write
+from tests.fleets import NOW, at, learn, on
+from tests.wrapped import Wrapped
+
+pytestmark = pytest.mark.anyio
+
+CLAIM = "Check that a task is still free before you claim it"
+BUSY = "program-00"
+
+
+class WithoutBusy(Wrapped):
+    """A store that refuses to let the busy program's lessons join an entry, and commits of many programs."""
+
+    async def commit(self, *writes: Write) -> datetime:
+        names = [write.ref.id for write in writes if write.ref.collection.endswith("/programs")]
+        joins = any(write.ref.collection.endswith("/gsp") for write in writes)
+        if joins and (BUSY in names or len(names) > 20):
+            raise DocumentRejectedError("The store refuses this document")
+        return await super().commit(*writes)
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    return at(replace(fleet, caller=Caller()), NOW)
+
+
+async def run(fleet: Fleet) -> ProposalReport:
+    async with leased(fleet) as writer:
+        assert writer is not None
+        return await propose(fleet, writer, Policy(), no_progress)
+
+
+async def all_learn(fleet: Fleet, programs: int) -> None:
+    for number in range(programs):
+        await learn(fleet, f"program-{number:02}", CLAIM)
+
+
+async def contributors(fleet: Fleet) -> list[str]:
+    return [name for one in await fleet.knowledge.all() if one.entry for name in one.entry.value.contributors]
+
+
+def away(fleet: Fleet) -> Fleet:
+    """Return a fleet on another server whose store refuses the busy program."""
+    return replace(on(fleet, WithoutBusy(fleet.knowledge.store)), memory=ProposingMemory())
+
+
+@pytest.mark.parametrize("programs", [5, 45])
+async def test_a_program_that_cannot_be_written_holds_up_no_others(fleet: Fleet, programs: int) -> None:
+    await all_learn(fleet, programs)
+    report = await run(at(away(fleet), NOW + timedelta(hours=1)))
+    assert [(one.change.before, one.change.after) for one in report.joined] == [(None, "fresh")]
+    assert len(await contributors(fleet)) == programs - 1
+    assert len(report.skipped) == 1
+    await run(fleet)
+    assert len((await fleet.programs.read(BUSY)).patterns) == 1
+    assert (await fleet.programs.read(BUSY)).patterns["mine"].knowledge_key is not None
+
+
+@pytest.mark.parametrize("is_warm", [True, False])
+async def test_lessons_that_were_skipped_are_considered_by_the_next_run(fleet: Fleet, *, is_warm: bool) -> None:
+    await all_learn(fleet, 2)
+    refusing = away(fleet)
+    assert (await run(refusing)).skipped == ["lesson mine"]
+    assert await contributors(fleet) == []
+    await run(replace(fleet, memory=refusing.memory) if is_warm else fleet)
+    assert await contributors(fleet) == [BUSY, "program-01"]
