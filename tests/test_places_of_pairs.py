@@ -96,3 +96,17 @@ async def test_the_next_best_partner_follows_one_that_is_forgotten(fleet: Fleet)
         await forget_memory(fleet, other.program_id, other.pattern_id, "It was wrong")
     await run(fleet)
     assert len(await open_pairs(fleet, "sark")) == 2
+
+
+async def test_a_warm_server_remembers_the_pairs_that_still_ask_alone(fleet: Fleet) -> None:
+    await agreements(fleet)
+    await run(fleet)
+    first, second, *_ = await open_pairs(fleet)
+    for side in (one for one in (first.a, first.b) if one.program_id == "basher"):
+        await forget_memory(fleet, "basher", side.pattern_id, "It was wrong")
+    await say(fleet, second, "different", "sark")
+    for _ in range(2):
+        await run(fleet)
+    still_open = {pair.pair_id for pair in await open_pairs(fleet)}
+    assert not {first.pair_id, second.pair_id} & still_open
+    assert set(fleet.memory.pairs) in (still_open, set())

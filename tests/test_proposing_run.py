@@ -206,6 +206,27 @@ async def test_a_rehearsal_on_a_warm_server_reads_no_more_than_a_run(fleet: Flee
     assert (report.waiting, warm.memory) == (3, before)
 
 
+async def test_a_warm_server_reads_candidates_only_after_something_changed(fleet: Fleet) -> None:
+    warm, store = counted(fleet)
+    await both_learn(warm)
+    await learn(warm, "iso", FREE)
+    three = Policy(threshold=3)
+    for _ in range(2):
+        await run(warm, three)
+
+    async def candidates_read(policy: Policy) -> tuple[bool, ProposalReport]:
+        store.queries.clear()
+        report = await run(warm, policy)
+        return any("candidate" in query.where.values() for query in store.queries), report
+
+    assert await candidates_read(three) == (False, ProposalReport(waiting=1))
+    assert len(await pairs_of(warm)) == 1
+    await learn(warm, "iso", ROTATE)
+    assert (await candidates_read(three))[0]
+    was_read, report = await candidates_read(POLICY)
+    assert (was_read, [after for _, _, after in changed(report)]) == (True, ["fresh"])
+
+
 async def test_a_change_of_epoch_or_many_runs_of_others_have_all_read_again(fleet: Fleet) -> None:
     await learn(fleet, "basher", CLAIM)
     await run(fleet)

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.rules.consensus.judging import asked
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
 MAX_EVIDENCE_CHARS: Final = 160  # characters of evidence that a pair shows; Source: docs/consensus.md
@@ -32,12 +34,17 @@ class KnownLesson(NamedTuple):
 
 @dataclass
 class ProposingMemory:
-    """The lessons by program and the pairs that still ask somebody, as of a run of an epoch."""
+    """The lessons by program and the pairs that still ask somebody, as of a run of an epoch.
+
+    `candidates` are the entries that nobody reads yet, None while some may have changed, `policy` that of the last run.
+    """
 
     run: int = COLD
     epoch: int = 0
     lessons: dict[str, Sequence[KnownLesson]] = field(default_factory=dict)
     pairs: dict[str, Pair] = field(default_factory=dict)
+    candidates: Sequence[VersionedEntry] | None = None
+    policy: Policy | None = None
 
     @property
     def is_cold(self) -> bool:
@@ -46,13 +53,14 @@ class ProposingMemory:
 
     def copy(self) -> "ProposingMemory":
         """Return another memory of the same, for a run that leaves nothing."""
-        return ProposingMemory(self.run, self.epoch, dict(self.lessons), dict(self.pairs))
+        return ProposingMemory(self.run, self.epoch, dict(self.lessons), dict(self.pairs), self.candidates, self.policy)
 
     def forget(self) -> None:
         """Start again: the next run reads everything."""
         self.run = COLD
         self.lessons.clear()
         self.pairs.clear()
+        self.candidates = None
 
     def remember(self, program: Program) -> None:
         """Take up a program as it is now."""

@@ -56,7 +56,7 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     """
     memory = fleet.memory.copy() if writer.is_dry_run else fleet.memory
     await progress(0, 4, "reading what changed")
-    view = await read_fleet(fleet, memory)
+    view = await read_fleet(fleet, memory, policy)
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
     run = _Run(memory, view, policy, report)
@@ -225,4 +225,7 @@ async def _leave(
         lambda: writer.commit(fleet.last_runs.write(run.view.last, note)), "the note of the last run", 0.0
     )
     run.memory.run = run.view.run
+    if run.report.joined or run.memory.policy != run.policy:
+        run.memory.candidates = None
+    run.memory.policy = run.policy
     await writer.publish(consolidated_at=now)

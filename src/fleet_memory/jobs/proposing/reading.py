@@ -13,6 +13,7 @@ from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
+from fleet_memory.schemas.policy import Policy
 
 MAX_RUNS_BEHIND: Final = 20  # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
 PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
@@ -31,7 +32,10 @@ class KnownEntry:
 
 @dataclass
 class FleetView:
-    """What a run has before it: which lessons to consider, by program, every entry, and the candidates among them."""
+    """What a run has before it: which lessons to consider, by program, every entry, and the candidates among them.
+
+    No candidates while nothing has changed that could publish one.
+    """
 
     last: VersionedLastRun
     pending: dict[str, Sequence[str]] = field(default_factory=dict)
@@ -59,11 +63,12 @@ class FleetView:
         }
 
 
-async def read_fleet(fleet: Fleet, memory: ProposingMemory) -> FleetView:
+async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> FleetView:
     """Bring the memory up to date, and return what is to be considered.
 
     Billed 1 read for each program that changed or that another server's run considered since, all of them on a cold
-    server; 2 queries and their pairs for each of these; 3 queries for the entries that the snapshot lacks.
+    server; 2 queries and their pairs for each of these; 1 query for the entries that the snapshot
+    is behind, and 1 read for each candidate if a program, an entry or the policy has changed since the last run.
     """
     view = FleetView(await fleet.last_runs.read())
     last = view.last.last
@@ -72,10 +77,10 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory) -> FleetView:
         memory.forget()
     if memory.is_cold:
         await _read_everything(fleet, memory, view)
-    else:
-        await _read_changes(fleet, memory, view, last)
+    elif await _read_changes(fleet, memory, view, last) or policy != memory.policy:
+        memory.candidates = None
     memory.epoch, memory.run = last.epoch, last.run
-    await _read_entries(fleet, view)
+    await _read_entries(fleet, memory, view)
     return view
 
 
@@ -87,7 +92,8 @@ async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     memory.pairs = {pair.pair_id: pair for pair in await fleet.pairs.asking()}
 
 
-async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, last: LastRun) -> None:
+async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, last: LastRun) -> bool:
+    """Take up the programs that changed; return whether there are any."""
     changed = list(await fleet.programs.dirty())
     for run in range(memory.run + 1, last.run + 2):  # a run that ended before its note stamped with the next number
         changed += await fleet.programs.considered_in(run)
@@ -96,6 +102,7 @@ async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, 
         _remember(versioned, memory, view)
     asked = [pair for name in names for pair in await fleet.pairs.asked_of(name)]
     memory.remember_pairs(names, (versioned.pair for versioned in asked if versioned.pair))
+    return bool(changed)
 
 
 def _remember(versioned: VersionedProgram, memory: ProposingMemory, view: FleetView) -> None:
@@ -106,11 +113,14 @@ def _remember(versioned: VersionedProgram, memory: ProposingMemory, view: FleetV
         view.pending[program.program_id] = pending
 
 
-async def _read_entries(fleet: Fleet, view: FleetView) -> None:
+async def _read_entries(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> None:
     rows = (await fleet.knowledge.snapshots.read()).rows
     view.entries = {row.key: _of_row(row) for row in rows if row.state != "candidate"}
-    view.candidates = await fleet.knowledge.in_state("candidate")
-    for versioned in (*await fleet.knowledge.behind(), *view.candidates):
+    behind = await fleet.knowledge.behind()
+    if memory.candidates is None or behind:
+        memory.candidates = view.candidates = await fleet.knowledge.in_state("candidate")
+    remembered = [one for one in memory.candidates if one.entry and one.entry.key not in view.entries]
+    for versioned in (*remembered, *behind, *view.candidates):
         if versioned.entry is not None:
             view.entries[versioned.entry.key] = known_entry(versioned.entry)
 
