@@ -91,7 +91,6 @@ async def test_a_killed_change_is_whole_or_absent_and_repeating_it_makes_it_whol
                 await CHANGES[name].prepare(fleet)
                 moment_s = chance.uniform(0, took_s)
                 if await to_thread.run_sync(killed_after, store_address, fleet_id, name, moment_s) is not None:
-                    took_s = moment_s
                     continue
                 kills += 1
                 seen = await settled(partial(meaning, fleet))
