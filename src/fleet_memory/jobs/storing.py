@@ -1,6 +1,6 @@
 """Storing a lesson: its program, and the entry that it contributes to when its text changes, in one commit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -17,31 +17,42 @@ class _Stored(NamedTuple):
     program: Program
     archived: tuple[Archived, ...]
     admission: Admission
-    state_changed: bool
+    state_changed: bool = False
 
 
 async def store_lesson(
     fleet: Fleet, program_id: str, lesson: SentLesson, on_duplicate: OnDuplicate, now: datetime
 ) -> Admission:
-    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it is in and rewrites or reinforces."""
+    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it is in and rewrites or reinforces.
+
+    Calls that wait for one program share a read and a commit, as far as they concern no entry.
+    """
+
+    def admission_to(program: Program) -> Admission:
+        return admitted(program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now)
 
     async def change(program: Program) -> tuple[_Stored, Sequence[Write]]:
-        admission = admitted(program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now)
+        admission = admission_to(program)
         drafts = await read_drafts(fleet, _keys(program, admission), now)
         admission, drafts = drafted_store(drafts, admission)
         result = _Stored(admission.program, admission.archived, admission, drafts.state_changed)
         return result, drafts.writes(fleet, program_id)
 
+    if fleet.programs.is_busy(program_id):
+        shared = await fleet.programs.update(program_id, lambda program: _alone(program, admission_to(program)), now)
+        if not _keys(shared.program, shared.admission):
+            return shared.admission
     result = await fleet.programs.update_with(program_id, change, now)
     if result.state_changed:
         await publish_if_due(fleet)
     return result.admission._replace(program=result.program, archived=result.archived)
 
 
-def _unless_rewritten(program: Program, stored: Callable[[Program], Admission]) -> Admission:
-    """Return a store that leaves the program as it is where a contribution is rewritten: that commits an entry too."""
-    admission = stored(program)
-    return admission if admission.rewritten is None else admission._replace(program=program, archived=())
+def _alone(program: Program, admission: Admission) -> _Stored:
+    """Return a store that concerns no entry; one that does leaves the program as it is."""
+    if _keys(program, admission):
+        return _Stored(program, (), admission)
+    return _Stored(admission.program, admission.archived, admission)
 
 
 def _keys(program: Program, admission: Admission) -> list[str]:
