@@ -77,7 +77,7 @@ class PlainMemory:
         return next((one for one in mine if one.project == project), None)
 
     def _repeat(self, lesson: Lesson, lesson_id: str, call: Call, at: datetime) -> None:
-        """Reinforce; DESIGN 9 bills a store 1 read and 1 write, so the entry of the lesson does not hear of it."""
+        """Reinforce, which confirms the entry that the lesson is in, as a word without evidence does."""
         text, evidence, confidence, project = call
         is_retry = abs(at - lesson.called_at) < RETRY_WITHIN
         new_evidence = evidence not in {"", lesson.evidence}
@@ -90,6 +90,9 @@ class PlainMemory:
         lesson.evidence = lesson.evidence or evidence
         lesson.confidence, lesson.called_at = confidence, at
         lesson.calls[lesson_id] = call
+        for entry, contribution in self._places(lesson):
+            if not (entry.retired or contribution.rewrite_is_open):
+                self._move_last_confirmed(entry, lesson.last_reinforced)
 
     def _rewrite(self, entry: Entry, contribution: Contribution, lesson: Lesson) -> None:
         """Open a pair of the voting text and the new one; an echo has no vote to ask about, so it leaves."""
