@@ -168,8 +168,8 @@ class PlainFleet(PlainMemory):
         """Take a program's word about `("lesson", its lesson_id)`, and so about its entry, or `("entry", text)`."""
         if target[0] == "entry":
             entries = [self._entry(target[1])]
-            if not (entries[0].published or entries[0].retired):
-                raise RefusedError("agents know no candidates")
+            if entries[0].published_at is None:  # once published, the key is known, and a word may be taken back
+                raise RefusedError("agents have never read this entry")
         else:
             lesson = self._lesson(program, target[1])
             self._reinforce(lesson, outcome, at)

@@ -59,7 +59,7 @@ class PlainMemory:
     ) -> None:
         """Store a lesson: a new one, a repetition of equal words, or a rewrite of the id's text."""
         known = self.lessons.get((program, lesson_id))
-        # "An upsert by id"; lessons of two projects are two lessons, as they never meet
+        # DESIGN 3: "An upsert by id"; lessons of two projects are two lessons, as they never meet
         twin = known or self._twin(program, words_of(text), project)
         call = (text, evidence, confidence, project)
         if twin is not None and twin.words == words_of(text):
@@ -77,7 +77,7 @@ class PlainMemory:
         return next((one for one in mine if one.project == project), None)
 
     def _repeat(self, lesson: Lesson, lesson_id: str, call: Call, at: datetime) -> None:
-        """Reinforce; the design bills a store 1 read and 1 write, so the entry of the lesson does not hear of it."""
+        """Reinforce, which confirms the entry that the lesson is in, as a word without evidence does."""
         text, evidence, confidence, project = call
         is_retry = abs(at - lesson.called_at) < RETRY_WITHIN
         new_evidence = evidence not in {"", lesson.evidence}
@@ -90,19 +90,22 @@ class PlainMemory:
         lesson.evidence = lesson.evidence or evidence
         lesson.confidence, lesson.called_at = confidence, at
         lesson.calls[lesson_id] = call
+        for entry, contribution in self._places(lesson):
+            if not (entry.retired or contribution.rewrite_is_open):
+                self._move_last_confirmed(entry, lesson.last_reinforced)
 
     def _rewrite(self, entry: Entry, contribution: Contribution, lesson: Lesson) -> None:
         """Open a pair of the voting text and the new one; an echo has no vote to ask about, so it leaves."""
         if contribution.echo:
             entry.contributions.remove(contribution)
             return
-        # "a rewrite's store 2R+2W" reads no pair, so texts that it judged before are asked about again
+        # DESIGN 9: "a rewrite's store 2R+2W" reads no pair, so texts that it judged before are asked about again
         contribution.rewrite_is_open = lesson.words != contribution.words
 
     def show(self, program: str, text: str, at: datetime) -> None:
         """Remember that the program saw this text.
 
-        the design keeps `shown` in the program's own document, so a name in another spelling was shown nothing.
+        DESIGN 2 keeps `shown` in the program's own document, so a name in another spelling was shown nothing.
         """
         self.showings.append((program, words_of(text), at))
 
@@ -111,7 +114,7 @@ class PlainMemory:
         for lesson in self._free(at):
             self._attach(lesson, at, equal_words=True)
         for group in self._groups_of_equal_words(at):
-            if len({folded(lesson.program) for lesson in group}) > 1:  # "a program (NFKC, case-folded)"
+            if len({folded(lesson.program) for lesson in group}) > 1:  # DESIGN 5: "a program (NFKC, case-folded)"
                 self._create(group, [])
         for entry in self.known:
             self._settle(entry, at, by_run=True)
@@ -185,7 +188,7 @@ class PlainMemory:
         if entry.retired:
             entry.learnt_again.add(
                 (lesson.program, lesson.lesson_id)
-            )  # "count it as learnt again, without a vote"
+            )  # DESIGN 4: "count it as learnt again, without a vote"
         texts = {*texts, entry.words, lesson.words, *(one.words for one in entry.contributions)}
         shown = any(
             who == lesson.program and text in texts and when < lesson.stored_at for who, text, when in self.showings
@@ -224,7 +227,7 @@ class PlainMemory:
     def _settle(self, entry: Entry, at: datetime, *, by_run: bool = False) -> None:
         """Publish a candidate that has its votes, or make a candidate of an entry that lost them.
 
-        "a candidate again below the threshold it was published with", so it returns as soon as its votes
+        DESIGN 5: "a candidate again below the threshold it was published with", so it returns as soon as its votes
         reach that; "the maintainer publishes candidates that reach a lowered one".
         """
         if entry.retired:

@@ -2,6 +2,18 @@
 
 A step says who does it; `days` since the step before and the clocks of the actors give its moment. Steps that are
 impossible when their turn comes (an unknown lesson, a closed pair) are refused, by the model and the package alike.
+
+Left out, as the design does not fix them to the last state:
+* verdicts about two entries: their contributions are asked about one by one, in an order of the maintainer's;
+* verdicts of third judges: a run asks them only about certain pairs;
+* verdicts about texts that lessons of others share: each lesson's own pair decides when a run meets it;
+* a rewrite by a program with two lessons of its old words: which of the two its verdict is about is a matter of ids;
+* verdicts over connections: they are one verdict or a contributor's by who else came over one;
+* verdicts about lessons that are rewritten too: a pair is about the texts of its day, and a run opens it anew;
+* a person's unsure after a verdict of theirs: no sentence says whether it takes that back;
+* split: it judges a text that others may share;
+* reword: the pairs with the old text stay, and no sentence says which of them still hold;
+* projects: a run chooses among lessons of several by an order that is its own.
 """
 
 from datetime import datetime, timedelta
@@ -15,19 +27,18 @@ from tests.plain_entry import words_of
 PROGRAMS = ("basher", "iso", "ISO", "sark", "tron")
 USUAL = ("basher", "iso", "sark") * 2 + ("ISO", "tron")
 CLOCKS = {"basher": 0, "iso": 45, "ISO": -45, "sark": 30, "tron": -30, "people": 10, "maintainer": -20}  # seconds off
-PROJECTS = {"sark": "proj-x", "tron": "proj-x", "basher": "proj-x"}
-FAMILIES = (  # near enough that a run proposes the two of a family, without an objection; far from the other families
-    ("Pin every dependency to an exact version", "Pin each dependency to one exact version"),
-    ("Run the migrations on a copy of the database first", "First run the migrations on a copied database"),
-)
-LESSON_IDS = ("first", "first", "first", "second")
+SHARED = "Pin every dependency to an exact version"  # stored by all in equal words, so it needs no verdict
+OWN = {  # two wordings of one lesson for each program, so no verdict is about a text that others share
+    "basher": ("Run the migrations on a copy of the database first", "Rehearse migrations with a cloned database"),
+    "iso": ("First run the migrations on a copied database", "Try each migration out on a database clone"),
+    "ISO": ("Migrate a copy of the database before the real one", "Migrations go through a duplicate first"),
+    "sark": ("A migration belongs on a database copy at first", "Test migrations against copied data"),
+    "tron": ("Before migrating a database, migrate its copy", "A duplicate database takes migrations first"),
+}
 PAUSES = (0.0, 20 / 86_400, 40 / 86_400, 0.02, 0.3, 1.5, 30, 91)  # days
 EVIDENCE = ("", "Seen twice", "It broke the build of the whole monday")
 
-numbers = st.sampled_from((0, 0, 0, 1))  # few, so that steps meet
 programs = st.sampled_from(USUAL)
-texts = st.tuples(numbers, st.integers(0, 1)).map(lambda place: FAMILIES[place[0]][place[1]])
-lesson_ids = st.sampled_from(LESSON_IDS)
 sessions = st.sampled_from((None, None, None, "monday", "tuesday"))
 connections = st.sampled_from((None, None, None, "stdio-1", "stdio-2"))
 
@@ -37,27 +48,22 @@ def spelt(text: str, manner: int) -> str:
     return (text, text.upper(), f"{text}.", text.replace(" ", "  "))[manner]
 
 
-def lesson_id(text: str, name: str) -> str:
-    """Return an id of its family, so that storing under it rewrites within the family."""
-    family = next(at for at, members in enumerate(FAMILIES) if text in members)
-    return f"{name}-{family}"
-
-
 @st.composite
-def stores(draw: st.DrawFn) -> Json:
-    text, program = draw(texts), draw(programs)
-    step: Json = {
+def stores(draw: st.DrawFn, program: str | None = None, *, is_shared: bool | None = None) -> Json:
+    """Return the store of the shared text, or of the program's own wording of another lesson."""
+    program = program or draw(programs)
+    if is_shared is None:
+        is_shared = draw(st.booleans())
+    return {
         "do": "store",
         "program": program,
-        "lesson_id": lesson_id(text, draw(lesson_ids)),
-        "text": spelt(text, draw(st.integers(0, 3))),
+        "lesson_id": draw(st.sampled_from(("shared", "shared", "again"))) if is_shared else "own",
+        "text": spelt(SHARED if is_shared else OWN[program][0], draw(st.integers(0, 3))),
         "evidence": draw(st.sampled_from(EVIDENCE)),
         "session": draw(sessions),
         "connection": draw(connections),
         "confidence": draw(st.sampled_from((0.7, 0.8, 0.9))),
-        "project": PROJECTS.get(program) if draw(st.sampled_from((False, False, True))) else None,
     }
-    return step
 
 
 Known = dict[tuple[str, str], str]
@@ -65,28 +71,25 @@ Known = dict[tuple[str, str], str]
 
 
 @st.composite
-def verdicts(draw: st.DrawFn, known: Known) -> Json:
-    """Return a verdict about two lessons of one family in other words, or about one of them and an entry's text."""
-    (program, name), text = draw(st.sampled_from(sorted(known.items())))
-    family = next(members for members in FAMILIES if text in members)
-    other_text = next(member for member in family if member != text)
-    theirs = [["lesson", *place] for place, said in sorted(known.items()) if said == other_text]
-    theirs = [side for side in theirs if side[1].casefold() != program.casefold()]
-    one = draw(st.sampled_from((["lesson", program, name], ["lesson", program, name], ["entry", text])))
-    other = draw(st.sampled_from([["entry", other_text], *theirs, *theirs]))
-    own = [side[1] for side in (one, other) if side[0] == "lesson"]
-    judge = draw(st.sampled_from((*own * 4, *PROGRAMS, None)))
-    verdict = draw(st.sampled_from(("same", "same", "same", "different", "contradict", "unsure")))
-    connection = None if judge is None else draw(connections)
-    return {"do": "verdict", "judge": judge, "one": one, "other": other, "verdict": verdict, "connection": connection}
+def verdicts(draw: st.DrawFn, known: Known) -> Json | None:
+    """Return a verdict about two programs' own lessons, or about one of them and an entry's text; None without two."""
+    own = [program for program, name in sorted(known) if name == "own"]
+    if len(own) < 2:
+        return None
+    one, other = draw(st.permutations(own))[:2]
+    sides = [["lesson", one, "own"], draw(st.sampled_from((["lesson", other, "own"], ["entry", OWN[other][0]])))]
+    judges = [side[1] for side in sides if side[0] == "lesson"]
+    judge = draw(st.sampled_from((*judges * 2, None)))
+    verdict = draw(st.sampled_from(("same", "same", "different", "contradict", *([] if judge is None else ["unsure"]))))
+    return {"do": "verdict", "judge": judge, "one": sides[0], "other": sides[1], "verdict": verdict}
 
 
 @st.composite
 def rewrites(draw: st.DrawFn, known: Known) -> list[Json]:
-    """Return the store of another text under a known id, and most of the time its author's verdict."""
-    (program, name), text = draw(st.sampled_from(sorted(known.items())))
-    new = next(member for members in FAMILIES if text in members for member in members if member != text)
-    steps = [{**draw(stores()), "program": program, "lesson_id": name, "text": new}]
+    """Return the store of a program's own wording under its shared lesson's id, or back, and mostly its verdict."""
+    program, name = draw(st.sampled_from([place for place in sorted(known) if place[1] != "own"]))
+    new = OWN[program][1] if known[program, name] == SHARED else SHARED
+    steps = [{**draw(stores(program, is_shared=True)), "lesson_id": name, "text": new}]
     verdict = draw(st.sampled_from(("same", "same", "different", "contradict", "unsure", None)))
     if verdict is not None:
         steps.append({"do": "verdict", "judge": program, "one": ["rewrite", program, name], "verdict": verdict})
@@ -112,26 +115,29 @@ def _steps(do: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]
     return st.fixed_dictionaries({"do": st.just(do), **fields})
 
 
+texts = st.sampled_from((*[SHARED] * 5, *(wordings[0] for wordings in OWN.values())))
 runs = _steps("propose")
 curations = st.one_of(
     _steps("retire", text=texts),
     _steps("reinstate", text=texts),
-    _steps("split", text=texts, program=programs),
     _steps("set_policy", threshold=st.integers(2, 3), origins=st.sampled_from(("program", "connection"))),
     _steps("apply_policy"),
 )
-showings = _steps("show", program=programs, text=texts)
-KINDS = ("store", "store", "verdict", "verdict", "verdict", "rewrite", "word", "word", "run", "run", "show", "people")
+showings = _steps("show", program=programs, text=texts).filter(  # a fleet shows a program the texts of others
+    lambda step: step["text"] not in OWN[step["program"]]
+)
+KINDS = ("store", "store", "word", "word", "run", "run", "show", "people")
 
 
 @st.composite
-def parts(draw: st.DrawFn, known: Known) -> list[Json]:
+def parts(draw: st.DrawFn, known: Known, judged: str) -> list[Json]:
     """Return a step of any kind, or the two of a rewrite."""
-    kind = draw(st.sampled_from(KINDS))
+    kind = draw(st.sampled_from((*KINDS, judged, judged, judged)))
     if kind == "rewrite":
         return draw(rewrites(known))
     one = {"verdict": verdicts(known), "word": words(known), "run": runs, "show": showings, "people": curations}
-    return [draw(one.get(kind, stores()))]
+    step = draw(one.get(kind, stores()))
+    return [] if step is None else [step]
 
 
 def timed(steps: list[tuple[Json, float]]) -> list[tuple[Json, datetime]]:
@@ -146,29 +152,36 @@ def timed(steps: list[tuple[Json, float]]) -> list[tuple[Json, datetime]]:
 
 @st.composite
 def beginnings(draw: st.DrawFn) -> list[Json]:
-    """Return steps after which two families have an entry or an open pair, most of the time."""
-    steps = [draw(stores()) for _ in range(draw(st.integers(0, 3)))]
-    for family in draw(st.lists(numbers, min_size=1, max_size=2, unique=True)):
-        for program in draw(st.lists(programs, min_size=2, max_size=4, unique=True)):
-            text = FAMILIES[family][draw(st.sampled_from((0, 0, 1, 1)))]
-            steps.append({**draw(stores()), "program": program, "lesson_id": lesson_id(text, "first"), "text": text})
-    return [*steps, {"do": "propose"}]
+    """Return steps after which the shared text has an entry, and most of the time the other lesson a verdict."""
+    sharing = draw(st.lists(programs, min_size=2, max_size=4, unique=True))
+    owning = draw(st.lists(programs, min_size=1, max_size=3, unique=True))
+    steps = [draw(stores(program, is_shared=True)) for program in sharing]
+    return [*steps, *(draw(stores(program, is_shared=False)) for program in owning), {"do": "propose"}]
+
+
+def only_once(steps: list[Json], judged: str) -> list[Json]:
+    """Return the steps, in a history with rewrites without second ids for equal words."""
+    if judged == "verdict":
+        return steps
+    return [{**step, "lesson_id": "shared"} if step.get("lesson_id") == "again" else step for step in steps]
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[Json, datetime]]:
     """Return steps, each with its moment: a beginning, anything, and two runs."""
-    steps = draw(beginnings())
+    judged = draw(st.sampled_from(("verdict", "rewrite")))
+    steps = only_once(draw(beginnings()), judged)
     known: Known = {}
     for _ in range(draw(st.integers(4, 25))):
         for step in steps:
             if step["do"] == "store":
                 known[step["program"], step["lesson_id"]] = plain(step["text"])
-        steps += draw(parts(known))
+        steps += only_once(draw(parts(known, judged)), judged)
     steps += [{"do": "propose"}, {"do": "propose"}]
     return timed([(step, draw(st.sampled_from(PAUSES))) for step in steps])
 
 
 def plain(text: str) -> str:
-    """Return the text of a family that this one spells otherwise."""
-    return next(one for members in FAMILIES for one in members if words_of(one) == words_of(text))
+    """Return the text that this one spells otherwise."""
+    everything = (SHARED, *(text for wordings in OWN.values() for text in wordings))
+    return next(one for one in everything if words_of(one) == words_of(text))
