@@ -163,7 +163,7 @@ async def test_a_warm_server_reads_the_programs_that_changed_whoever_considered_
     await consolidate(other)
     counting.read.clear()
     await consolidate(one)
-    assert counting.read.count("programs") == 2  # the queries for changed ones, and for those of the other's run
+    assert counting.read.count("programs") == 3  # for changed ones, for the other's run, and for one that died unnoted
     for program in (3, 4):
         await learn(other, f"program-{program}", "shared")
     await consolidate(other)

@@ -1,5 +1,6 @@
 """A memory of a version before is migrated alike in each of its forms, and whole after kills at random moments."""
 
+import os
 import random
 import subprocess
 import sys
@@ -84,7 +85,8 @@ def address_of_a_copy(engine: str, folder: Path, request: pytest.FixtureRequest)
 def killed_after(address: str, seconds: float | None) -> float | None:
     """Migrate in a process that is killed so many seconds after it began; return how long it took if it was faster."""
     command = [sys.executable, str(MIGRATE), address, SPRING.isoformat()]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:  # noqa: S603 - ours
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:  # noqa: S603 - ours
         assert child.stdout is not None
         assert child.stdout.readline() == b"open\n"
         began = time.perf_counter()

@@ -59,7 +59,7 @@ class PlainMemory:
     ) -> None:
         """Store a lesson: a new one, a repetition of equal words, or a rewrite of the id's text."""
         known = self.lessons.get((program, lesson_id))
-        # DESIGN 3: "An upsert by id"; lessons of two projects are two lessons, as they never meet
+        # "An upsert by id"; lessons of two projects are two lessons, as they never meet
         twin = known or self._twin(program, words_of(text), project)
         call = (text, evidence, confidence, project)
         if twin is not None and twin.words == words_of(text):
@@ -99,13 +99,13 @@ class PlainMemory:
         if contribution.echo:
             entry.contributions.remove(contribution)
             return
-        # DESIGN 9: "a rewrite's store 2R+2W" reads no pair, so texts that it judged before are asked about again
+        # "a rewrite's store 2R+2W" reads no pair, so texts that it judged before are asked about again
         contribution.rewrite_is_open = lesson.words != contribution.words
 
     def show(self, program: str, text: str, at: datetime) -> None:
         """Remember that the program saw this text.
 
-        DESIGN 2 keeps `shown` in the program's own document, so a name in another spelling was shown nothing.
+        the design keeps `shown` in the program's own document, so a name in another spelling was shown nothing.
         """
         self.showings.append((program, words_of(text), at))
 
@@ -114,7 +114,7 @@ class PlainMemory:
         for lesson in self._free(at):
             self._attach(lesson, at, equal_words=True)
         for group in self._groups_of_equal_words(at):
-            if len({folded(lesson.program) for lesson in group}) > 1:  # DESIGN 5: "a program (NFKC, case-folded)"
+            if len({folded(lesson.program) for lesson in group}) > 1:  # "a program (NFKC, case-folded)"
                 self._create(group, [])
         for entry in self.known:
             self._settle(entry, at, by_run=True)
@@ -186,9 +186,7 @@ class PlainMemory:
         if (program, lesson.words) in entry.split_off:
             return
         if entry.retired:
-            entry.learnt_again.add(
-                (lesson.program, lesson.lesson_id)
-            )  # DESIGN 4: "count it as learnt again, without a vote"
+            entry.learnt_again.add((lesson.program, lesson.lesson_id))  # "count it as learnt again, without a vote"
         texts = {*texts, entry.words, lesson.words, *(one.words for one in entry.contributions)}
         shown = any(
             who == lesson.program and text in texts and when < lesson.stored_at for who, text, when in self.showings
@@ -227,7 +225,7 @@ class PlainMemory:
     def _settle(self, entry: Entry, at: datetime, *, by_run: bool = False) -> None:
         """Publish a candidate that has its votes, or make a candidate of an entry that lost them.
 
-        DESIGN 5: "a candidate again below the threshold it was published with", so it returns as soon as its votes
+        "a candidate again below the threshold it was published with", so it returns as soon as its votes
         reach that; "the maintainer publishes candidates that reach a lowered one".
         """
         if entry.retired:

@@ -65,6 +65,8 @@ def _print_set(changes: Sequence[str], applied: Mapping[str, int] | None, *, as_
         return
     say("\n".join(changes) or "nothing was changed")
     if applied is None:
-        say("It holds for entries that are published later; `fleet-memory policy set --apply` takes back the others.")
+        say(
+            "It holds for what is published from now on; `fleet-memory policy set --apply` takes back entries below it."
+        )
         return
     say("\n".join([f"taken back: {len(applied)}", *(f"  {key} ({count} votes)" for key, count in applied.items())]))

@@ -85,7 +85,7 @@ def rewrite_to_judge(pattern: Pattern, pair_id: str) -> ToJudge:
             pattern=pattern.pattern,
             evidence=pattern.evidence,
         ),
-        b=ToJudgeSide(key=pattern.knowledge_key, domain=pattern.domain, pattern=voting),
+        b=ToJudgeSide(own=True, key=pattern.knowledge_key, domain=pattern.domain, pattern=voting),
     )
 
 

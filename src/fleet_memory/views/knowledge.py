@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from fleet_memory.rules.knowledge.diff import Changes
-from fleet_memory.rules.knowledge.state import entry_state, row_state
+from fleet_memory.rules.knowledge.state import doubts, entry_state, row_state
 from fleet_memory.rules.retrieval.budget import count_fitting
 from fleet_memory.schemas.answers.common import ScoreTerms
 from fleet_memory.schemas.answers.knowledge import (
@@ -51,6 +51,7 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
         tier=entry.tier,
         **value.statement,
         status=entry_state(entry, now),
+        doubts=doubts(entry) or None,
         description=entry.description,
         version=entry.version,
         first_discovered=value.first_discovered,

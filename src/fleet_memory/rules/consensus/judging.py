@@ -45,8 +45,8 @@ def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
     replaced = [name for one in pair.judgements if one not in others for name in _names(one)]
     also = tuple(dict.fromkeys(name for name in replaced if name not in _names(judgement)))
     judged = replace(pair, judgements=(*others, replace(judgement, also=also)))
-    by_person = judgement.program_id is None and judgement.verdict != "unsure"
-    return replace(judged, state=ruling(judged).state, by_person=pair.by_person or by_person)
+    by_person = any(one.program_id is None and one.verdict != "unsure" for one in judged.judgements)
+    return replace(judged, state=ruling(judged).state, by_person=by_person)
 
 
 def is_asked(pair: Pair, program_id: str) -> bool:

@@ -143,6 +143,11 @@ def fleet_advice(
                 "reinforce_memory with the key, confirmed or contradicted.",
             ),
             (fresh.is_stale, f"{fresh.pending} lessons wait. Call pattern_consolidate."),
+            (
+                fresh.to_judge > 0,
+                f"{fresh.to_judge} pairs of lessons wait for a judge. Agents answer those of their own in "
+                "pattern_consolidate with their programId; people answer any with fleet-memory review.",
+            ),
         )
         if applies
     )

@@ -93,7 +93,7 @@ def _may_vote(entry: Entry, lesson: JoiningLesson) -> bool:
     stored = lesson.pattern.stored_at
     if entry.published_at is not None and stored >= entry.published_at:
         return False
-    texts = {entry.value.pattern, *(line.pattern for line in entry.provenance)}
+    texts = {entry.value.pattern, lesson.pattern.pattern, *(line.pattern for line in entry.provenance)}
     shown = (lesson.shown.get(text_hash(text)) for text in texts)
     return all(at is None or at >= stored for at in shown)
 

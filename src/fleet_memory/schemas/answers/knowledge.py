@@ -5,7 +5,7 @@ from dataclasses import field
 
 from fleet_memory.schemas.answers.common import Degraded, ScoreTerms
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.knowledge import EntryState, Freshness, LedgerEvent, Tier, Word
+from fleet_memory.schemas.knowledge import Doubt, EntryState, Freshness, LedgerEvent, Tier, Word
 from fleet_memory.schemas.value import Value
 
 
@@ -68,6 +68,7 @@ class EntryAnswer(Value):
     domain: str
     confidence: float
     status: EntryState
+    doubts: tuple[Doubt, ...] | None = None
     description: str
     version: int
     contributors: tuple[str, ...]
