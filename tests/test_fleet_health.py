@@ -148,10 +148,16 @@ WORST = State(
     ageing=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
     fresh=freshness(MANY, MANY, NOW + timedelta(milliseconds=1), NOW + days(2)),
 )
-TROUBLES = [State(ill=WORST.ill), State(rates=WORST.rates), State(ageing=WORST.ageing), State(fresh=WORST.fresh)]
+TROUBLES = [
+    State(ill=WORST.ill),
+    State(rates=WORST.rates),
+    State(ageing=WORST.ageing),
+    State(fresh=freshness(MANY, 0, NOW, NOW)),
+    State(fresh=freshness(0, MANY, NOW, NOW)),
+]
 
 
-@pytest.mark.parametrize("trouble", TROUBLES, ids=["ill", "rates", "ageing", "fresh"])
+@pytest.mark.parametrize("trouble", TROUBLES, ids=["ill", "rates", "ageing", "pending", "pairs"])
 def test_each_trouble_has_its_line_of_advice(trouble: State) -> None:
     assert len(trouble.advice()) == 1
     assert State().advice() == ()

@@ -179,15 +179,15 @@ def test_an_entry_without_a_word_for_180_days_needs_verifying() -> None:
     assert only_entry(fleet, 180.6)[0] == "verify"
 
 
-def test_one_program_contests_three_of_400_entries_in_an_afternoon() -> None:
+def test_one_program_contests_three_of_40_entries_in_an_afternoon() -> None:
     fleet = PlainFleet()
-    texts = [f"Rule {number}" for number in range(400)]
+    texts = [f"Rule {number}" for number in range(40)]
     for text in texts:
         fleet.store("basher", text, text, at=day(0))
         fleet.store("iso", text, text, at=day(0))
     fleet.propose(day(1))
     for number, text in enumerate(texts):
-        fleet.word("sark", ("entry", text), "contradicted", "Looked wrong", at=day(2 + number / 4000))
+        fleet.word("sark", ("entry", text), "contradicted", "Looked wrong", at=day(2 + number / 400))
     states = [state for state, _, _ in fleet.entries(day(3)).values()]
     assert (states.count("contested"), states.count("fresh")) == (3, 397)
 

@@ -232,7 +232,7 @@ def test_the_command_shows_every_value_with_its_meaning(capsys: pytest.CaptureFi
 @pytest.mark.usefixtures("_own_memory")
 def test_the_command_sets_and_applies(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "set", "threshold", "3"]) == 0
-    assert capsys.readouterr().out.startswith("threshold 2 -> 3\nIt holds for entries that are published later; ")
+    assert capsys.readouterr().out.startswith("threshold 2 -> 3\nIt holds for entries published from now on; ")
     assert main(["policy", "set", "threshold", "4", "--apply"]) == 0
     assert capsys.readouterr().out == "threshold 3 -> 4\ntaken back: 0\n"
     assert main(["policy", "set", "--apply", "--json"]) == 0

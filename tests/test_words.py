@@ -233,7 +233,7 @@ async def test_a_contributors_rewrite_makes_the_entry_doubtful_and_is_given_to_i
         pair_id=asked.pair_id,
         objection=asked.objection,
         a=ToJudgeSide(own=True, pattern_id="mine", domain="net", pattern=NEVER_RETRY, evidence="it hung"),
-        b=ToJudgeSide(key=key, domain="net", pattern=RETRY),
+        b=ToJudgeSide(own=True, key=key, domain="net", pattern=RETRY),
     )
     assert asked.objection
     entry = await read_entry(fleet, key)

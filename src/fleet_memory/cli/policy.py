@@ -66,7 +66,7 @@ def _print_set(changes: Sequence[str], applied: Mapping[str, int] | None, *, as_
     say("\n".join(changes) or "nothing was changed")
     if applied is None:
         say(
-            "It holds for what is published from now on; `fleet-memory policy set --apply` takes back entries below it."
+            "It holds for entries published from now on; `fleet-memory policy set --apply` takes back those below it."
         )
         return
     say("\n".join([f"taken back: {len(applied)}", *(f"  {key} ({count} votes)" for key, count in applied.items())]))
