@@ -189,7 +189,7 @@ def test_one_program_contests_three_of_40_entries_in_an_afternoon() -> None:
     for number, text in enumerate(texts):
         fleet.word("sark", ("entry", text), "contradicted", "Looked wrong", at=day(2 + number / 400))
     states = [state for state, _, _ in fleet.entries(day(3)).values()]
-    assert (states.count("contested"), states.count("fresh")) == (3, 397)
+    assert (states.count("contested"), states.count("fresh")) == (3, 37)
 
 
 def test_a_split_contribution_stays_out() -> None:

@@ -65,8 +65,6 @@ def _print_set(changes: Sequence[str], applied: Mapping[str, int] | None, *, as_
         return
     say("\n".join(changes) or "nothing was changed")
     if applied is None:
-        say(
-            "It holds for entries published from now on; `fleet-memory policy set --apply` takes back those below it."
-        )
+        say("It holds for entries published from now on; `fleet-memory policy set --apply` takes back those below it.")
         return
     say("\n".join([f"taken back: {len(applied)}", *(f"  {key} ({count} votes)" for key, count in applied.items())]))
