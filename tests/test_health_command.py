@@ -81,3 +81,17 @@ def test_a_bad_store_is_told_and_exits_3(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "file").write_text("a file where a folder should be")
     assert health("--store", str(tmp_path / "file" / "memory.db")) == 3
     assert capsys.readouterr().err.startswith("fleet-memory: ")
+
+
+def test_lessons_that_nobody_compares_for_a_day_make_it_exit_1_and_say_what_to_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["maintain", "--now", LEARNT]) == 0
+    lesson = {"pattern": "Another", "domain": "d", "confidence": 0.5, "evidence": ""}
+    stored = json.dumps({"programId": "basher", "pattern": lesson})
+    assert main(["call", "store_memory", stored, "--now", "2026-03-01T01:00:00Z"]) == 0
+    capsys.readouterr()
+    assert health(now="2026-03-01T02:00:00Z") == 0
+    assert "nobody proposes" not in capsys.readouterr().out
+    assert health(now="2026-03-02T02:00:00Z") == 1
+    assert "nobody proposes: run fleet-memory maintain daily" in capsys.readouterr().out

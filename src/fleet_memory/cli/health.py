@@ -8,6 +8,7 @@ from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.cli.health_report import health_of, report
 from fleet_memory.cli.printing import print_json, say
 from fleet_memory.errors import EXIT_NO
+from fleet_memory.rules.knowledge.freshness import NOBODY_PROPOSES
 from fleet_memory.settings import Settings
 
 
@@ -17,10 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Print the health that was asked for; 1 when the verdict is not a good one."""
+    """Print the health that was asked for; 1 when the verdict is not a good one, or nobody proposes pairs."""
     answer = anyio.run(health_of, settings)
     if given.json:
         print_json(answer.wire())
     else:
         say("\n".join(report(answer, settings.fleet)))
-    return EXIT_NO if answer.verdict in UNHEALTHY else 0
+    unattended = NOBODY_PROPOSES in answer.freshness.reason
+    return EXIT_NO if unattended or answer.verdict in UNHEALTHY else 0
