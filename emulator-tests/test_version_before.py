@@ -23,8 +23,8 @@ LATER = "2026-08-20T09:00:00Z"
 DECIMALS = 2  # of what the model computes: processors differ in the third
 COMPUTED = frozenset({"score", "semantic", "similarity", "contrast"})
 DELETED = frozenset({"calibratedConfidence", "calibrated", "fleetRate", "outcomes"})
-# What votes added, how freshness is worded, and the note that an import leaves
-CHANGED = frozenset({"toJudge", "words", "contradictions", "reason", "maintenance"})
+# What votes added, how freshness and the protocol are worded, and the note that an import leaves
+CHANGED = frozenset({"toJudge", "protocol", "doubts", "words", "contradictions", "reason", "maintenance"})
 UNJUDGED = frozenset(  # entries that numbers merged: `verify` now, at once where the entry itself is read
     {
         "pattern/reviews/keep-each-pull-request-under-400",
