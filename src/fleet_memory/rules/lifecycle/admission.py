@@ -88,8 +88,8 @@ def _near(program: Program, lesson: SentLesson) -> list[Near]:
 
 def _twin(program: Program, lesson: SentLesson) -> Near | None:
     """Return the pattern of the same project that says the same in equal words."""
-    mine = (one for one in program.patterns.values() if one.project_id == lesson.sent.project_id)
-    return next((Near(one, 1.0) for one in mine if one.words == lesson.words), None)
+    wanted = lesson.words, lesson.sent.project_id
+    return next((Near(one, 1.0) for one in program.patterns.values() if (one.words, one.project_id) == wanted), None)
 
 
 def _called_again(
