@@ -13,11 +13,10 @@ from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.rules.consensus.judging import asked
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.schemas.comparison import ComparableLesson
-from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
-MAX_EVIDENCE_CHARS: Final = 160  # characters of evidence that a pair shows; Source: docs/consensus.md
 COLD: Final = -1  # the run of a memory that has read nothing
 
 

@@ -1,12 +1,16 @@
 """Pairs: two texts that may be the same lesson, and the verdicts about them."""
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from fleet_memory.schemas.fields import EvidenceText, Name
 from fleet_memory.schemas.value import Input, Value
+
+MAX_EVIDENCE_CHARS: Final = (
+    160  # characters of a lesson's evidence that another program sees; Source: docs/consensus.md
+)
 
 Verdict: TypeAlias = Literal["same", "different", "contradict", "unsure"]
 PairState: TypeAlias = Literal["open", "same", "different", "contradict", "gone"]

@@ -17,11 +17,10 @@ from fleet_memory.schemas.answers.consolidation import (
     UpdatedAnswer,
 )
 from fleet_memory.schemas.knowledge import Entry, EntryState, Snapshot
-from fleet_memory.schemas.pairs import Pair, Side
+from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair, Side
 from fleet_memory.schemas.patterns import Pattern
 
 MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; Source: docs/tools.md, chosen
-MAX_SHOWN_EVIDENCE: Final = 160  # characters of the evidence of others; Source: docs/consensus.md
 
 
 def promoted_answer(entry: Entry, state: EntryState) -> PromotedAnswer:
@@ -90,7 +89,7 @@ def rewrite_to_judge(pattern: Pattern, pair_id: str) -> ToJudge:
 
 
 def _other_side(side: Side) -> ToJudgeSide:
-    evidence = None if side.key is not None else side.evidence[:MAX_SHOWN_EVIDENCE]
+    evidence = None if side.key is not None else side.evidence[:MAX_EVIDENCE_CHARS]
     return ToJudgeSide(key=side.key, domain=side.domain, pattern=side.text, evidence=evidence)
 
 

@@ -25,7 +25,6 @@ from fleet_memory.rules.knowledge.entries import (
 from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
@@ -104,12 +103,10 @@ async def _join_part(fleet: Fleet, writer: FencedWriter, group: EqualWords, poli
 async def _join_once(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedEntry | None:
     names = sorted({lesson.program_id for lesson in group.lessons})
     versioned = dict(zip(names, await fleet.programs.read_versioned(*names), strict=True))
-    apart = await _kept_apart(fleet, group)
     joining = [
         JoiningLesson(lesson.program_id, pattern, "equal_words", shown=versioned[lesson.program_id].program.shown)
         for lesson in group.lessons
-        if lesson.program_id not in apart
-        and (pattern := versioned[lesson.program_id].program.patterns.get(lesson.lesson_id))
+        if (pattern := versioned[lesson.program_id].program.patterns.get(lesson.lesson_id))
         and (pattern.words, pattern.knowledge_key) == (group.words, None)
     ]
     if not joining or (group.key is None and len({same_program(one.program_id) for one in joining}) < 2):
@@ -120,15 +117,6 @@ async def _join_once(fleet: Fleet, writer: FencedWriter, group: EqualWords, poli
         return None
     entry = known[group.key] if group.key is not None else entry_for(better_text(joining), known, policy)
     return await _commit(fleet, writer, _Join(entries[entry.key], entry, joining, versioned), policy)
-
-
-async def _kept_apart(fleet: Fleet, group: EqualWords) -> set[str]:
-    """Return the programs whose lesson people have split off from an entry of these very words."""
-    if group.key is None:
-        return set()
-    (versioned,) = await fleet.pairs.read(pair_id(group.words, group.words))
-    pair = versioned.pair
-    return {pair.a.program_id, pair.b.program_id} if pair and pair.state == "different" else set()
 
 
 async def _entries(

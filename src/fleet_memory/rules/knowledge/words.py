@@ -12,6 +12,7 @@ from fleet_memory.rules.knowledge.votes import (
     same_program,
     testimony_of_word,
 )
+from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.schemas.knowledge import Entry, Word
 
 RETIRE_FROM: Final = 2  # origins against; Source: docs/knowledge.md, chosen
@@ -24,7 +25,6 @@ MAX_WORDS: Final = (
     50  # words of each outcome kept on an entry, the newest; chosen, so that no document grows with the fleet
 )
 _DAY: Final = timedelta(days=1)
-MAX_CLOCK_DIFFERENCE: Final = timedelta(minutes=5)  # Source: docs/architecture.md, "Limits"
 
 
 def with_confirmation(entry: Entry, word: Word) -> Entry:
@@ -83,7 +83,7 @@ def _with_released(entry: Entry) -> Entry:
 
 def _is_recent(at: datetime, now: datetime) -> bool:
     """Whether an instant is within the last day, or so little ahead that two servers' clocks may differ by it."""
-    return -MAX_CLOCK_DIFFERENCE < now - at < _DAY
+    return -CLOCK_SKEW < now - at < _DAY
 
 
 def _is_refuted(entry: Entry) -> bool:
