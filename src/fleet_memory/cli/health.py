@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Print the health that was asked for; 1 when the verdict is not a good one, or nobody proposes pairs."""
+    """Print the health that was asked for; 1 when the verdict is not a good one, or no server proposes pairs."""
     answer = anyio.run(health_of, settings)
     if given.json:
         print_json(answer.wire())

@@ -28,7 +28,7 @@ skip        leave it for later
 quit        stop here"""
 
 SendVerdict: TypeAlias = Callable[[NewVerdict], str]
-"""Sends a verdict; returns a line that says what came of it."""
+"""Sends a verdict; returns a line with the outcome."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     program = given.program
     if program is None:
         raise InvalidArgumentError("--program: required; whose contribution is not the same?")
-    caller = replace(settings, program=os.environ.get("FLEET_MEMORY_PROGRAM") or None)  # the flag binds nobody here
+    caller = replace(settings, program=os.environ.get("FLEET_MEMORY_PROGRAM") or None)  # the flag names a contributor
     split = anyio.run(
         with_fleet, caller, lambda fleet: split_entry(fleet, given.key, program, given.pattern, given.why)
     )

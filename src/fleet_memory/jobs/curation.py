@@ -154,7 +154,7 @@ def readable_text(field: str, text: str) -> str:
 
 
 async def _curate(fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str) -> Curated:
-    """Change an entry and publish; also what an earlier call stored but could not publish."""
+    """Change an entry and publish it, with the changes that an earlier call could not publish."""
     fleet.caller.require_curation()
     why = readable_text("--why", why)
     await fleet.knowledge.found(key, hidden=True)
@@ -185,7 +185,7 @@ async def _change_entry(fleet: Fleet, key: str, event: LedgerEvent, change: Cura
 
 
 async def _set_rule(fleet: Fleet, key: str, one: Seed) -> None:
-    """Make an entry say what a seed says; its vector is made once, before any race."""
+    """Give an entry the text of a seed; its vector is made once, before any race."""
     vector, embedder = await _vector_of(fleet, one.text)
 
     async def attempt() -> None:

@@ -26,7 +26,7 @@ class Deleted(NamedTuple):
 
 
 async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
-    """Return what deleting would do. Raises InvalidArgumentError when there is no such program.
+    """Return the effect of a deletion. Raises InvalidArgumentError when there is no such program.
 
     Billed 1 read for each entry of the fleet.
     """
@@ -60,7 +60,7 @@ async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
 
 
 async def _close_pairs(fleet: Fleet, program_id: str) -> None:
-    """Close every pair with a lesson of the program that waits for anybody, so that nobody is shown it."""
+    """Close every pair with a lesson of the program that still asks, so that no program is shown it."""
     waiting = [one.pair for one in await fleet.pairs.in_state("open") if one.pair is not None]
     ids = {pair.pair_id for pair in (*waiting, *await fleet.pairs.asking()) if _is_of(pair, program_id)}
     for pair_id in sorted(ids):

@@ -63,7 +63,7 @@ class _Read(NamedTuple):
 
 
 async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> list[Judged | Refused]:
-    """Carry out verdicts one by one, each whole or not at all, and return what became of each, in order.
+    """Carry out verdicts one by one, each whole or not at all, and return the outcome of each, in order.
 
     A verdict about a pair that is unknown, closed by a person, or of changed texts is refused with an
     InvalidArgumentError that says so; the others are carried out. Billed at most 6 reads and 8 writes each. Raises
@@ -89,7 +89,7 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     pair = versioned.pair
     read = await _read(fleet, versioned, pair, judge_, verdict.verdict, policy) if pair else None
     own = await _own_rewrite(fleet, judge_, verdict.pair_id, read)
-    if own is not None:  # the author decides, whoever else has been asked about the same two texts
+    if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
     if pair is None or read is None:

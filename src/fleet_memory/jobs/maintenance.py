@@ -1,4 +1,4 @@
-"""Maintenance of a fleet: what faded goes to the archive, equal words become knowledge, pairs are proposed."""
+"""Maintenance of a fleet: lessons that faded go to the archive, equal words become knowledge, pairs are proposed."""
 
 import logging
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def _due_in_s(last: LastRun, now: datetime, every_s: float) -> float:
 
 
 async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
-    """Maintain a fleet; `rebuild` reads all of it again and compares what boot reads with every entry.
+    """Maintain a fleet; `rebuild` reads all of it again and compares the snapshot with every entry.
 
     Raises ConflictError when another run is under way, here or in another process, LeaseLostError when another has
     taken over.

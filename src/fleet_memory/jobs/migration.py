@@ -162,7 +162,7 @@ class _Run:
             await self._writer.commit(*writes)
 
     def _pair_write(self, before: VersionedPair, pair: Pair, *, is_asked: bool) -> Write:
-        """Return the write of a pair. One that an older version settled asks nobody until someone judges it again."""
+        """Return the write of a pair; one that an older version settled asks no program."""
         write = self._fleet.pairs.write(before, pair)
         fields = write.fields or {}
         return (

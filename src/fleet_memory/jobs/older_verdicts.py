@@ -1,4 +1,4 @@
-"""The verdicts that an older version stored on lessons, as pairs: whose texts still exist, and what they settled."""
+"""The verdicts that an older version stored on lessons, as pairs: those whose texts still exist."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -53,7 +53,7 @@ async def judge_rewrite(
 ) -> EntryChange:
     """Carry out an author's verdict: `same` keeps the earlier text voting, any other takes it out of its entry.
 
-    `contradict` is its word against the entry too. Both leave a closed pair, so that nobody asks again. Raises
+    `contradict` is its word against the entry too. Both leave a closed pair, which asks no program again. Raises
     InvalidArgumentError when the lesson has changed since. Billed 3 reads and at most 4 writes.
     """
 
@@ -110,7 +110,7 @@ def _judgement(own: OwnRewrite, verdict: NewVerdict, now: datetime) -> Judgement
 
 
 def _pair(own: OwnRewrite, pattern: Pattern, entry: Entry, now: datetime) -> Pair:
-    """Return the pair of the newest text and the one that voted, which nobody has judged."""
+    """Return the pair of the newest text and the one that voted, without a verdict."""
     voting = pattern.rewrite.voting_text if pattern.rewrite else entry.value.pattern
     is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
     return Pair(

@@ -68,7 +68,7 @@ async def _split_once(fleet: Fleet, key: str, wanted: tuple[str, str | None], po
 
 
 def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Contribution:
-    """Return the contribution that people name. Raises InvalidArgumentError, which says what there is."""
+    """Return the contribution that people name. Raises InvalidArgumentError, which lists those there are."""
     name, words = same_program(program_id), text_hash(entry.value.pattern)
     theirs = [line for line in entry.provenance if same_program(line.program_id) == name]
     lines = [line for line in theirs if pattern_id in (None, line.pattern_id)]

@@ -51,7 +51,7 @@ class Knowledge:
         self.snapshots = Snapshots(store, self.paths)
 
     async def read_versioned(self, *keys: str) -> list[VersionedEntry]:
-        """Return entries with what a commit needs to replace them, in this order. Billed 1 read each.
+        """Return entries with the revisions that a commit must expect, in this order. Billed 1 read each.
 
         An entry of the version before is converted, for 1 read more, or 2 if it is retired. Raises
         DocumentRejectedError for one that cannot be read.
@@ -83,7 +83,7 @@ class Knowledge:
     async def in_state(self, state: EntryState) -> list[VersionedEntry]:
         """Return the entries that were in this state when they changed last, unreadable ones skipped.
 
-        The passing of time changes no document: an entry that nobody has confirmed since is `fresh` here. Billed 1
+        The passing of time changes no document: an entry unconfirmed since is `fresh` here. Billed 1
         read each. Documents of the version before have no state.
         """
         return list(iter_readable(await self.store.find(Query(self.paths.entries, {"state": state})), versioned_entry))

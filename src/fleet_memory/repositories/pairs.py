@@ -34,7 +34,7 @@ class Pairs(FleetDocuments):
     """The pairs of one fleet."""
 
     async def read(self, *pair_ids: str) -> list[VersionedPair]:
-        """Return pairs with what a commit needs to replace them, in this order. Billed 1 read each.
+        """Return pairs with the revisions that a commit must expect, in this order. Billed 1 read each.
 
         Raises DocumentRejectedError for one that cannot be read.
         """
@@ -45,7 +45,7 @@ class Pairs(FleetDocuments):
         ]
 
     def write(self, before: VersionedPair, after: Pair) -> Write:
-        """Return the write of a pair that is new or changed, valid only while nobody else writes it.
+        """Return the write of a pair that is new or changed, valid until another writes it.
 
         `askA`, `askB` (the programs that are asked) and `openRank` are there to be asked for while anybody is asked;
         the pair itself is kept as text.
@@ -76,11 +76,11 @@ class Pairs(FleetDocuments):
         return [one.pair for one in found if one.pair]
 
     async def in_state(self, state: PairState, limit: int | None = None) -> list[VersionedPair]:
-        """Return pairs in this state, also those about which nobody is asked; by id. Billed 1 read each."""
+        """Return pairs in this state, also those that ask no program; by id. Billed 1 read each."""
         return _readable(await self.store.find(Query(self.paths.pairs, {"state": state}, limit=limit)))
 
     async def count_open(self) -> int:
-        """Return how many pairs are open, whoever is asked about them. Billed as one sum."""
+        """Return how many pairs are open. Billed as one sum."""
         return await self.store.total(Query(self.paths.pairs, {"state": "open"}))
 
     async def count_asked_of(self, program_id: str) -> int:

@@ -55,7 +55,7 @@ class FleetPaths:
 
     @property
     def derived_before(self) -> str:
-        """The collection of what the version before derived from lessons, "fleets/f1/waiting"."""
+        """The collection of documents that the version before derived from lessons, "fleets/f1/waiting"."""
         return self.collection("waiting")
 
     def program(self, program_id: str) -> Ref:

@@ -43,7 +43,7 @@ class Policies:
         return decoded_or_raised(document, versioned_policy) if document else VersionedPolicy(Policy(), ABSENT)
 
     def write(self, before: VersionedPolicy, after: Policy) -> Write:
-        """Return the write of a changed policy, valid only while nobody else writes it; what is cached is dropped."""
+        """Return the write of a changed policy, valid until another writes it; the cached one is dropped."""
         self._cached = None
         old, new = before.policy.wire(), after.wire()
         gone: dict[str, Json] = dict.fromkeys(old.keys() - new.keys()) if before.revision != ABSENT else {}

@@ -36,7 +36,7 @@ MAX_PROGRAMS_SEARCHED: Final = 100  # programs looked at for close names, one bi
 
 
 class VersionedChange(NamedTuple):
-    """A program as it was read, as it shall be, stamped, and what leaves it for the archive or the history."""
+    """A program as it was read, as it shall be, stamped, and its records for the archive or the history."""
 
     before: VersionedProgram
     after: Program
@@ -69,7 +69,7 @@ class Programs:
         return (await self.read_versioned(program_id))[0].program
 
     async def read_versioned(self, *program_ids: str) -> list[VersionedProgram]:
-        """Return programs with what a commit needs to replace them. Billed 1 read each.
+        """Return programs with the revisions that a commit must expect. Billed 1 read each.
 
         Raises DocumentRejectedError for one that cannot be read.
         """
@@ -216,7 +216,7 @@ class Programs:
         *,
         commit_id: str | None = None,
     ) -> list[Write]:
-        """Return the writes that turn one program into the other, valid only while nobody else writes it.
+        """Return the writes that turn one program into the other, valid until another writes it.
 
         `after` is stamped already, or differs only in the maintainer's own marks (an entry's key, `pending`, `run`,
         vectors), which are no change of the program. With `commit_id` the program remembers this commit.

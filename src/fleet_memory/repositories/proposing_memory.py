@@ -35,7 +35,8 @@ class KnownLesson(NamedTuple):
 class ProposingMemory:
     """The lessons by program and the pairs that still ask somebody, as of a run of an epoch.
 
-    `candidates` are the entries that nobody reads yet, None while some may have changed, `policy` that of the last run.
+    `candidates` are the entries that agents do not read yet, None while some may have changed; `policy` is that of the
+    last run.
     """
 
     run: int = COLD
@@ -74,7 +75,7 @@ class ProposingMemory:
         self.pairs = left | {pair.pair_id: pair for pair in pairs}
 
     def remember_pair(self, pair: Pair) -> None:
-        """Take up a pair as it is now; one that asks nobody is forgotten."""
+        """Take up a pair as it is now; one that asks no program is forgotten."""
         if asked(pair):
             self.pairs[pair.pair_id] = pair
         else:

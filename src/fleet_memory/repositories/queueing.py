@@ -14,7 +14,7 @@ from fleet_memory.schemas.value import InvalidValueError
 
 
 class ChangeResult(Protocol):
-    """What a change returns: the new program, and what it archived on the way."""
+    """The result of a change: the new program, and the records that it leaves."""
 
     @property
     def program(self) -> Program:
@@ -29,7 +29,7 @@ _C = TypeVar("_C", bound=ChangeResult)
 
 
 class QueuedCall(Generic[_C]):
-    """One caller's change, and what became of it."""
+    """One caller's change, and its outcome."""
 
     def __init__(self, change: Callable[[Program], _C], now: datetime) -> None:
         self.change = change
@@ -43,7 +43,7 @@ class QueuedCall(Generic[_C]):
         return self.outcome is not None or self.error is not None
 
     def result(self) -> _C:
-        """Return what the change returned, or raise what it raised."""
+        """Return the result of the change, or raise its error."""
         if self.error is not None:
             raise self.error
         return cast("_C", self.outcome)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 from fleet_memory.errors import DocumentRejectedError
 from fleet_memory.stores import Document, Ref
 
-_UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError)  # what codecs raise for fields of another shape
+_UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError)  # of codecs, for fields of another shape
 
 _T = TypeVar("_T")
 _logger = logging.getLogger(__name__)

@@ -75,7 +75,7 @@ def converted_entry(fields: Mapping[str, Json], lines: Sequence[Document | None]
     """Return the entry of a document without `state`; `lines` are the documents of `lines_to_read`.
 
     It was published at the time of its first ledger line, or at its last promotion where that line is missing. Each
-    contradiction is its program's word. A contribution of other words than the entry's text has been judged by nobody.
+    contradiction is its program's word. A contribution of other words than the entry's text is without a verdict.
     Raises ValueError, KeyError, TypeError or AttributeError for fields of any other shape.
     """
     ledger = [LedgerLine.from_fields(line.fields) if line else None for line in lines]

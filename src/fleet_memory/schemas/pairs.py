@@ -53,7 +53,7 @@ class Pair(Value):
 
     `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and shared words.
     `objection` says why the two may differ, "" for nothing. `by_person`: a person closed it, for good. `of_member`: the
-    lesson, or what is left of it, contributes to the entry already, and nobody has judged the two yet.
+    lesson, or what is left of it, contributes to the entry already, and no verdict about the two exists.
     """
 
     pair_id: str

@@ -80,7 +80,7 @@ class Done(NamedTuple):
 
 @dataclass
 class _Work:
-    """A session while it is applied, item by item: the program and the entries so far, and what the archive keeps."""
+    """A session while it is applied, item by item: the program, the entries, and the records for the archive."""
 
     program: Program
     drafts: EntryDrafts

@@ -1,4 +1,4 @@
-"""Turn lessons that several programs learnt independently into shared knowledge, and judge what may be the same."""
+"""Turn lessons that several programs learnt independently into shared knowledge, and judge pairs."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The maintainer's run: it reads what changed, joins equal words, proposes pairs, and stamps what it considered.
+"""The maintainer's run: it reads the changes, joins equal words, proposes pairs, and stamps the programs.
 
 It runs under the maintainer's lease. Killed anywhere it leaves whole promotions and whole pairs, and the programs that
 it did not stamp wait for the next run.

@@ -96,7 +96,7 @@ class ChosenPairs(NamedTuple):
 
 
 async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetView, plan: PairPlan) -> ChosenPairs:
-    """Return the renewed pairs, and the best proposals that nobody has judged or been asked about.
+    """Return the renewed pairs, and the best proposals that are no pairs yet.
 
     Which pairs are known is read for those that would be opened alone, until none of them is. Billed 1 read each.
     """

@@ -64,7 +64,7 @@ class FleetView:
 
 
 async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> FleetView:
-    """Bring the memory up to date, and return what is to be considered.
+    """Bring the memory up to date, and return the lessons to consider.
 
     Billed 1 read for each program that changed or that another server's run considered since, all of them on a cold
     server; 2 queries and their pairs for each of these; 1 query for the entries that the snapshot

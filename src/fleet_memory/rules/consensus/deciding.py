@@ -113,7 +113,7 @@ def _with_member(documents: VerdictDocuments, lesson: JoiningLesson, key: str) -
 
 
 def _judged_again(pair: Pair, member: MemberSide, documents: VerdictDocuments, basis: Basis | None) -> Decision:
-    """Return what a verdict about a contribution leaves: its basis, None for a pair that is the same no longer."""
+    """Return the contribution with another basis; None takes it out, for a pair that is the same no longer."""
     entry, program = documents.entries[member.key], documents.programs.get(member.program_id)
     pattern = program.patterns.get(member.pattern_id) if program else None
     if basis is not None:
@@ -122,7 +122,7 @@ def _judged_again(pair: Pair, member: MemberSide, documents: VerdictDocuments, b
             documents = documents.with_program(with_membership(program, pattern.id, member.key))  # learnt again
         return Decision(pair, documents, member.key)
     if pair.of_member and all(one.verdict in ("same", "unsure") for one in pair.judgements):
-        return Decision(pair, documents, member.key)  # a merge of an older memory that nobody has called different
+        return Decision(pair, documents, member.key)  # a merge of an older memory without a contrary verdict
     documents = documents.with_entry(without_lesson(entry, member.program_id, member.pattern_id))
     if program and pattern and pattern.knowledge_key == member.key:
         documents = documents.with_program(with_membership(program, member.pattern_id, None))

@@ -20,7 +20,7 @@ def equal_words(
     lessons: Mapping[str, Sequence[ComparableLesson]],
     entries: Mapping[str, Sequence[ComparableLesson]],
 ) -> list[EqualWords]:
-    """Return what follows from equal words, for each hash of words in `wanted`.
+    """Return the groups of equal words, for each hash of words in `wanted`.
 
     `lessons` (those in no entry) and `entries` are by their hash of words. Lessons of two projects do not meet; one of
     no project meets both an entry of any project and, where there is one project alone, its lessons. A new entry takes

@@ -16,7 +16,7 @@ class Ruling(NamedTuple):
 
 
 def ruling(pair: Pair) -> Ruling:
-    """Return what a pair's judgements come to.
+    """Return the state that follows from a pair's judgements.
 
     A person's verdict is the last word. One judge's `same` is enough, and not sure, unless something objects: then it
     takes two, of whom one has no lesson in it. Otherwise the majority decides, and a tie leaves the pair open.

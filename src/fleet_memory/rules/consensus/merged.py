@@ -16,7 +16,7 @@ from fleet_memory.schemas.pairs import Pair, Side
 
 
 def with_bases(entry: Entry) -> Entry:
-    """Return the entry with the basis of each contribution, as far as words tell; the others are `unjudged`.
+    """Return the entry with the basis of each contribution, as far as equal words give it; the others are `unjudged`.
 
     It stays published with the votes that it had: its threshold is at most the number of its origins. A rule that
     people set has no contributions and is the same object.
@@ -41,7 +41,7 @@ def _with_basis(line: Contribution, words: str, *, is_text: bool) -> Contributio
 def with_verdicts(entry: Entry, same: Collection[str]) -> Entry:
     """Return the entry after the verdicts that an older version stored: `same` are ids of the pairs judged so.
 
-    The same object when none of them is about a contribution that nobody has judged.
+    The same object when none of them is about a contribution without a verdict.
     """
     lines = tuple(
         replace(line, basis="judged") if line.basis == "unjudged" and line.pair in same else line
@@ -53,7 +53,7 @@ def with_verdicts(entry: Entry, same: Collection[str]) -> Entry:
 def membership_pairs(entry: Entry, at: datetime) -> Mapping[str, Pair]:
     """Return by their ids the pairs that ask whether each `unjudged` contribution says the same as the entry's text.
 
-    A retired entry asks nobody. Of a program whose memory was deleted nobody can be asked: its side names no program.
+    A retired entry asks no program, and the side of a deleted program names none.
     """
     if entry.retired_at is not None:
         return {}

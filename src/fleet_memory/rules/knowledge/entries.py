@@ -107,7 +107,7 @@ def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:
 def judged_again(entry: Entry, pair: str, basis: Basis) -> Entry:
     """Return the entry after another verdict that leaves a pair the same: its lessons hang on one judge or more.
 
-    A merge of an older memory is `unjudged` until two judges agree. The entry's text hangs on nobody.
+    A merge of an older memory is `unjudged` until two judges agree. The entry's text needs no judge.
     """
     replaceable = {"one_judge", "judged"} | ({"unjudged"} if basis == "judged" else set())
     lines = tuple(
@@ -184,7 +184,7 @@ def _project(entry: Entry) -> str | None:
 
 
 def ledger_event(before: Entry | None, after: Entry, now: datetime) -> LedgerEvent | None:
-    """Return what the ledger calls a change of an entry; None for one that changes neither its state nor its votes.
+    """Return the ledger's name for a change of an entry; None for one that changes neither its state nor its votes.
 
     A doubt alone is none: the entry itself says why it is `verify`.
     """

@@ -56,7 +56,7 @@ def row_state(row: KnowledgeRow, now: datetime) -> EntryState:
 
 
 def is_unconfirmed(entry: Entry | KnowledgeRow, now: datetime) -> bool:
-    """Whether nobody has confirmed the entry for more than 180 days."""
+    """Whether the entry went unconfirmed for more than 180 days."""
     return now - entry.last_confirmed > VERIFY_AFTER
 
 

@@ -31,7 +31,7 @@ class Near(NamedTuple):
 
 
 class Admission(NamedTuple):
-    """A program's memory after a store, and what to tell the agent.
+    """A program's memory after a store, and the answer's facts.
 
     `rewritten` names the contribution to an entry whose lesson has another text now.
     """
@@ -122,7 +122,7 @@ def _created(
 
 
 def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequence[Near], now: datetime) -> Admission:
-    """Replace what was sent under an id that is known: equal words keep their origin, others are another lesson."""
+    """Replace a lesson of a known id: equal words keep their origin, others are another lesson."""
     if old.words == lesson.words:
         new = _with_content(old, lesson, now)
         place = (old.domain, old.project_id) != (new.domain, new.project_id)
@@ -137,7 +137,7 @@ def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequen
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
     """Return a lesson of equal words as it was sent again, reinforced by new evidence or after ten minutes.
 
-    New evidence is kept beside the first.
+    New evidence is kept with the first.
     """
     sent = lesson.sent
     seen = old

@@ -14,6 +14,6 @@ def sweep_after(program: Program) -> float | None:
 
 
 def swept(program: Program, now: datetime) -> ProgramChange:
-    """Archive the lessons that are prunable at `now`, promoted ones too: their entries keep what they contributed."""
+    """Archive the lessons that are prunable at `now`, promoted ones too: their entries keep the contributions."""
     gone = [pattern for pattern in program.patterns.values() if is_prunable(pattern, now, program.decay)]
     return ProgramChange(*archived(program, gone, "decay", now)) if gone else ProgramChange(program)

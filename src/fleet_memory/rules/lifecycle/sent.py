@@ -84,7 +84,7 @@ class SentLesson(NamedTuple):
 
 
 def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") -> str | None:
-    """Return what is wrong with the times that a client claims, or None; `path` is where the pattern was sent."""
+    """Return the fault in the times that a client claims, or None; `path` is where the pattern was sent."""
     for name, at in (("discoveredAt", sent.discovered_at), ("lastReinforced", sent.last_reinforced)):
         if at is not None and at > now + CLOCK_SKEW:
             return f"{path}.{name}: is in the future (the server's time is {now.isoformat(timespec='seconds')})"
