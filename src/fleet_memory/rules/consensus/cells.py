@@ -9,9 +9,9 @@ from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, 
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
 
 # Source of all: docs/decisions/proposing-in-cells.md
-MAX_COMPARED_PAIRS: Final = 400_000_000  # comparisons of all lessons with lessons of near cells, up to 100,000 lessons
-MIN_COMPARED_LESSONS: Final = 4_000  # lessons in as many cells of average size as one lesson is compared with
-_CELLS_PER_ROOT: Final = 8  # n lessons have 8 × the root of n cells
+MAX_COMPARED_PAIRS: Final = 320_000_000  # comparisons of all lessons with lessons of near cells, up to 100,000 lessons
+MIN_COMPARED_LESSONS: Final = 3_200  # lessons in as many cells of average size as one lesson is compared with
+_CELLS_PER_ROOT: Final = 12  # n lessons have 12 × the root of n cells
 SAMPLES_PER_CELL: Final = 5  # lessons that place one centre
 ROUNDS: Final = 2  # of moving the centres
 
