@@ -347,5 +347,3 @@ async def test_an_author_judges_its_own_rewrite_also_where_people_judge(
 
 def every_pair(count: int) -> Sequence[NewVerdict]:
     return [verdict(f"pair{at}") for at in range(count)]
-
-
