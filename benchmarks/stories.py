@@ -24,7 +24,7 @@ import anyio
 from sets import FOLDER, table
 from story import Labels, Story, read_story
 from story_counts import Counts, counted, curve, goal_day
-from story_missed import Missed, missed
+from story_missed import Missed, lost_tellers, missed
 from telling import DAYS_AFTER, Answering, Telling, truthful, with_contrary
 
 from fleet_memory.similarity import Embedder
@@ -88,6 +88,7 @@ class Told(NamedTuple):
     goal_day: int | None
     curve: Sequence[tuple[int, int]]
     missed: Sequence[Missed]
+    lost: Sequence[Missed]
     refused: Mapping[str, int]
 
 
@@ -108,6 +109,7 @@ async def told(run: Run, embedder: Embedder) -> Told:
         goal_day=goal_day(run.story, chronicle),
         curve=curve(run.story, chronicle),
         missed=[*missed(run.story, chronicle, await _cosines(run.story, embedder))],
+        lost=[*lost_tellers(run.story, chronicle)],
         refused=Counter(_QUOTED.sub("...", given.error) for given in chronicle.verdicts if given.error),
     )
 
@@ -158,7 +160,7 @@ def cost(one: Told) -> tuple[str | float, ...]:
 
 def summed(runs: Sequence[Told]) -> Told:
     """Return the sums of runs, with neither days nor what was missed."""
-    return Told("all", reduce(add, (one.counts for one in runs)), None, (), (), {})
+    return Told("all", reduce(add, (one.counts for one in runs)), None, (), (), (), {})
 
 
 def print_tables(title: str, runs: Sequence[Told]) -> None:
@@ -177,14 +179,20 @@ def print_tables(title: str, runs: Sequence[Told]) -> None:
     )
     table(f"{title}: published of what two agents had told", ("run", "sessions until .9", *map(str, days)), grown)
     for one in runs:
-        print(f"\n#### {one.name}: {len(one.missed)} missed")
-        for fact, lessons, why in one.missed:
-            print(f"\n* {fact}")
-            for lesson in lessons:
-                print(f"  * day {lesson.day}, {lesson.agent} [{lesson.domain}]: {lesson.pattern}")
-            print("".join(f"  * -> {line}\n" for line in why), end="")
+        print_missed(f"{one.name}: missed", one.missed)
+        print_missed(f"{one.name}: tellers that were lost", one.lost)
         for error, times in one.refused.items():
             print(f"* {times} refused: {error}")
+
+
+def print_missed(title: str, facts: Sequence[Missed]) -> None:
+    """Print facts with their lessons and why they were missed."""
+    print(f"\n#### {title}: {len(facts)}")
+    for fact, lessons, why in facts:
+        print(f"\n* {fact}")
+        for lesson in lessons:
+            print(f"  * day {lesson.day}, {lesson.agent} [{lesson.domain}]: {lesson.pattern}")
+        print("".join(f"  * -> {line}\n" for line in why), end="")
 
 
 def runs_of(stories: Sequence[Story], answering: Answering, contrary: str, seed: int, days_after: int) -> Iterator[Run]:
@@ -229,12 +237,16 @@ def main() -> None:
         )
 
 
-def _wire(one: Told) -> Mapping[str, object]:
-    lost = [
-        {"fact": fact, "lessons": [asdict(lesson) for lesson in lessons], "why": why}
-        for fact, lessons, why in one.missed
-    ]
-    return {**one._asdict(), "counts": asdict(one.counts), "missed": lost}
+def _wire(told_: Told) -> Mapping[str, object]:
+    facts = {"missed": told_.missed, "lost": told_.lost}
+    return {
+        **told_._asdict(),
+        "counts": asdict(told_.counts),
+        **{
+            name: [{"fact": one.fact, "lessons": [*map(asdict, one.lessons)], "why": one.why} for one in missing]
+            for name, missing in facts.items()
+        },
+    }
 
 
 if __name__ == "__main__":

@@ -89,6 +89,17 @@ class Reading:
         """Return what the store has of a lesson."""
         return self._patterns[lesson.agent, text_hash(lesson.pattern)]
 
+    def lot(self, lesson: ToldLesson) -> str:
+        """Return what the teller of a published fact is: a voter, late (it told when all could read it), or lost."""
+        pattern = self.pattern(lesson)
+        entry = next((one for one in self.published if one.key == pattern.knowledge_key), None)
+        if entry is None:
+            return "lost"
+        if any(line.program_id == lesson.agent for line in voting(entry)):
+            return "voter"
+        is_late = entry.published_at is not None and pattern.stored_at >= entry.published_at
+        return "late" if pattern.echo and is_late else "lost"
+
     def state(self, entry: Entry) -> EntryState:
         """Return the state of an entry at the end."""
         return entry_state(entry, self.chronicle.now)
@@ -126,7 +137,7 @@ def counted(story: Story, chronicle: Chronicle) -> Counts:
     ends = chronicle.days[-1] & reading.shared.keys()
     said = [*reading.facts.values()]
     contested = facts_said(chronicle, reading.labels, "contested") & reading.shared.keys()
-    tellers = [_lot(reading, lesson) for fact in ends for lesson in reading.shared[fact]]
+    tellers = [reading.lot(lesson) for fact in ends for lesson in reading.shared[fact]]
     return Counts(
         lessons=len(story.lessons),
         agents=len(story.agents),
@@ -176,18 +187,6 @@ def _is_wrong_echo(reading: Reading, lesson: ToldLesson) -> bool:
     pattern = reading.pattern(lesson)
     said = reading.facts.get(pattern.knowledge_key or "")
     return pattern.echo and said is not None and said != lesson.fact
-
-
-def _lot(reading: Reading, lesson: ToldLesson) -> str:
-    """Return what the teller of a published fact is: a voter, late (it told when all could read it), or lost."""
-    pattern = reading.pattern(lesson)
-    entry = next((one for one in reading.published if one.key == pattern.knowledge_key), None)
-    if entry is None:
-        return "lost"
-    if any(line.program_id == lesson.agent for line in voting(entry)):
-        return "voter"
-    is_late = entry.published_at is not None and pattern.stored_at >= entry.published_at
-    return "late" if pattern.echo and is_late else "lost"
 
 
 def _second_day(lessons: Sequence[ToldLesson]) -> int:

@@ -8,7 +8,7 @@ from story import Story, ToldLesson
 from story_counts import Reading
 from telling import Chronicle
 
-from fleet_memory.rules.consensus.judging import asked
+from fleet_memory.rules.consensus.judging import questions
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import voting
 from fleet_memory.schemas.knowledge import Entry
@@ -16,7 +16,7 @@ from fleet_memory.schemas.pairs import Pair
 
 
 class Missed(NamedTuple):
-    """A shared fact that no agent reads: its lessons, and what became of each pair of them and each entry."""
+    """A shared fact that no agent reads, or that lost a teller: its lessons, and the fate of pairs and entries."""
 
     fact: str
     lessons: Sequence[ToldLesson]
@@ -36,18 +36,32 @@ def missed(story: Story, chronicle: Chronicle, cosines: Mapping[frozenset[str], 
         yield Missed(fact, lessons, [*why, *(_standing(reading, entry) for entry in about)])
 
 
+def lost_tellers(story: Story, chronicle: Chronicle) -> Iterator[Missed]:
+    """Yield the tellers of published facts whose lesson neither votes nor came after publication."""
+    reading = Reading(story, chronicle)
+    for fact in sorted(reading.shared.keys() & chronicle.days[-1]):
+        for lesson in reading.shared[fact]:
+            if reading.lot(lesson) == "lost":
+                own = [one for one in reading.true_pairs(fact) if lesson.agent in (one.a.program_id, one.b.program_id)]
+                about = [entry for entry in reading.published if reading.facts[entry.key] == fact]
+                fates = [_fate(reading, pair) for pair in own] or ["no pair of its own"]
+                yield Missed(fact, [lesson], [*fates, *(_standing(reading, entry) for entry in about)])
+
+
 def _fate(reading: Reading, pair: Pair) -> str:
     """Return the state of a pair, who said what, and whom it waits for."""
     showings = [showing for showing in reading.chronicle.showings if showing.pair_id == pair.pair_id]
     said = [f"{one.program_id} said {one.verdict}" for one in pair.judgements]
     unanswered = {showing.agent for showing in showings} - {one.program_id for one in pair.judgements}
+    asked = questions(pair)
+    waits = [*asked.programs, *(["a third program"] if asked.third else ()), *(["people"] if asked.people else ())]
     parts = [
         f"{pair.state}, cosine {pair.cosine:.2f}, rank {pair.rank:.2f}",
         f"objection: {pair.objection}" if pair.objection else "",
         f"shown {len(showings)} times" if showings else "never shown",
         *said,
         f"shown to {', '.join(sorted(unanswered))} without a verdict" if unanswered else "",
-        f"waits for {', '.join(asked(pair)) or 'nobody'}" if pair.state == "open" else "",
+        f"waits for {' and '.join(waits)}" if waits else "",
     ]
     return "; ".join(filter(None, parts))
 

@@ -13,8 +13,7 @@ from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import voting
-from fleet_memory.schemas.answers.common import ToJudge
-from fleet_memory.schemas.answers.consolidation import JudgedAnswer
+from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
 from fleet_memory.schemas.knowledge import Entry, EntryState
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.patterns import NewPattern
