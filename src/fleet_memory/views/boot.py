@@ -23,9 +23,9 @@ PROTOCOL: Final = (
     "store_memory when you learn something; reinforce_memory, with id or key and evidence, when a lesson proved true "
     "or false. Judge each pair of toJudge, with verdicts of commit_session or pattern_consolidate: lessons become "
     "knowledge only when agents judge them the same. Before you stop: store new lessons, reinforce those that helped, "
-    "failed, or are in fadingSoon and still hold, and hand over, in one call if you have commit_session. What `omitted`"
-    " counts comes with depth full and a larger maxTokens, or from recall_memory with scope all; program and notes from "
-    "get_program_state."
+    "failed, or are in fadingSoon and still hold, and hand over, in one call if you have commit_session. What "
+    "`omitted` counts comes with depth full and a larger maxTokens, or from recall_memory with scope all; program and "
+    "notes from get_program_state."
 )
 
 
