@@ -48,7 +48,17 @@ async def told(folder: Path, story: Story, judge: Judge, answering: Answering = 
 
 
 def outcome(counts: Counts) -> dict[str, int]:
-    names = ("shared", "published", "fresh", "wrong_fresh", "wrong_verify", "unasked", "never_offered", "lost")
+    names = (
+        "shared",
+        "published",
+        "fresh",
+        "wrong_fresh",
+        "wrong_verify",
+        "ever_wrong",
+        "unasked",
+        "never_offered",
+        "lost",
+    )
     return {name: getattr(counts, name) for name in names}
 
 
@@ -62,6 +72,7 @@ async def test_what_two_agents_share_is_published_by_their_verdicts(tmp_path: Pa
         "fresh": 2,
         "wrong_fresh": 0,
         "wrong_verify": 0,
+        "ever_wrong": 0,
         "unasked": 0,
         "never_offered": 0,
         "lost": 0,
@@ -83,6 +94,7 @@ async def test_an_entry_that_mixes_facts_is_counted_as_wrong(tmp_path: Path) -> 
         "fresh": 1,
         "wrong_fresh": 1,
         "wrong_verify": 0,
+        "ever_wrong": 1,
         "unasked": 0,
         "never_offered": 0,
         "lost": 0,
