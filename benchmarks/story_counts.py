@@ -198,11 +198,11 @@ def _lag(reading: Reading, fact: str) -> int:
     return first - _second_day(reading.shared[fact])
 
 
-def goal_day(story: Story, chronicle: Chronicle) -> int | None:
-    """Return the first day at whose end .9 of all shared facts were published; an agent has one session a day."""
+def goal_day(story: Story, days: Sequence[frozenset[str]]) -> int | None:
+    """Return the first day with .9 of all shared facts, from the facts of each day; an agent has a session a day."""
     shared = story.shared().keys()
     wanted = ceil(GOAL * len(shared))
-    return next((day for day, facts in enumerate(chronicle.days, 1) if len(facts & shared) >= wanted), None)
+    return next((day for day, facts in enumerate(days, 1) if len(facts & shared) >= wanted), None)
 
 
 def curve(story: Story, chronicle: Chronicle) -> list[tuple[int, int]]:

@@ -60,15 +60,17 @@ class GivenVerdict(NamedTuple):
 class Chronicle:
     """A life of a story.
 
-    `days` are the facts that were published at the end of each day, `pairs` every pair there ever was, as it was last.
-    `mixed` are the keys of entries that were published at the end of some day with a contribution of another fact than
-    their text's, with each state that they then had. `programs`, `entries` and `now` are of the end.
+    `days` are the facts that were published at the end of each day, `read` those and the contested. `pairs` has every
+    pair there ever was, as it was last. `mixed` are the keys of entries that were published at the end of some day with
+    a contribution of another fact than their text's, with each state that they then had. `programs`, `entries` and
+    `now` are of the end.
     """
 
     showings: list[Showing] = field(default_factory=list)
     verdicts: list[GivenVerdict] = field(default_factory=list)
     pairs: dict[str, Pair] = field(default_factory=dict)
     days: list[frozenset[str]] = field(default_factory=list)
+    read: list[frozenset[str]] = field(default_factory=list)
     mixed: set[tuple[str, EntryState]] = field(default_factory=set)
     programs: dict[str, Program] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
@@ -182,6 +184,7 @@ class Telling:
             state = entry_state(entry, self._now)
             if state in READ and strangers(entry, self._labels):
                 self._chronicle.mixed.add((entry.key, state))
+        self._chronicle.read.append(facts_said(self._chronicle, self._labels, *READ))
         self._chronicle.days.append(facts_said(self._chronicle, self._labels, "fresh", "verify"))
 
 
