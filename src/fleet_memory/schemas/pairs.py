@@ -56,7 +56,8 @@ class Pair(Value):
     `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and shared words.
     `objection` says why the two may differ, "" for nothing. `by_person`: a person closed it, for good. `of_member`: the
     lesson, or what is left of it, contributes to the entry already, and no verdict about the two exists. `likely`: it
-    ranks so high that one `different` alone does not close it.
+    ranks so high that one `different` alone does not close it. `unsaid`: a `contradict` is no word against its entry
+    yet, because no agent reads the entry.
     """
 
     pair_id: str
@@ -71,6 +72,7 @@ class Pair(Value):
     by_person: bool = False
     of_member: bool = False
     likely: bool = False
+    unsaid: bool = False
     opened_at: datetime
 
 

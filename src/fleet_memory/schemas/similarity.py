@@ -22,7 +22,7 @@ class Profile(Value):
     alike: float = 0.70
     review: float = 0.25
     floor: float = 0.30
-    likely: float = 0.45
+    likely: float = 0.35
 
 
 # For a model without measured figures. Nothing merges by numbers, so that figures that do not fit cost questions, not

@@ -123,7 +123,9 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
             if pair is None or pair.state not in ("same", "contradict"):
                 continue
             again = replace(pair, a=side_of(plan.compared[picked[name].a]), b=side_of(plan.compared[picked[name].b]))
-            if pair.state == "same" or not _keys(again) <= _keys(pair):  # else its words are with the entries already
+            if (
+                pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair)
+            ):  # else its words are with the entries already
                 judged[name] = again
     changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
     return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
