@@ -53,15 +53,21 @@ def chosen_questions(
 
 
 def with_questions(program: Program, pairs: Sequence[Pair], now: datetime) -> Program:
-    """Return the program after it was shown these pairs: their ids, and the texts of others by hash."""
+    """Return the program after it was shown these pairs: their ids, and the texts of others by hash.
+
+    It is the same object when nothing changed: all were shown within the hour.
+    """
     if not pairs:
         return program
     name = program.program_id
     sides = (side for pair in pairs for side in (pair.a, pair.b))
     texts = {text_hash(side.text): now for side in sides if side.key is not None or side.program_id != name}
     asked = {**program.asked, **{pair.pair_id: _asked_again(program.asked.get(pair.pair_id), now) for pair in pairs}}
+    remembered = with_shown(program, texts)
+    if asked == program.asked:
+        return remembered
     newest = sorted(asked.items(), key=lambda item: (item[1].at, item[0]))[-MAX_ASKED:]
-    return replace(with_shown(program, texts), asked=dict(newest))
+    return replace(remembered, asked=dict(newest))
 
 
 def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
@@ -95,6 +101,7 @@ def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
 
 
 def _asked_again(before: Asked | None, now: datetime) -> Asked:
-    if before is None:
-        return Asked(times=1, at=now)
-    return Asked(times=before.times + (now - before.at > _ONE_SHOWING), at=now)
+    """Return the showings of a pair with one of now; it goes on for an hour from when it began."""
+    if before is not None and now - before.at <= _ONE_SHOWING:
+        return before
+    return Asked(times=1 + (before.times if before else 0), at=now)
