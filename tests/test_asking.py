@@ -87,8 +87,8 @@ def test_a_program_is_asked_about_its_own_pairs_and_about_those_that_need_a_thir
 
 def test_a_contributor_is_no_third_program() -> None:
     about_entry = pair(side("basher", CHECK), side("sark", LOOK, key=KEY))
-    for name, verdict in (("basher", "same"), ("sark", "different")):
-        about_entry = with_judgement(about_entry, judgement(name, verdict))
+    about_entry = with_judgement(about_entry, judgement("basher", "same"))
+    about_entry = with_judgement(about_entry, judgement("sark", "different"))
     contributor = named("iso", pattern(knowledge_key=KEY))
     assert chosen_questions(contributor, [about_entry], START) == ChosenQuestions([], [], [])
     assert chosen_questions(named("iso"), [about_entry], START).pairs == [about_entry]
