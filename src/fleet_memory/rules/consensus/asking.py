@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.consensus.judging import has_judged, is_own, questions
 from fleet_memory.rules.consensus.showing import with_shown
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Asked, Program
@@ -45,11 +45,17 @@ def chosen_questions(
     A pair with a side of its own is asked if it waits for this program; any other if it waits for a third one and the
     program contributes to no entry of it. `answered` are the ids of pairs that this very call judges.
     """
-    rewrites = [one for one in program.patterns.values() if one.rewrite and not one.rewrite.judged_same][:limit]
+    open_rewrites = [one for one in program.patterns.values() if one.rewrite and not one.rewrite.judged_same]
+    rewrites = [one for one in open_rewrites if rewrite_pair_id(one) not in answered][:limit]
     waiting = [pair for pair in pairs if pair.pair_id not in answered and _waits_for(pair, program)]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
     shown = [pair for pair in waiting if pair not in ignored]
     return ChosenQuestions(rewrites, shown[: limit - len(rewrites)], ignored)
+
+
+def rewrite_pair_id(pattern: Pattern) -> str | None:
+    """Return the pair id of a lesson's rewrite; None for a lesson that is none."""
+    return pair_id(text_hash(pattern.rewrite.voting_text), pattern.words) if pattern.rewrite else None
 
 
 def with_questions(program: Program, pairs: Sequence[Pair], now: datetime) -> Program:
