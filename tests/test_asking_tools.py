@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.errors import ForbiddenError
+from fleet_memory.errors import ForbiddenError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.judging import Judge, judge
@@ -52,6 +52,15 @@ class Commits(Wrapped):
 
     async def commit(self, *writes: Write) -> datetime:
         self.commits.append([f"{write.ref.collection}/{write.ref.id}" for write in writes])
+        return await super().commit(*writes)
+
+
+class WithoutPairs(Wrapped):
+    """A store that does not take pairs for a while."""
+
+    async def commit(self, *writes: Write) -> datetime:
+        if any(write.ref.collection.endswith("/pairs") for write in writes):
+            raise StoreUnavailableError("pairs cannot be written")
         return await super().commit(*writes)
 
 
@@ -182,13 +191,24 @@ async def test_a_boot_of_an_unknown_program_asks_nothing_and_creates_nothing(fle
     assert await documents(fleet) == before
 
 
+async def pair_with_entry(fleet: Fleet) -> Pair:
+    """Open a pair of sark's lesson and of an entry that basher and iso learnt."""
+    entry = await shared_entry(fleet, "basher", "iso")
+    lesson = (await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE))).a
+    about = replace(lesson, program_id="basher", pattern_id="", key=entry.key, text=LOOK)
+    pair = Pair(pair_id="with-entry", a=lesson, b=about, rank=0.9, opened_at=NOW)
+    (absent,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(absent, pair))
+    return pair
+
+
 async def test_a_deleted_program_is_asked_nothing_and_does_not_come_back(fleet: Fleet) -> None:
-    await numbered(fleet, 1)
+    pair = await pair_with_entry(fleet)
+    assert ids(await booted(fleet, "basher")) == [pair.pair_id]
     await delete_program(fleet, "basher")
-    before = await documents(fleet)
     answer = await gsp_bootstrap(fleet, "basher")
-    assert (answer.exists, answer.to_judge) == (False, None)
-    assert await documents(fleet) == before
+    program = await fleet.programs.read("basher")
+    assert (answer.exists, answer.to_judge, program.exists, program.asked) == (False, None, False, {})
 
 
 async def test_where_people_judge_no_program_is_asked(fleet: Fleet) -> None:
@@ -229,13 +249,7 @@ async def test_a_pair_that_needs_no_third_program_is_shown_to_none(fleet: Fleet)
 
 
 async def test_neither_a_boot_nor_a_contributor_is_asked_as_a_third(fleet: Fleet) -> None:
-    entry = await shared_entry(fleet, "basher", "iso")
-    await learn(fleet, "sark", LATE)
-    side = (await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE))).a
-    about = replace(side, program_id="basher", pattern_id="", key=entry.key, text=LOOK)
-    pair = Pair(pair_id="entry-pair", a=side, b=about, rank=0.5, opened_at=NOW)
-    (absent,) = await fleet.pairs.read(pair.pair_id)
-    await fleet.pairs.store.commit(fleet.pairs.write(absent, pair))
+    pair = await pair_with_entry(fleet)
     for program in ("sark", "basher"):
         await judged(fleet, program, pair, "unsure")
     await learn(fleet, "flynn", "Something else")
@@ -287,6 +301,18 @@ async def test_lessons_of_a_session_are_durable_though_every_verdict_is_refused(
     )
     assert [said.error is None for said in answer.judged or ()] == [False]
     assert (answer.failed, list((await fleet.programs.read("basher")).patterns)) == (0, ["kept"])
+
+
+async def test_lessons_of_a_session_are_durable_though_no_pair_can_be_written(fleet: Fleet) -> None:
+    one, two = await numbered(fleet, 2)
+    await booted(fleet, "basher")
+    server = on(fleet, WithoutPairs(fleet.knowledge.store))
+    sent = (verdict(one.pair_id), verdict(two.pair_id))
+    answer = await commit_session(server, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=sent)
+    assert [said.error for said in answer.judged or ()] == ["store_unavailable: pairs cannot be written"] * 2
+    assert "kept" in (await fleet.programs.read("basher")).patterns
+    again = await commit_session(fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=sent)
+    assert [said.state for said in again.judged or ()] == ["same", "same"]
 
 
 async def test_a_repeated_session_answers_the_same_and_counts_its_verdicts_once(fleet: Fleet) -> None:
