@@ -57,6 +57,8 @@ def test_another_figure_is_an_objection(one: str, other: str, evidence: str) -> 
         ("Stop at the 3rd failure", "Stop at the 4th failure"),  # ordinals are not compared
         ("One should rebase first", "Two of us rebase first"),  # a pronoun
         ("Merge once the 2 checks pass", "Merge when the 2 checks pass"),  # a conjunction
+        ("Tokens expire after a month", "Tokens expire after four weeks"),
+        ("Rotate the keys every two weeks", "Rotate the keys every fortnight"),
     ],
 )
 def test_the_same_figure_in_other_units_words_or_company_is_none(one: str, other: str) -> None:
@@ -131,6 +133,18 @@ def test_a_name_that_the_other_side_spells_or_qualifies_otherwise_is_none(one: s
         ),
         ("The service is stateless", "The service is stateful", 'opposite polarity: "stateless" / "stateful"'),
         ("Don't trust the clock", "Trust the clock", 'opposite polarity: "not" on one side only'),
+        ("Allow force pushes to main", "Forbid force pushes to main", 'opposite polarity: "allow" / "forbid"'),
+        ("Avoid mocks in tests", "Always use mocks in tests", 'opposite polarity: "avoid" / "always"'),
+        (
+            "Always check the status before claiming",
+            "Never check the status before claiming",
+            'opposite polarity: "always" / "never"',
+        ),
+        (
+            "Run the linter before pushing",
+            "Do not run the linter before pushing",
+            'opposite polarity: "not" on one side only',
+        ),
     ],
 )
 def test_an_opposite_word_or_a_negation_is_an_objection(one: str, other: str, evidence: str) -> None:
@@ -151,6 +165,10 @@ def test_an_opposite_word_or_a_negation_is_an_objection(one: str, other: str, ev
         ("Timestamps are in UTC, not local time", "Timestamps are in UTC"),
         ("It is not safe to run it twice", "It is unsafe to run it twice"),
         ("Lint before the tests", "Never lint after the tests"),
+        ("Avoid global state in tests", "Always give tests their own state"),
+        ("Avoid floating versions in the lock file", "Always pin versions in the lock file"),
+        ("Avoid committing generated files", "Always add generated files to the ignored ones"),
+        ("Make sure temp files are removed after tests", "Delete temp files after tests"),
         ("Deploy the docs. This cannot be undone on Fridays.", "Deploy the docs"),
     ],
 )
