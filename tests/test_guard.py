@@ -2,10 +2,11 @@ import csv
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.guard import objection
+from fleet_memory.rules.guard.steering import speaks_to_reader
 
 PROBE = Path(__file__).parent / "data" / "probe60.tsv"
 
@@ -79,7 +80,7 @@ def test_in_long_texts_figures_about_other_things_are_no_objection() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "evidence"),
     [
-        ("Use store_memory for notes", "Use recall_memory for notes", "other identifier: store_memory / recall_memory"),
+        ("Use list_users for reports", "Use read_users for reports", "other identifier: list_users / read_users"),
         ("Pin the SDK to v2.1", "Pin the SDK to v3.1", "other identifier: v2.1 / v3.1"),
         ("Push with --force", "Push with --force-with-lease", "other identifier: --force / --force-with-lease"),
         ("Read it from config.yaml", "Read it from settings.yaml", "other identifier: config.yaml / settings.yaml"),
@@ -100,7 +101,7 @@ def test_another_name_is_an_objection(one: str, other: str, evidence: str) -> No
         ("Check task.status first", "Check the status of the task first"),
         ("Edit src/app/main.py", "Edit main.py"),
         ("Call list() on it", "Make a list of it"),
-        ("Use store_memory for notes", "Keep notes in the memory"),
+        ("Use note_store for drafts", "Keep drafts in the store of notes"),
         ("Pin the SDK to v2", "Pin the SDK to v2.1"),
     ],
 )
@@ -262,6 +263,7 @@ lesson = st.lists(st.sampled_from(vocabulary), max_size=12).map(" ".join) | st.t
 
 @given(lesson)
 def test_no_text_contradicts_itself(text: str) -> None:
+    assume(speaks_to_reader(text) is None)
     assert objection(text, text) is None
 
 

@@ -11,7 +11,9 @@ from fleet_memory.rules.guard.identifiers import other_identifier, other_name
 from fleet_memory.rules.guard.polarity import denied, opposite
 from fleet_memory.rules.guard.quantities import other_number
 from fleet_memory.rules.guard.sequence import other_order
+from fleet_memory.rules.guard.steering import speaks_to_reader
 
+SPEAKS_TO_READER: Final = "speaks to its reader"  # how such an objection starts: only people judge the pair
 
 _DETECTORS: Final[Sequence[tuple[str, Callable[[str, str], str | None]]]] = (
     ("other number", other_number),
@@ -26,6 +28,8 @@ def objection(a: str, b: str) -> str | None:
 
     Whether it objects does not depend on which text comes first. About 100 microseconds a pair.
     """
+    if evidence := speaks_to_reader(a) or speaks_to_reader(b):
+        return f"{SPEAKS_TO_READER}: {evidence}"
     for reason, detector in _DETECTORS:
         if evidence := detector(a, b):
             return f"{reason}: {evidence}"
