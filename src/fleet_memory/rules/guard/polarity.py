@@ -30,7 +30,7 @@ _PHRASES = tuple(
         ("other than", "other_than"),
     )
 )
-_NEGATIONS = frozenset(
+NEGATIONS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -99,7 +99,7 @@ def opposite(one: str, other: str) -> str | None:
         return f'"{pair[0]}" / "{pair[1]}"'.replace("_", " ") if pair else None
     denying, stating = (left, right) if left.negation else (right, left)
     shared = len(denying.denied & stating.words.keys())
-    if pair and {words[0] for words in map(str.split, pair)} & _NEGATIONS:  # "allow" / "forbid"
+    if pair and {words[0] for words in map(str.split, pair)} & NEGATIONS:  # "allow" / "forbid"
         return f'"{pair[0]}" / "{pair[1]}"'
     # "avoid global state in tests" and "always give tests their own state" share no head
     headless = denying.heads.isdisjoint(stating.words)
@@ -135,10 +135,10 @@ def _reading(text: str) -> _Reading:
         if word not in _BREAKS:
             clause.append(word)
             continue
-        negations = [word for word in clause if word in _NEGATIONS]
+        negations = [word for word in clause if word in NEGATIONS]
         if len(negations) % 2 and _ORDERING.isdisjoint(clause):
             negation = negation or negations[0].replace("_", " ")
-            denied |= content(" ".join(word for word in clause if word not in _NEGATIONS))
+            denied |= content(" ".join(word for word in clause if word not in NEGATIONS))
             heads |= set(_heads(clause))
         clause.clear()
     doubts = frozenset(stem(word) for word in found if _DENIES.fullmatch(word))
@@ -155,7 +155,7 @@ def _plain(text: str) -> str:
 def _heads(clause: Sequence[str]) -> Iterator[str]:
     """Yield the stem of the first content word after each negation of a clause; of all its words if none follows."""
     for at, word in enumerate(clause):
-        if word in _NEGATIONS:
+        if word in NEGATIONS:
             after = (it for it in clause[at + 1 :] if it not in _SUPPORTING and content(it))
             head = next(after, None)
             yield from (stem(it) for it in ([head] if head else clause))
