@@ -51,7 +51,7 @@ def layer(own: str = "", others: str = "", never: str = "", stdlib: frozenset[st
 
 
 ENGINES = (
-    "similarity.endpoint similarity.fallback similarity.lexical similarity.minilm "
+    "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical similarity.minilm "
     "similarity.openai stores.firestore stores.sqlite"
 )
 BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
@@ -68,6 +68,7 @@ LAYERS = {
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
     "similarity.minilm": layer("schemas rules.text similarity errors", "anyio numpy onnxruntime tokenizers"),
     "similarity.endpoint": layer("", "anyio httpx2"),
+    "similarity.judge_model": layer("schemas similarity errors", "httpx2 pydantic"),
     "similarity.openai": layer("schemas rules.text similarity errors", "httpx2 numpy pydantic"),
     "stores": layer("stores errors", "anyio", ENGINES),
     "stores.sqlite": layer("stores errors clock", "anyio", "stores.firestore"),
@@ -129,6 +130,7 @@ VIOLATIONS = {
     "similarity": ["def vectors():\n    import onnxruntime"],
     "similarity.minilm": ["from fleet_memory.stores import Store"],
     "similarity.endpoint": ["from fleet_memory.errors import EmbedderError"],
+    "similarity.judge_model": ["import openai"],
     "similarity.openai": ["import openai"],
     "stores": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.rules.text import keys"],
     "stores.sqlite": ["from google.cloud import firestore", "from fleet_memory.jobs.fenced_writer import leased"],
