@@ -6,6 +6,7 @@ from typing import NamedTuple
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
 from fleet_memory.rules.consensus.judging import asked
+from fleet_memory.rules.consensus.model_judging import awaits_model
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
 from fleet_memory.stores import ABSENT, Document, Json, Query, Write
@@ -48,7 +49,7 @@ class Pairs(FleetDocuments):
         """Return the write of a pair that is new or changed, valid until another writes it.
 
         `askA`, `askB` (the programs that are asked) and `openRank` are there to be asked for while anybody is asked;
-        the pair itself is kept as text.
+        the pair itself is kept as text. `modelRank` is there while a model may judge, named by the policy or not.
         """
         names = asked(after)
         a, b = after.a.program_id, after.b.program_id
@@ -57,6 +58,7 @@ class Pairs(FleetDocuments):
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
             "openRank": after.rank if names else None,
+            "modelRank": after.rank if awaits_model(after) else None,
             "text": after.compact(),
         }
         if before.pair is None:
@@ -73,6 +75,11 @@ class Pairs(FleetDocuments):
     async def asking(self) -> list[Pair]:
         """Return every pair that some program is asked about, the likeliest first. Billed 1 read each."""
         found = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))
+        return [one.pair for one in found if one.pair]
+
+    async def for_model(self, limit: int) -> list[Pair]:
+        """Return pairs that a model may judge, the likeliest first, at most so many. Billed 1 read each, at least 1."""
+        found = _readable(await self.store.find(Query(self.paths.pairs, order="-modelRank", limit=limit)))
         return [one.pair for one in found if one.pair]
 
     async def in_state(self, state: PairState, limit: int | None = None) -> list[VersionedPair]:

@@ -11,6 +11,7 @@ from fleet_memory.schemas.value import Input, Value
 MAX_EVIDENCE_CHARS: Final = (
     160  # characters of a lesson's evidence that another program sees; Source: docs/consensus.md
 )
+MODEL_NAME: Final = "(model)"  # who judged, where the policy's model did: no program can be called so
 
 Verdict: TypeAlias = Literal["same", "different", "contradict", "unsure"]
 PairState: TypeAlias = Literal["open", "same", "different", "contradict", "gone"]
