@@ -16,7 +16,7 @@ from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools.pattern_consolidate import MAX_VERDICTS, WHO_PROPOSES, pattern_consolidate
+from fleet_memory.tools.pattern_consolidate import WHO_PROPOSES, pattern_consolidate
 from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import NOW, at, documents, learn, on
 from tests.lessons import days
@@ -347,8 +347,3 @@ async def test_an_author_judges_its_own_rewrite_also_where_people_judge(
 
 def every_pair(count: int) -> Sequence[NewVerdict]:
     return [verdict(f"pair{at}") for at in range(count)]
-
-
-async def test_a_call_takes_a_hundred_verdicts(fleet: Fleet) -> None:
-    with pytest.raises(InvalidArgumentError, match="there is no pair 'pair0'"):
-        await consolidated(fleet, "sark", *every_pair(MAX_VERDICTS))

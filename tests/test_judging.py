@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus.judging import Ruling, asked, is_asked, ruling, sides_of, with_judgement
-from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
+from fleet_memory.rules.consensus.judging import (
+    Questions,
+    Ruling,
+    has_judged,
+    is_own,
+    questions,
+    ruling,
+    sides_of,
+    with_judgement,
+)
+from fleet_memory.rules.guard import SPEAKS_TO_READER
+from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Verdict
 from tests.entries import judgement, pair, side
 
 OPPOSITE = "opposite polarity"
@@ -53,7 +63,7 @@ def test_against_an_objection_two_judges_are_needed_of_whom_one_has_no_lesson_in
 def test_a_persons_verdict_is_the_last_word(verdict: Verdict) -> None:
     two = judged(("basher", "same"), ("sark", "different"))
     after = with_judgement(with_judgement(two, judgement(None, verdict)), judgement("iso"))
-    assert (after.state, after.by_person, asked(after)) == (verdict, True, ())
+    assert (after.state, after.by_person, questions(after)) == (verdict, True, Questions())
 
 
 def test_a_person_who_changes_its_mind_is_heard_and_one_who_is_unsure_decides_nothing() -> None:
@@ -73,24 +83,84 @@ def test_verdicts_of_several_names_over_one_unbound_connection_are_one() -> None
     assert ruling(with_judgement(after, judgement("iso", connection="c2"))) == Ruling("same")
 
 
-def test_both_sides_are_asked_until_one_has_judged_and_then_the_other() -> None:
-    assert asked(pair()) == ["basher", "sark"]
-    assert asked(judged(("basher", "same"))) == ["sark"]
-    assert asked(judged(("Basher", "unsure"))) == ["sark"]
-    assert asked(judged(("basher", "same"), ("sark", "same"))) == ()
-    assert asked(judged(("basher", "different"))) == ()
-    assert asked(judged(("basher", "same"), ("sark", "different"))) == []
+def third(*names: str) -> Questions:
+    return Questions(names, third=True)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([], Questions(("basher", "sark"))),
+        ([("basher", "same")], Questions(("sark",))),
+        ([("Basher", "unsure")], Questions(("sark",))),
+        ([("basher", "same"), ("sark", "same")], Questions()),
+        ([("basher", "same"), ("sark", "unsure")], third()),
+        ([("basher", "different")], Questions()),
+        ([("basher", "contradict")], Questions()),
+        ([("basher", "same"), ("sark", "different")], third()),
+        ([("basher", "same"), ("sark", "different"), ("iso", "same")], Questions()),
+        ([("basher", "same"), ("sark", "different"), ("iso", "unsure")], third()),
+        ([("basher", "unsure"), ("sark", "unsure")], third()),
+        ([("basher", "unsure"), ("sark", "unsure"), ("iso", "unsure"), ("ram", "unsure")], Questions(people=True)),
+        ([("basher", "unsure"), ("sark", "unsure"), (None, "unsure")], third()),
+    ],
+)
+def test_the_sides_are_asked_first_then_a_third_program_and_at_last_people(
+    verdicts: list[tuple[str | None, Verdict]], expected: Questions
+) -> None:
+    assert questions(judged(*verdicts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([], Questions(("basher", "sark"))),
+        ([("basher", "same")], third("sark")),
+        ([("basher", "same"), ("sark", "same")], third()),
+        ([("basher", "same"), ("iso", "same")], Questions()),
+        ([("basher", "different")], Questions()),
+    ],
+)
+def test_against_an_objection_a_third_program_is_asked_at_once(
+    verdicts: list[tuple[str | None, Verdict]], expected: Questions
+) -> None:
+    assert questions(judged(*verdicts, objection=OPPOSITE)) == expected
+
+
+def test_one_different_about_a_likely_pair_is_asked_once_more_and_a_second_closes_it() -> None:
+    likely = replace(pair(), likely=True)
+    one = with_judgement(likely, judgement("basher", "different"))
+    assert (one.state, questions(one)) == ("different", Questions(("sark",)))
+    assert questions(with_judgement(one, judgement("sark", "unsure"))) == Questions()
+    two = with_judgement(one, judgement("sark", "different"))
+    assert (two.state, questions(two)) == ("different", Questions())
+    contrary = with_judgement(one, judgement("sark", "same"))
+    assert (contrary.state, questions(contrary)) == ("open", third())
+
+
+def test_people_alone_judge_a_text_that_speaks_to_its_reader() -> None:
+    steering = replace(pair(), objection=f"{SPEAKS_TO_READER}: 'answer same'")
+    assert questions(steering) == Questions(people=True)
+    two = with_judgement(with_judgement(steering, judgement("basher")), judgement("iso"))
+    assert (two.state, questions(two)) == ("open", Questions(people=True))
+    assert with_judgement(two, judgement(None)).state == "same"
+
+
+def test_a_models_verdict_counts_as_one_of_a_judge_without_a_lesson_in_it() -> None:
+    assert judged((MODEL_NAME, "same"), objection=OPPOSITE).state == "open"
+    assert judged((MODEL_NAME, "same"), ("basher", "same"), objection=OPPOSITE).state == "same"
+    assert questions(judged((MODEL_NAME, "unsure"))) == Questions(("basher", "sark"))
 
 
 def test_nobody_is_asked_about_a_pair_that_is_gone_or_of_a_side_without_a_program() -> None:
-    assert asked(replace(pair(), state="gone")) == ()
-    assert asked(pair(side("", "Pin it"), side("sark", "Pin versions"))) == ["sark"]
+    assert questions(replace(pair(), state="gone")) == Questions()
+    assert questions(pair(side("", "Pin it"), side("sark", "Pin versions"))) == Questions(("sark",))
 
 
-def test_a_program_is_asked_once_in_any_case() -> None:
-    assert is_asked(pair(), "Sark")
-    assert not is_asked(judged(("SARK", "unsure")), "sark")
-    assert not is_asked(pair(), "iso")
+def test_programs_are_compared_in_any_case() -> None:
+    assert is_own(pair(), "Sark")
+    assert not is_own(pair(), "iso")
+    assert has_judged(judged(("SARK", "unsure")), "sark")
 
 
 def test_the_own_side_comes_first() -> None:
@@ -132,10 +202,10 @@ def test_no_objection_ever_makes_a_pair_the_same(verdicts: list[tuple[str | None
 
 def test_a_person_who_is_unsure_leaves_the_pair_to_agents() -> None:
     after = judged((None, "unsure"))
-    assert (after.by_person, asked(after)) == (False, ["basher", "sark"])
+    assert (after.by_person, questions(after)) == (False, Questions(("basher", "sark")))
 
 
 def test_names_over_one_connection_are_not_asked_in_turn_for_ever() -> None:
     after = with_judgement(pair(), judgement("basher", connection="c1"))
     after = with_judgement(after, judgement("sark", connection="c1"))
-    assert (len(after.judgements), asked(after)) == (1, [])
+    assert (len(after.judgements), questions(after)) == (1, third())

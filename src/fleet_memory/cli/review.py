@@ -12,7 +12,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.rules.consensus.judging import asked
+from fleet_memory.rules.consensus.judging import questions
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.server.composition import with_fleet
@@ -66,7 +66,7 @@ async def _waiting(fleet: Fleet) -> list[Pair]:
     """Return the open pairs: first those that wait for people alone, then by rank, the likeliest first."""
     fleet.caller.require_curation()
     pairs = [versioned.pair for versioned in await fleet.pairs.in_state("open") if versioned.pair is not None]
-    return sorted(pairs, key=lambda pair: (bool(asked(pair)), -pair.rank, pair.pair_id))
+    return sorted(pairs, key=lambda pair: (not questions(pair).people, -pair.rank, pair.pair_id))
 
 
 async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:

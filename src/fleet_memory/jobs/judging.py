@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -14,24 +15,37 @@ from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.consensus.asking import (
+    MAX_VERDICTS_PER_CALL,
+    MAX_VERDICTS_PER_DAY,
+    SHOWN_FOR,
+    verdicts_left,
+    was_shown,
+    with_verdict,
+)
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
-from fleet_memory.rules.consensus.judging import asked
-from fleet_memory.rules.consensus.sides import ChangedSide, ResolvedSide, VerdictDocuments, resolved
+from fleet_memory.rules.consensus.judging import Questions, is_for_people, questions
+from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
 from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, PairState, Verdict
+from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, PairState
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Write
 
 
 class Judge(NamedTuple):
-    """Who judges: a program, over which unbound connection, or a person, who has no `program_id`."""
+    """Who judges: a program, over which unbound connection; a configured model; a person, who has no `program_id`."""
 
     program_id: str | None = None
     connection: str | None = None
+
+    @property
+    def agent(self) -> str | None:
+        """The program that judges; None for a person or a model, whom no limits bind."""
+        return None if self.program_id == MODEL_NAME else self.program_id
 
 
 class Judged(NamedTuple):
@@ -65,12 +79,16 @@ class _Read(NamedTuple):
 async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> list[Judged | Refused]:
     """Carry out verdicts one by one, each whole or not at all, and return the outcome of each, in order.
 
-    A verdict about a pair that is unknown, closed by a person, or of changed texts is refused with an
-    InvalidArgumentError that says so; the others are carried out. Billed at most 6 reads and 8 writes each. Raises
-    ConflictError when every race was lost, and the store's errors.
+    A verdict that cannot be carried out is refused with an error that says why, and the others are carried out: an
+    InvalidArgumentError for a pair that is unknown, was not shown to this program, is closed by a person or of changed
+    texts, and for a verdict over the limits; ConflictError when every race was lost; the store's errors. Billed at most
+    6 reads and 8 writes each.
     """
     policy = await fleet.policies.read(fleet.now())
-    return [await _judge(fleet, judge_, verdict, policy) for verdict in verdicts]
+    allowed = len(verdicts) if judge_.agent is None else MAX_VERDICTS_PER_CALL
+    over = InvalidArgumentError(f"verdicts: {MAX_VERDICTS_PER_CALL} count in one call; send the others in the next")
+    outcomes = [await _judge(fleet, judge_, verdict, policy) for verdict in verdicts[:allowed]]
+    return [*outcomes, *(Refused(verdict.pair_id, over) for verdict in verdicts[allowed:])]
 
 
 async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged | Refused:
@@ -80,14 +98,14 @@ async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Polic
             return await retry_conflicts(attempt, f"pair {verdict.pair_id}")
         except OutcomeUnknownError:  # the same verdict again changes nothing if the first was applied
             return await retry_conflicts(attempt, f"pair {verdict.pair_id}")
-    except InvalidArgumentError as error:
+    except FleetMemoryError as error:
         return Refused(verdict.pair_id, error)
 
 
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
     (versioned,) = await fleet.pairs.read(verdict.pair_id)
     pair = versioned.pair
-    read = await _read(fleet, versioned, pair, judge_, verdict.verdict, policy) if pair else None
+    read = await _read(fleet, versioned, pair, judge_, policy) if pair else None
     own = await _own_rewrite(fleet, judge_, verdict.pair_id, read)
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
@@ -96,16 +114,21 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         raise InvalidArgumentError(
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
         )
-    sides = _resolved_sides(pair, read.documents(), judge_, policy)
+    _require_allowed(pair, read, judge_, policy, fleet.now())
+    documents = _counted(read.documents(), pair, verdict, judge_, fleet.now())
+    a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
+    if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
+        await _close(fleet, versioned, pair)
+        why = next(side.why for side in (a, b) if isinstance(side, ChangedSide))
+        raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {why}")
     judgement = _judgement(pair, verdict, judge_, fleet, read)
-    decision = decided(pair, judgement, sides, read.documents(), policy)
-    return await _commit(fleet, read, decision, judge_, policy)
+    return await _commit(fleet, read, decided(pair, judgement, (a, b), documents, policy), judge_, policy)
 
 
 async def _own_rewrite(fleet: Fleet, judge_: Judge, pair_id: str, read: _Read | None) -> OwnRewrite | None:
     """Return the judge's own rewrite that has this pair id, if any. Billed 1 read unless its program is read."""
-    known = read.programs.get(judge_.program_id or "") if read else None
-    return rewrite_in(known.program, pair_id) if known else await rewrite_of(fleet, judge_.program_id, pair_id)
+    known = read.programs.get(judge_.agent or "") if read else None
+    return rewrite_in(known.program, pair_id) if known else await rewrite_of(fleet, judge_.agent, pair_id)
 
 
 async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:
@@ -118,21 +141,19 @@ async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | Non
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     if versioned.pair is None or versioned.pair.state != pair.state:
         return None
-    read = await _read(fleet, versioned, pair, judge_, judgement.verdict, policy)
+    read = await _read(fleet, versioned, pair, judge_, policy)
     a, b = (resolved(side, read.documents(), pair.pair_id) for side in (pair.a, pair.b))
     if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
         return None
     return await _commit(fleet, read, decided(pair, judgement, (a, b), read.documents(), policy), judge_, policy)
 
 
-async def _read(
-    fleet: Fleet, versioned: VersionedPair, pair: Pair, judge_: Judge, verdict: Verdict, policy: Policy
-) -> _Read:
+async def _read(fleet: Fleet, versioned: VersionedPair, pair: Pair, judge_: Judge, policy: Policy) -> _Read:
     """Read the documents that a verdict may change: its programs, its entries, and the key of a new entry."""
     sides = (pair.a, pair.b)
     names = [side.program_id for side in sides if side.key is None]
-    if verdict == "contradict" and judge_.program_id is not None:
-        names.append(judge_.program_id)
+    if judge_.agent is not None:
+        names.append(judge_.agent)
     programs = await _programs(fleet, names)
     keys = {side.key for side in sides if side.key is not None}
     lessons = [
@@ -155,35 +176,42 @@ async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedPr
     return dict(zip(ordered, found, strict=True))
 
 
-def _resolved_sides(
-    pair: Pair, documents: VerdictDocuments, judge_: Judge, policy: Policy
-) -> tuple[ResolvedSide, ResolvedSide]:
-    """Return both sides as they are. Raises InvalidArgumentError for a closed pair, or one of changed texts."""
-    if policy.judging == "people" and judge_.program_id is not None:
+def _require_allowed(pair: Pair, read: _Read, judge_: Judge, policy: Policy, now: datetime) -> None:
+    """Raise InvalidArgumentError for a verdict that does not count, whatever the sides are now."""
+    name, pair_id = judge_.agent, pair.pair_id
+    if name is not None and policy.judging == "people":
         raise InvalidArgumentError(
             "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
         )
     if pair.by_person and judge_.program_id is not None:
-        raise InvalidArgumentError(
-            f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say"
-        )
-    a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
-    for side in (a, b):
-        if isinstance(side, ChangedSide):
-            raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {side.why}")
-    _require_own(pair, documents, judge_)
-    return a, b
-
-
-def _require_own(pair: Pair, documents: VerdictDocuments, judge_: Judge) -> None:
-    if judge_.program_id is None:
+        raise InvalidArgumentError(f"pairId: a person has judged {pair_id!r} ({pair.state}); nothing is left to say")
+    if is_for_people(pair) and judge_.program_id is not None:
+        raise InvalidArgumentError(f"pairId: people alone judge {pair_id!r}, because one of its texts {pair.objection}")
+    if name is None:
         return
-    name = same_program(judge_.program_id)
-    mine = any(same_program(side.program_id) == name for side in (pair.a, pair.b))
-    if not mine and not any(contributes(entry, name) for entry in documents.entries.values()):
+    program = read.programs[name].program
+    if not was_shown(program, pair_id, now):
         raise InvalidArgumentError(
-            f"pairId: {pair.pair_id!r} is not about a lesson of {judge_.program_id}; judge those in your toJudge"
+            f"pairId: {pair_id!r} was not shown to {name} within {SHOWN_FOR.days} days; judge those in your toJudge"
         )
+    if not verdicts_left(program, now):
+        raise InvalidArgumentError(f"verdicts: {name} gave {MAX_VERDICTS_PER_DAY} within 24 hours; go on tomorrow")
+
+
+def _counted(
+    documents: VerdictDocuments, pair: Pair, verdict: NewVerdict, judge_: Judge, now: datetime
+) -> VerdictDocuments:
+    """Return the documents with the verdict counted for its judge's day; one that it gave before is not again."""
+    given = {(one.program_id, one.verdict) for one in pair.judgements}
+    if judge_.agent is None or (judge_.agent, verdict.verdict) in given:
+        return documents
+    return documents.with_program(with_verdict(documents.programs[judge_.agent], now))
+
+
+async def _close(fleet: Fleet, versioned: VersionedPair, pair: Pair) -> None:
+    """Ask nobody any more about a pair of texts that changed."""
+    if questions(pair) != Questions():
+        await fleet.pairs.store.commit(fleet.pairs.write(versioned, replace(pair, state="gone")))
 
 
 def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, read: _Read) -> Judgement:
@@ -245,7 +273,7 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
 
 def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Program:
     """Return the program with its lessons of a pair that closes now pending: their next best pairs follow."""
-    if before.pair is None or not asked(before.pair) or asked(after):
+    if before.pair is None or not questions(before.pair).programs or questions(after).programs:
         return program
     sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
     ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
@@ -253,5 +281,12 @@ def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Pr
 
 
 def _why(pair: Pair) -> str:
-    said = [f"{one.program_id or PERSON}: {one.verdict}" for one in pair.judgements]
+    said = [f"{_name(one)}: {one.verdict}" for one in pair.judgements]
     return f"pair {pair.pair_id}: {', '.join(said)}"
+
+
+def _name(judgement: Judgement) -> str:
+    """Return who judged, for the ledger, e.g. "sark" or "(model) qwen3:8b"."""
+    if judgement.program_id == MODEL_NAME:
+        return f"{MODEL_NAME} {judgement.reason}"
+    return judgement.program_id or PERSON

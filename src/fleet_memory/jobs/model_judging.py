@@ -12,10 +12,10 @@ from typing import Final
 
 import anyio
 
-from fleet_memory.errors import ConflictError, JudgeModelError, JudgeModelUnavailableError, LeaseLostError
+from fleet_memory.errors import JudgeModelError, JudgeModelUnavailableError, LeaseLostError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
-from fleet_memory.jobs.judging import Judge, Judged, judge
+from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.repositories.model_runs import ModelRunNote
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.model_judging import (
@@ -100,8 +100,6 @@ class _Run:
             except JudgeModelError as error:
                 self.problems.append(str(error))
                 self.failed.append(pair.pair_id)
-            except ConflictError:  # others judge it at the same moment: it waits for the next run
-                continue
             await self.writer.commit()  # renews the lease
         waiting = [one for one in before.note.failed if one not in asked]
         note = ModelRunNote(run=self._figures(), failed=tuple([*self.failed, *waiting][:MAX_PAIRS_PER_RUN]))
@@ -123,10 +121,14 @@ class _Run:
             await retry_conflicts(lambda: self._leave_to_people(pair.pair_id), f"pair {pair.pair_id}")
             self.steering += 1
             return
-        said = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict, "reason": f"by {self.model}"})
+        said = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict, "reason": self.model})
         (outcome,) = await judge(self.fleet, Judge(MODEL_NAME), [said])
-        if isinstance(outcome, Judged):
-            self.verdicts[verdict] += 1
+        match outcome:
+            case Judged():
+                self.verdicts[verdict] += 1
+            case Refused(_, error):  # a text changed, or others judge at the same moment
+                self.failed.append(pair.pair_id)
+                _logger.info("the judge model's verdict about pair %s is refused: %s", pair.pair_id, error)
 
     async def _is_steered(self, a: Quotation, b: Quotation, verdict: Verdict) -> bool:
         """Whether one of two texts gets a verdict with an unrelated lesson too.

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
-from fleet_memory.rules.consensus.judging import asked
+from fleet_memory.rules.consensus.judging import questions
 from fleet_memory.rules.consensus.model_judging import awaits_model
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
-from fleet_memory.stores import ABSENT, Document, Json, Query, Write
+from fleet_memory.stores import ABSENT, Document, Json, Query, Scalar, Write
 
 
 class VersionedPair(NamedTuple):
@@ -48,16 +48,20 @@ class Pairs(FleetDocuments):
     def write(self, before: VersionedPair, after: Pair) -> Write:
         """Return the write of a pair that is new or changed, valid until another writes it.
 
-        `askA`, `askB` (the programs that are asked) and `openRank` are there to be asked for while anybody is asked;
-        the pair itself is kept as text. `modelRank` is there while a model may judge, named by the policy or not.
+        `askA`, `askB` (the programs with a side that are asked) and `openRank` are there to be asked for while one is,
+        `askThird` while a program without a side is, `forPeople` when nobody but people is left. The pair itself is
+        kept as text. `modelRank` is there while a model may judge, named by the policy or not.
         """
-        names = asked(after)
+        asked = questions(after)
+        names = asked.programs
         a, b = after.a.program_id, after.b.program_id
         fields: dict[str, Json] = {
             "state": after.state,
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
             "openRank": after.rank if names else None,
+            "askThird": asked.third or None,
+            "forPeople": asked.people or None,
             "modelRank": after.rank if awaits_model(after) else None,
             "text": after.compact(),
         }
@@ -70,10 +74,24 @@ class Pairs(FleetDocuments):
         pairs: list[VersionedPair] = []
         for name in ("askA", "askB"):
             pairs += _readable(await self.store.find(Query(self.paths.pairs, {name: program_id})))
-        return sorted(pairs, key=lambda one: (-one.pair.rank if one.pair else 0.0, one.pair_id))
+        return _best_first(pairs)
+
+    async def asking_third(self, program_id: str, limit: int) -> list[VersionedPair]:
+        """Return pairs that wait for a program without a side, at most `limit`, the likeliest first.
+
+        Each program begins to read at another id, so that programs are asked about different pairs. Billed 1 read each,
+        at least 1.
+        """
+        start = digest(program_id)
+        where: dict[str, Scalar] = {"askThird": True}
+        documents = list(await self.store.find(Query(self.paths.pairs, where, after=start, limit=limit)))
+        if len(documents) < limit:
+            first = await self.store.find(Query(self.paths.pairs, where, limit=limit - len(documents)))
+            documents += [one for one in first if one.ref not in {known.ref for known in documents}]
+        return _best_first(_readable(documents))
 
     async def asking(self) -> list[Pair]:
-        """Return every pair that some program is asked about, the likeliest first. Billed 1 read each."""
+        """Return every pair that a program with a side is asked about, the likeliest first. Billed 1 read each."""
         found = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))
         return [one.pair for one in found if one.pair]
 
@@ -90,10 +108,22 @@ class Pairs(FleetDocuments):
         """Return how many pairs are open. Billed as one sum."""
         return await self.store.total(Query(self.paths.pairs, {"state": "open"}))
 
+    async def count_for_people(self) -> int:
+        """Return how many pairs wait for people, because no program is left to ask. Billed as one sum."""
+        return await self.store.total(Query(self.paths.pairs, {"forPeople": True}))
+
+    async def count_for_third(self) -> int:
+        """Return how many pairs wait for a program without a side. Billed as one sum."""
+        return await self.store.total(Query(self.paths.pairs, {"askThird": True}))
+
     async def count_asked_of(self, program_id: str) -> int:
         """Return how many pairs a program is asked about. Billed as two sums."""
         totals = [await self.store.total(Query(self.paths.pairs, {name: program_id})) for name in ("askA", "askB")]
         return sum(totals)
+
+
+def _best_first(pairs: list[VersionedPair]) -> list[VersionedPair]:
+    return sorted(pairs, key=lambda one: (-one.pair.rank if one.pair else 0.0, one.pair_id))
 
 
 def _readable(documents: Iterable[Document]) -> list[VersionedPair]:

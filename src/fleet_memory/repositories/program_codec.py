@@ -69,12 +69,13 @@ _PLAIN_FIELDS: Final = (
     "changes",
     "lastUpdate",
     "requestIds",
+    "judgedAt",
     "stateVersion",
     "summaries",
     "notesMade",
     "sessions",
 )
-_TEXT_FIELDS: Final = ("contextSummary", "config", "baselines", "shown", "against")
+_TEXT_FIELDS: Final = ("contextSummary", "config", "baselines", "shown", "asked", "against")
 _DERIVED_FIELDS: Final = ("pending", "dirty", "stored", "sweepAfter")
 
 
@@ -159,5 +160,7 @@ _WIRE: Final = {
     "config",
     "baselines",
     "shown",
+    "asked",
+    "judged_at",
     "against",
 }

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.repositories.entry_codec import VersionedEntry
-from fleet_memory.rules.consensus.judging import asked
+from fleet_memory.rules.consensus.judging import questions
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair
@@ -33,7 +33,7 @@ class KnownLesson(NamedTuple):
 
 @dataclass
 class ProposingMemory:
-    """The lessons by program and the pairs that still ask somebody, as of a run of an epoch.
+    """The lessons by program and the pairs that still ask a program with a side, as of a run of an epoch.
 
     `candidates` are the entries that agents do not read yet, None while some may have changed; `policy` is that of the
     last run.
@@ -75,8 +75,8 @@ class ProposingMemory:
         self.pairs = left | {pair.pair_id: pair for pair in pairs}
 
     def remember_pair(self, pair: Pair) -> None:
-        """Take up a pair as it is now; one that asks no program is forgotten."""
-        if asked(pair):
+        """Take up a pair as it is now; one that no program with a side is asked about is forgotten."""
+        if questions(pair).programs:
             self.pairs[pair.pair_id] = pair
         else:
             self.pairs.pop(pair.pair_id, None)

@@ -11,7 +11,7 @@ from fleet_memory.schemas.value import Input, Value
 MAX_EVIDENCE_CHARS: Final = (
     160  # characters of a lesson's evidence that another program sees; Source: docs/consensus.md
 )
-MODEL_NAME: Final = "(model)"  # who judged, where the policy's model did: no program can be called so
+MODEL_NAME: Final = "(model)"  # the program of a configured model's judgements; no program can be called so
 
 Verdict: TypeAlias = Literal["same", "different", "contradict", "unsure"]
 PairState: TypeAlias = Literal["open", "same", "different", "contradict", "gone"]
@@ -33,7 +33,7 @@ class Side(Value):
 
 
 class Judgement(Value):
-    """One judge's verdict about a pair. A person has no `program_id`.
+    """One judge's verdict about a pair. A person has no `program_id`, a configured model `MODEL_NAME`.
 
     `connection` is the judge's unbound connection: verdicts of several names over one are one verdict. `contributed`:
     the judge has a lesson on either side, or wrote over a connection that has. `also` are the programs whose
@@ -54,7 +54,8 @@ class Pair(Value):
 
     `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and shared words.
     `objection` says why the two may differ, "" for nothing. `by_person`: a person closed it, for good. `of_member`: the
-    lesson, or what is left of it, contributes to the entry already, and no verdict about the two exists.
+    lesson, or what is left of it, contributes to the entry already, and no verdict about the two exists. `likely`: it
+    ranks so high that one `different` alone does not close it.
     """
 
     pair_id: str
@@ -68,6 +69,7 @@ class Pair(Value):
     judgements: tuple[Judgement, ...] = ()
     by_person: bool = False
     of_member: bool = False
+    likely: bool = False
     opened_at: datetime
 
 

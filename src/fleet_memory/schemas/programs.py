@@ -41,12 +41,21 @@ class Note(Value):
     at: datetime
 
 
+class Asked(Value):
+    """How often a program was shown a pair to judge, and when last; showings within an hour are one."""
+
+    times: int
+    at: datetime
+
+
 class Program(Value):
     """One program's memory. `patterns` maps pattern id -> pattern, `notes` note id -> note, the oldest first.
 
     `pending` lists the ids that the maintainer has not considered, also of lessons that left since. `run` is the number
     of the run that considered it last. `read_version` is the knowledge version at the last boot. `shown` maps the
-    hashes of texts of others that it was shown before they were knowledge to when, the newest 256. `against` maps the
+    hashes of texts of others that it was shown before they were knowledge to when, the newest 256. `asked` maps the ids
+    of the pairs that it was shown to how often and when, the newest 64; `judged_at` are the times of its latest
+    verdicts. `against` maps the
     keys of entries that it contradicted lately to when. `commits` are the ids of its latest commits. `changes` counts
     the changes by agents and by the sweep, not the marks of the maintainer. `state_version` counts those of summary,
     config, baselines and decay, `summaries` those of the summary alone, `notes_made` all notes there ever were,
@@ -59,6 +68,8 @@ class Program(Value):
     pending: tuple[str, ...] = ()
     run: int = 0
     shown: Mapping[str, Timestamp] = field(default_factory=dict)
+    asked: Mapping[str, Asked] = field(default_factory=dict)
+    judged_at: tuple[datetime, ...] = ()
     against: Mapping[str, Timestamp] = field(default_factory=dict)
     commits: tuple[str, ...] = ()
     read_version: int = 0

@@ -13,8 +13,8 @@ class Profile(Value):
     Cosines within one program: from `related` up a lesson is named as near to a new one, from `variant` up two lessons
     are no rivals of each other, from `alike` up health counts the later as a repetition. Between programs: `review` is
     the least margin of a pair that is proposed (its cosine less half the best rival's), `floor` the least that a rival
-    counts for. Source of the default figures: docs/consensus.md; of `variant`: docs/decisions/proposing-in-cells.md; of
-    `alike`: docs/decay.md.
+    counts for, `likely` the median rank of the pairs that are judged the same. Source of the default figures:
+    docs/consensus.md; of `variant`: docs/decisions/proposing-in-cells.md; of `alike`: docs/decay.md.
     """
 
     related: float = 0.40
@@ -22,6 +22,7 @@ class Profile(Value):
     alike: float = 0.70
     review: float = 0.25
     floor: float = 0.30
+    likely: float = 0.45
 
 
 # For a model without measured figures. Nothing merges by numbers, so that figures that do not fit cost questions, not

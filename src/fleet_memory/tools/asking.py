@@ -1,40 +1,102 @@
 """Which pairs a program is asked about, and that it was shown them."""
 
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final, NamedTuple
+
+from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.rewrites import rewrite_pair_id
-from fleet_memory.rules.consensus.judging import is_asked, sides_of
-from fleet_memory.rules.consensus.showing import with_shown
+from fleet_memory.repositories.pairs import VersionedPair
+from fleet_memory.rules.consensus.asking import MAX_SHOWN_PAIRS, ChosenQuestions, chosen_questions, with_questions
+from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.schemas.answers.common import ToJudge
-from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.pairs import Judgement, Pair
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 from fleet_memory.views.consolidation import rewrite_to_judge, to_judge_answer
+
+MAX_THIRD_PAIRS: Final = 12  # pairs that wait for a third program and are read to find some for this one; chosen
+BOOT_SHARE: Final = 0.2  # of a boot; chosen, so that lessons stay the most of it
+IGNORED: Final = "shown three times without an answer"
+
+
+class AskedPairs(NamedTuple):
+    """The pairs that may be shown to a program, as they were read, the likeliest first."""
+
+    versioned: Sequence[VersionedPair] = ()
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The pairs alone."""
+        return [one.pair for one in self.versioned if one.pair is not None]
+
+
+async def asked_pairs(
+    fleet: Fleet, program_id: str, policy: Policy, *, answered: Collection[str] = (), third: bool = False
+) -> AskedPairs:
+    """Return the pairs with a side of a program, and with `third` those that wait for a program without one.
+
+    None where people judge. `answered` are the ids of pairs that this call judges. Billed 2 queries, and 1 for `third`
+    unless enough pairs are its own.
+    """
+    if policy.judging == "people":
+        return AskedPairs()
+    own = await fleet.pairs.asked_of(program_id)
+    if not third or sum(one.pair_id not in answered for one in own) >= MAX_SHOWN_PAIRS:
+        return AskedPairs(own)
+    return AskedPairs([*own, *await fleet.pairs.asking_third(program_id, MAX_THIRD_PAIRS)])
+
+
+def to_judge_answers(program: Program, chosen: ChosenQuestions) -> list[ToJudge]:
+    """Return the questions as the program sees them."""
+    return [
+        *(rewrite_to_judge(one, rewrite_pair_id(one) or "") for one in chosen.rewrites),
+        *(to_judge_answer(pair, program.program_id, program.patterns) for pair in chosen.pairs),
+    ]
+
+
+def fitting_questions(program: Program, asked: AskedPairs, max_tokens: int, now: datetime) -> ChosenQuestions:
+    """Return the questions of a boot: at most 3, and no more than fill a fifth of an answer of so many tokens."""
+    room = int(max_tokens * 4 * BOOT_SHARE)  # a token is 4 bytes
+    for limit in range(MAX_SHOWN_PAIRS, 0, -1):
+        chosen = chosen_questions(program, asked.pairs, now, limit=limit)
+        if sum(size(one.wire()) for one in to_judge_answers(program, chosen)) <= room:
+            return chosen
+    return chosen._replace(rewrites=(), pairs=())
+
+
+async def leave_ignored(fleet: Fleet, program_id: str, asked: AskedPairs, chosen: ChosenQuestions) -> None:
+    """Note `unsure` for the pairs that a program was shown too often. Billed 1 write each, seldom any."""
+    ids = {pair.pair_id for pair in chosen.ignored}
+    for versioned in asked.versioned:
+        if versioned.pair is not None and versioned.pair_id in ids:
+            unsure = Judgement(verdict="unsure", program_id=program_id, at=fleet.now(), reason=IGNORED)
+            try:
+                await fleet.pairs.store.commit(fleet.pairs.write(versioned, with_judgement(versioned.pair, unsure)))
+            except ConflictError:  # somebody judges it at this moment; the next call looks again
+                continue
 
 
 async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, policy: Policy) -> list[ToJudge]:
     """Return the pairs that a program should judge, its own rewrites first, and remember that it was shown them.
 
     None without a program. Where people judge, its own rewrites alone. Billed 1 read, 2 queries, and 1 write when a
-    text is shown to it for the first time.
+    pair is shown.
     """
     if program_id is None or not limit:
         return []
     program = await fleet.programs.read(program_id)
     if not program.exists:
         return []
-    open_rewrites = [one for one in program.patterns.values() if one.rewrite and not one.rewrite.judged_same]
-    own = [rewrite_to_judge(one, rewrite_pair_id(one) or "") for one in open_rewrites][:limit]
-    found = [] if policy.judging == "people" else await fleet.pairs.asked_of(program_id)
-    known = {one.pair_id for one in own}
-    asked = [one.pair for one in found if one.pair and is_asked(one.pair, program_id)]
-    pairs = [pair for pair in asked if pair.pair_id not in known][: limit - len(own)]
-    if pairs:
-        await _remember(fleet, program_id, pairs)
-    return [*own, *(to_judge_answer(pair, program_id, program.patterns) for pair in pairs)]
-
-
-async def _remember(fleet: Fleet, program_id: str, pairs: list[Pair]) -> None:
+    asked = await asked_pairs(fleet, program_id, policy)
     now = fleet.now()
-    texts = {text_hash(sides_of(pair, program_id)[1].text): now for pair in pairs}
-    await fleet.programs.update(program_id, lambda program: ProgramChange(with_shown(program, texts)), now)
+    chosen = chosen_questions(program, asked.pairs, now, limit=limit)
+    await leave_ignored(fleet, program_id, asked, chosen)
+    if chosen.pairs:
+        show = partial(with_questions, pairs=chosen.pairs, now=now)
+        await fleet.programs.update(program_id, lambda program: ProgramChange(show(program)), now)
+    return to_judge_answers(program, chosen)

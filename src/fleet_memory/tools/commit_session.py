@@ -1,6 +1,6 @@
 """Leave a session: everything it taught, in one commit."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -11,16 +11,17 @@ from pydantic import Field
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store, read_drafts
+from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.jobs.words import entry_key, with_word
 from fleet_memory.repositories.queueing import ChangeResult
 from fleet_memory.repositories.room import with_room
+from fleet_memory.rules.consensus.asking import ChosenQuestions, chosen_questions, with_questions
 from fleet_memory.rules.lifecycle.admission import admitted, pattern_of
 from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.text.keys import digest
-from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, NoteText
@@ -31,9 +32,11 @@ from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Input
 from fleet_memory.stores import Json, Write
 from fleet_memory.tools.add_note import NewNote, added
+from fleet_memory.tools.asking import AskedPairs, asked_pairs, leave_ignored, to_judge_answers
 from fleet_memory.tools.store_memory import embedded
 from fleet_memory.tools.update_program_state import Update, patch_of, updated
-from fleet_memory.views.lessons import reinforce_answer, rewrites_to_judge
+from fleet_memory.tools.verdicts import Verdicts, judged_answer
+from fleet_memory.views.lessons import reinforce_answer
 
 MAX_LESSONS: Final = 20
 MAX_REPORTS: Final = 50
@@ -66,6 +69,8 @@ class SentSession(NamedTuple):
     handoff: Update
     notes: Sequence[NewNote]
     profile: Profile
+    asked: AskedPairs
+    answered: Collection[str]
     now: datetime
 
 
@@ -76,6 +81,7 @@ class Done(NamedTuple):
     archived: Sequence[ProgramRecord]
     answer: SessionAnswer
     state_changed: bool = False
+    chosen: ChosenQuestions = ChosenQuestions()
 
 
 @dataclass
@@ -108,16 +114,19 @@ async def commit_session(
     context_summary: Annotated[ContextSummary | None, Field(description="What you hand over, merged in")] = None,
     notes: Annotated[tuple[SessionNote, ...], Field(max_length=MAX_NOTES, description="Short-term notes")] = (),
     session_id: Annotated[Name | None, Field(description="Your session; one session counts as one origin")] = None,
+    verdicts: Verdicts = (),
 ) -> SessionAnswer:
     """Call this once before you stop: it stores lessons, reinforces those that helped and hands over, in one commit.
 
     All of it is written or nothing. Each item has its own result; one that cannot be applied, for example an unknown
-    patternId, fails alone. A repeated call with the same requestId changes nothing and answers the same.
+    patternId, fails alone. Judge the pairs of `toJudge` with `verdicts`; each counts by itself. A repeated call with
+    the same requestId changes nothing and answers the same.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
     _require_sound(patterns, reinforcements, now)
-    sent = (*patterns, *reinforcements, *((context_summary,) if context_summary else ()), *notes)
+    sent = (*patterns, *reinforcements, *((context_summary,) if context_summary else ()), *notes, *verdicts)
+    answered = {verdict.pair_id for verdict in verdicts}
     session = SentSession(
         request_id=request_id,
         call=digest(session_id or "", *(one.model_dump_json(by_alias=True, exclude_unset=True) for one in sent)),
@@ -126,6 +135,8 @@ async def commit_session(
         handoff=Update(patch_of(context_summary), None, None, now),
         notes=[NewNote(one.text, one.pinned, None, now) for one in notes],
         profile=fleet.embedder.profile,
+        asked=await asked_pairs(fleet, program_id, await fleet.policies.read(now), answered=answered, third=True),
+        answered=answered,
         now=now,
     )
 
@@ -133,9 +144,12 @@ async def commit_session(
         return await _changed(fleet, program, session)
 
     done = await fleet.programs.update_with(program_id, change, now)
-    if done.state_changed:
+    await leave_ignored(fleet, program_id, session.asked, done.chosen)
+    judged = await judge(fleet, Judge(program_id, fleet.caller.connection), verdicts) if verdicts else []
+    visible = any(one.change is not None and one.change.is_visible for one in judged if isinstance(one, Judged))
+    if done.state_changed or visible:
         await publish_if_due(fleet)
-    return done.answer
+    return replace(done.answer, judged=tuple(map(judged_answer, judged)) or None)
 
 
 def _report(caller: Caller, sent: SessionReport, session_id: str | None, now: datetime) -> OutcomeReport:
@@ -174,6 +188,9 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
     drafts = await read_drafts(fleet, _keys(program, session), session.now)
     work = _Work(program, drafts, session.now)
     answer = _applied(fleet, work, session)
+    chosen = chosen_questions(work.program, session.asked.pairs, session.now, answered=session.answered)
+    work.program = with_questions(work.program, chosen.pairs, session.now)
+    answer = replace(answer, to_judge=tuple(to_judge_answers(work.program, chosen)) or None)
     number = program.sessions
     requests = with_request(work.program.request_ids, request_key("session", session.request_id, str(number)))
     after = replace(work.program, request_ids=requests, sessions=number + 1)
@@ -182,7 +199,7 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
         *work.drafts.writes(fleet, program.program_id),
         Write(fleet.programs.receipt_ref(program.program_id, number), receipt),
     ]
-    return Done(after, work.kept, answer, work.drafts.state_changed), writes
+    return Done(after, work.kept, answer, work.drafts.state_changed, chosen), writes
 
 
 def _keys(program: Program, session: SentSession) -> list[str]:
@@ -222,15 +239,8 @@ def _applied(fleet: Fleet, work: _Work, session: SentSession) -> SessionAnswer:
         patterns=tuple(patterns),
         reinforcements=tuple(reinforcements),
         notes=tuple(notes),
-        to_judge=_rewrites(work.program, patterns) or None,
         version=work.program.state_version,
         patterns_count=len(work.program.patterns),
-    )
-
-
-def _rewrites(program: Program, stored: Sequence[StoredItem]) -> tuple[ToJudge, ...]:
-    return rewrites_to_judge(
-        program.patterns[item.pattern_id] for item in stored if item.pattern_id in program.patterns
     )
 
 

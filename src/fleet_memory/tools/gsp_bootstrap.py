@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.rules.consensus.asking import ChosenQuestions, with_questions
 from fleet_memory.rules.knowledge.diff import changes_since
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.retrieval.boot import (
@@ -23,10 +24,21 @@ from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.tools.asking import asked_pairs, fitting_questions, leave_ignored, to_judge_answers
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import ranked
 from fleet_memory.views.boot import PROTOCOL, boot_answer
+
+
+class _Booted(NamedTuple):
+    """A program after a boot, the version of knowledge that it had read before, and the questions that it was shown."""
+
+    program: Program
+    seen: int
+    chosen: ChosenQuestions
+    archived: tuple[Archived, ...] = ()
 
 
 class TaskScores(NamedTuple):
@@ -55,7 +67,16 @@ async def gsp_bootstrap(
     fleet.caller.require_read(agent_id)
     now = fleet.now()
     snapshot = await fleet.knowledge.snapshots.read()
-    program, seen, _ = await fleet.programs.update(agent_id, lambda program: booted(program, snapshot.version), now)
+    depth_tokens = max_tokens or SHARES[depth].tokens
+    asked = await asked_pairs(fleet, agent_id, await fleet.policies.read(now))
+
+    def change(program: Program) -> _Booted:
+        chosen = fitting_questions(program, asked, depth_tokens, now)
+        after, seen, _ = booted(with_questions(program, chosen.pairs, now), snapshot.version)
+        return _Booted(after, seen, chosen)
+
+    program, seen, chosen, _ = await fleet.programs.update(agent_id, change, now)
+    await leave_ignored(fleet, agent_id, asked, chosen)
     # A version that is still to come was another memory's: what the agent holds cannot be known.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
     rows = [
@@ -78,10 +99,11 @@ async def gsp_bootstrap(
         similarity_engine=fleet.degraded_engine,
         agent_id=program.program_id,
         knowledge_version=snapshot.version,
+        to_judge=tuple(to_judge_answers(program, chosen)) or None,
         freshness=await fleet_freshness(fleet, snapshot),
         protocol=PROTOCOL,
     )
-    return boot_answer(frame, reading, max_tokens or SHARES[depth].tokens, now)
+    return boot_answer(frame, reading, depth_tokens, now)
 
 
 async def _scores(

@@ -11,15 +11,15 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.publishing import publish_if_due
-from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, JudgedAnswer, ProposalsAnswer
+from fleet_memory.rules.consensus.asking import MAX_SHOWN_PAIRS
+from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, ProposalsAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.tools.asking import pairs_to_judge
+from fleet_memory.tools.verdicts import Verdicts, judged_answer
 from fleet_memory.views.consolidation import consolidate_answer
 
 WHO_PROPOSES: Final = "this call compared no lessons: another run is under way, or `fleet-memory maintain` does it here"
-MAX_VERDICTS: Final = 100  # of one call; chosen
-MAX_SHOWN_PAIRS: Final = 3  # pairs to judge in one answer; Source: docs/consensus.md
 
 
 async def pattern_consolidate(
@@ -30,9 +30,7 @@ async def pattern_consolidate(
         int | None, Field(strict=True, ge=2, le=10, description="Votes needed; may raise the fleet's own")
     ] = None,
     dry_run: Annotated[bool, Field(strict=True, description="Decide, but write nothing")] = False,
-    verdicts: Annotated[
-        tuple[NewVerdict, ...], Field(max_length=MAX_VERDICTS, description="Your judgement of pairs you were shown")
-    ] = (),
+    verdicts: Verdicts = (),
     limit: Annotated[int, Field(strict=True, ge=0, le=MAX_SHOWN_PAIRS, description="Most pairs to judge")] = 3,
 ) -> ConsolidateAnswer:
     """Publish lessons that several programs learnt independently, and judge pairs that may be the same.
@@ -57,7 +55,7 @@ async def pattern_consolidate(
         similarity_engine=fleet.degraded_engine,
         dry_run=dry_run,
         threshold=policy.threshold,
-        judged=tuple(map(_judged_answer, judged)) or None,
+        judged=tuple(map(judged_answer, judged)) or None,
         to_judge=tuple(shown),
         open_pairs=await fleet.pairs.count_open(),
         waiting=report.waiting if report else await fleet.programs.count_pending(),
@@ -65,18 +63,6 @@ async def pattern_consolidate(
     )
     changes += [one.change for one in report.joined] if report else []
     return consolidate_answer(frame, changes, await fleet.knowledge.snapshots.read(), fleet.now())
-
-
-def _judged_answer(one: Judged | Refused) -> JudgedAnswer:
-    if isinstance(one, Refused):
-        return JudgedAnswer(pair_id=one.pair_id, error=str(one.error))
-    change = one.change
-    return JudgedAnswer(
-        pair_id=one.pair_id,
-        state=one.state,
-        key=change.entry.key if change else None,
-        status=change.after if change else None,
-    )
 
 
 def _judge(fleet: Fleet, program_id: str | None, verdicts: Sequence[NewVerdict], *, dry_run: bool) -> Judge:

@@ -169,6 +169,7 @@ def _opened(fleet: Fleet, plan: PairPlan, proposal: Proposal, before: VersionedP
         rank=proposal.rank,
         objection=objection(a.text, b.text) or "",
         judgements=before.pair.judgements if before.pair else (),
+        likely=proposal.rank > fleet.embedder.profile.likely,
         opened_at=fleet.now(),
     )
     return PairChange(before, pair, next(side.program_id for side in (a, b) if side.key is None))

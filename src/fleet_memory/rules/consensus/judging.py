@@ -1,11 +1,13 @@
-"""The verdict of a pair's judges: open, the same, different or contradicting. Source: docs/consensus.md."""
+"""The verdict of a pair's judges, and who is asked next. Source: docs/consensus.md."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.knowledge.votes import same_program
-from fleet_memory.schemas.pairs import Judgement, Pair, PairState, Side
+from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side
+
+MAX_THIRD_PROGRAMS: Final = 2  # programs without a lesson in a pair that judge it before it is left to people; chosen
 
 
 class Ruling(NamedTuple):
@@ -15,16 +17,36 @@ class Ruling(NamedTuple):
     sure: bool = True
 
 
+class Questions(NamedTuple):
+    """Who is asked about a pair now.
+
+    `programs` have a side of it. `third`: any program that has none; the next to commit a session. `people`: nobody
+    else is left. All are empty for a pair that is settled.
+    """
+
+    programs: tuple[str, ...] = ()
+    third: bool = False
+    people: bool = False
+
+
+def is_for_people(pair: Pair) -> bool:
+    """Whether people alone judge a pair: one of its texts speaks to its reader."""
+    return pair.objection.startswith(SPEAKS_TO_READER)
+
+
 def ruling(pair: Pair) -> Ruling:
     """Return the state that follows from a pair's judgements.
 
-    A person's verdict is the last word. One judge's `same` is enough, and not sure, unless something objects: then it
-    takes two, of whom one has no lesson in it. Otherwise the majority decides, and a tie leaves the pair open.
+    A person's verdict is the last word, and the only one about a text that speaks to its reader. One judge's `same` is
+    enough, and not sure, unless something objects: then it takes two, of whom one has no lesson in it. Otherwise the
+    majority decides, and a tie leaves the pair open.
     """
     persons = [one for one in pair.judgements if one.program_id is None and one.verdict != "unsure"]
     if persons:
         return Ruling(_as_state(persons[-1]))
-    voices = [one for one in pair.judgements if one.verdict != "unsure"]
+    if is_for_people(pair):
+        return Ruling("open")
+    voices = _voices(pair)
     same = [one for one in voices if one.verdict == "same"]
     others = [one for one in voices if one.verdict != "same"]
     if len(others) > len(same):
@@ -49,31 +71,58 @@ def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
     return replace(judged, state=ruling(judged).state, by_person=by_person)
 
 
-def is_asked(pair: Pair, program_id: str) -> bool:
-    """Whether a pair waits for this program's verdict: one side is its own, and it has not judged yet."""
-    name = same_program(program_id)
-    mine = any(same_program(side.program_id) == name for side in (pair.a, pair.b))
-    return mine and not any(name in _names(one) for one in pair.judgements)
+def questions(pair: Pair) -> Questions:
+    """Return who is asked about a pair now: first the programs of its sides, then a third, at last people.
 
-
-def asked(pair: Pair) -> Sequence[str]:
-    """Return the programs that are still asked about a pair: none once it is closed, or sure.
-
-    A `same` of one judge is asked of the other side too.
+    A `same` of one judge is asked of the other side too, and so is a single `different` about a `likely` pair. A third
+    program is asked where the sides leave a pair undecided, and at once where an objection makes its `same` necessary.
     """
+    if pair.state == "gone" or pair.by_person:
+        return Questions()
     result = ruling(pair)
-    if pair.state == "gone" or pair.by_person or result.state in ("different", "contradict"):
-        return ()
-    if result.state == "same" and result.sure:
-        return ()
-    names = {side.program_id: None for side in (pair.a, pair.b) if side.program_id}
-    return [name for name in names if is_asked(pair, name)]
+    if is_for_people(pair):
+        return Questions(people=True)
+    if (result.state == "same" and result.sure) or result.state == "contradict":
+        return Questions()
+    sides = tuple(name for name in _programs(pair) if not has_judged(pair, name))
+    if result.state == "different":
+        return Questions(sides if pair.likely and len(_voices(pair)) == 1 else ())
+    same = [one for one in pair.judgements if one.verdict == "same"]
+    needs_third = not sides or (pair.objection and same and all(one.contributed for one in same))
+    third = bool(needs_third) and _third_programs(pair) < MAX_THIRD_PROGRAMS
+    return Questions(sides, third, people=not sides and not third)
+
+
+def has_judged(pair: Pair, program_id: str) -> bool:
+    """Whether a program has given its verdict about a pair, `unsure` too."""
+    name = same_program(program_id)
+    return any(name in _names(one) for one in pair.judgements)
+
+
+def is_own(pair: Pair, program_id: str) -> bool:
+    """Whether one side of a pair is a program's: its lesson, or an entry that it is asked about."""
+    name = same_program(program_id)
+    return any(same_program(side.program_id) == name for side in (pair.a, pair.b))
 
 
 def sides_of(pair: Pair, program_id: str) -> tuple[Side, Side]:
     """Return a pair's sides with the program's own first."""
     name = same_program(program_id)
     return (pair.a, pair.b) if same_program(pair.a.program_id) == name else (pair.b, pair.a)
+
+
+def _programs(pair: Pair) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(side.program_id for side in (pair.a, pair.b) if side.program_id))
+
+
+def _voices(pair: Pair) -> list[Judgement]:
+    return [one for one in pair.judgements if one.verdict != "unsure"]
+
+
+def _third_programs(pair: Pair) -> int:
+    """Return how many programs without a side have judged a pair; a configured model is none."""
+    own = {same_program(name) for name in (*_programs(pair), MODEL_NAME)}
+    return len({name for one in pair.judgements for name in _names(one)} - own)
 
 
 def _as_state(judgement: Judgement) -> PairState:

@@ -6,10 +6,9 @@ Both orders of a pair must agree. A text that also gets their verdict with an un
 from dataclasses import replace
 from typing import Final
 
-from fleet_memory.rules.consensus.judging import ruling
+from fleet_memory.rules.consensus.judging import is_for_people, ruling
+from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.pairs import MODEL_NAME, Pair, Verdict
-
-SPEAKS_TO_READER: Final = "speaks to its reader"
 
 # Lessons of nobody, about machines and work as lessons are. They are odd on purpose: no fleet learns one of them, and
 # none is about another's subject. A text cannot name the one that it meets, because that is drawn.
@@ -27,7 +26,7 @@ CONTROL_LESSONS: Final = (
 
 def awaits_model(pair: Pair) -> bool:
     """Whether a configured model may still judge a pair: it is open, the model has not, and it is not for people."""
-    if pair.state != "open" or pair.by_person or pair.objection.startswith(SPEAKS_TO_READER):
+    if pair.state != "open" or pair.by_person or is_for_people(pair):
         return False
     return all(one.program_id != MODEL_NAME for one in pair.judgements)
 

@@ -4,10 +4,14 @@ A cosine puts "never force-push" beside "always force-push", above every true re
 It never says that two texts are the same. English only. How often it is right: benchmarks/quality.py.
 """
 
+from typing import Final
+
 from fleet_memory.rules.guard.identifiers import other_identifier, other_name
 from fleet_memory.rules.guard.polarity import opposite
 from fleet_memory.rules.guard.quantities import other_number
 from fleet_memory.rules.guard.sequence import other_order
+
+SPEAKS_TO_READER: Final = "speaks to its reader"  # how an objection begins that leaves a pair to people
 
 
 def objection(a: str, b: str) -> str | None:

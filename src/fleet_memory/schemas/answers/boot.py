@@ -5,7 +5,7 @@ from dataclasses import field
 
 from pydantic import JsonValue
 
-from fleet_memory.schemas.answers.common import Absence, Degraded
+from fleet_memory.schemas.answers.common import Absence, Degraded, ToJudge
 from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer
@@ -49,6 +49,7 @@ class BootAnswer(Absence, Degraded):
     notes: tuple[BootNote, ...] | None = None
     patterns: tuple[PatternAnswer, ...] = ()
     fading_soon: tuple[FadingPattern, ...] | None = None
+    to_judge: tuple[ToJudge, ...] | None = None
     changes: KnowledgeChanges = KnowledgeChanges()
     freshness: Freshness
     omitted: Mapping[str, int] = field(default_factory=dict)

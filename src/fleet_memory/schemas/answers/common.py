@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from fleet_memory.schemas.knowledge import EntryState
+from fleet_memory.schemas.pairs import PairState
 from fleet_memory.schemas.value import Value
 
 
@@ -46,3 +48,13 @@ class ToJudge(Value):
     objection: Annotated[str | None, Field(description="Why they may differ")] = None
     a: ToJudgeSide
     b: ToJudgeSide
+
+
+class JudgedAnswer(Value):
+    """A verdict carried out, with the entry that it made or changed; or the reason why nothing was written for it."""
+
+    pair_id: str
+    state: PairState | None = None
+    key: str | None = None
+    status: EntryState | None = None
+    error: str | None = None

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import field
 
-from fleet_memory.schemas.answers.common import Degraded, ToJudge
+from fleet_memory.schemas.answers.common import Degraded, JudgedAnswer, ToJudge
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.knowledge import Doubt, EntryState
-from fleet_memory.schemas.pairs import PairState
 from fleet_memory.schemas.value import Value
 
 
@@ -42,16 +41,6 @@ class UpdatedAnswer(Value):
     contributors: tuple[str, ...]
     evidence_count: int
     confidence: float
-
-
-class JudgedAnswer(Value):
-    """A verdict carried out, with the entry that it made or changed; or the reason why nothing was written for it."""
-
-    pair_id: str
-    state: PairState | None = None
-    key: str | None = None
-    status: EntryState | None = None
-    error: str | None = None
 
 
 class ContestedAnswer(Value):

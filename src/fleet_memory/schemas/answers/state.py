@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from fleet_memory.schemas.answers.common import Absence, Degraded, ToJudge
+from fleet_memory.schemas.answers.common import Absence, Degraded, JudgedAnswer, ToJudge
 from fleet_memory.schemas.answers.memory import EntryStanding, EvictedPattern
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.patterns import Outcome, StoreStatus
@@ -135,6 +135,7 @@ class SessionAnswer(Degraded):
     patterns: tuple[StoredItem, ...] = ()
     reinforcements: tuple[ReinforcedItem, ...] = ()
     notes: tuple[NotedItem, ...] = ()
+    judged: tuple[JudgedAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
     version: int
     patterns_count: int

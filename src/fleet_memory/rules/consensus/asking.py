@@ -1,0 +1,100 @@
+"""Which pairs a program is shown to judge, how often, and which of its verdicts count."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.consensus.judging import has_judged, is_own, questions
+from fleet_memory.rules.consensus.showing import with_shown
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Asked, Program
+
+# Source of these limits: docs/consensus.md
+MAX_SHOWN_PAIRS: Final = 3  # pairs to judge in one answer
+MAX_SHOWINGS: Final = 3  # showings of a pair to a program; without an answer they count as `unsure`
+MAX_VERDICTS_PER_CALL: Final = 6
+MAX_VERDICTS_PER_DAY: Final = 24  # of one program within 24 hours
+SHOWN_FOR: Final = timedelta(days=30)  # a verdict counts for a pair that was shown so lately
+
+MAX_ASKED: Final = 64  # pairs that a program remembers it was shown; chosen: 24 it may be asked, and those of 30 days
+_ONE_SHOWING: Final = timedelta(hours=1)  # a boot, its hook and the commit of a short session are one; chosen
+_DAY: Final = timedelta(days=1)
+
+
+class ChosenQuestions(NamedTuple):
+    """What a program is asked: its own rewrites, then `pairs`. `ignored` are pairs that it was shown too often."""
+
+    rewrites: Sequence[Pattern] = ()
+    pairs: Sequence[Pair] = ()
+    ignored: Sequence[Pair] = ()
+
+
+def chosen_questions(
+    program: Program,
+    pairs: Iterable[Pair],
+    now: datetime,
+    *,
+    limit: int = MAX_SHOWN_PAIRS,
+    answered: Collection[str] = (),
+) -> ChosenQuestions:
+    """Return at most `limit` questions for a program, its own rewrites first, then `pairs` in their order.
+
+    A pair with a side of its own is asked if it waits for this program; any other if it waits for a third one and the
+    program contributes to no entry of it. `answered` are the ids of pairs that this very call judges.
+    """
+    rewrites = [one for one in program.patterns.values() if one.rewrite and not one.rewrite.judged_same][:limit]
+    waiting = [pair for pair in pairs if pair.pair_id not in answered and _waits_for(pair, program)]
+    ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
+    shown = [pair for pair in waiting if pair not in ignored]
+    return ChosenQuestions(rewrites, shown[: limit - len(rewrites)], ignored)
+
+
+def with_questions(program: Program, pairs: Sequence[Pair], now: datetime) -> Program:
+    """Return the program after it was shown these pairs: their ids, and the texts of others by hash."""
+    if not pairs:
+        return program
+    name = program.program_id
+    sides = (side for pair in pairs for side in (pair.a, pair.b))
+    texts = {text_hash(side.text): now for side in sides if side.key is not None or side.program_id != name}
+    asked = {**program.asked, **{pair.pair_id: _asked_again(program.asked.get(pair.pair_id), now) for pair in pairs}}
+    newest = sorted(asked.items(), key=lambda item: (item[1].at, item[0]))[-MAX_ASKED:]
+    return replace(with_shown(program, texts), asked=dict(newest))
+
+
+def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
+    """Whether a program was shown a pair so lately that its verdict counts."""
+    asked = program.asked.get(pair_id)
+    return asked is not None and now - asked.at <= SHOWN_FOR
+
+
+def verdicts_left(program: Program, now: datetime) -> int:
+    """Return how many verdicts of a program count until 24 hours after the oldest of its latest ones."""
+    return MAX_VERDICTS_PER_DAY - sum(now - at < _DAY for at in program.judged_at)
+
+
+def with_verdict(program: Program, now: datetime) -> Program:
+    """Return the program after one more verdict of its own."""
+    return replace(program, judged_at=(*program.judged_at, now)[-MAX_VERDICTS_PER_DAY:])
+
+
+def _waits_for(pair: Pair, program: Program) -> bool:
+    asked = questions(pair)
+    if is_own(pair, program.program_id):
+        return program.program_id in asked.programs
+    keys = {side.key for side in (pair.a, pair.b) if side.key}
+    contributes = any(pattern.knowledge_key in keys for pattern in program.patterns.values())
+    return asked.third and not contributes and not has_judged(pair, program.program_id)
+
+
+def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
+    asked = program.asked.get(pair_id)
+    return asked is not None and asked.times >= MAX_SHOWINGS and now - asked.at > _ONE_SHOWING
+
+
+def _asked_again(before: Asked | None, now: datetime) -> Asked:
+    if before is None:
+        return Asked(times=1, at=now)
+    return Asked(times=before.times + (now - before.at > _ONE_SHOWING), at=now)

@@ -1,0 +1,28 @@
+"""Verdicts as a call sends them, and their outcomes as it answers."""
+
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import Field
+
+from fleet_memory.jobs.judging import Judged, Refused
+from fleet_memory.schemas.answers.common import JudgedAnswer
+from fleet_memory.schemas.pairs import NewVerdict
+
+MAX_SENT_VERDICTS: Final = 100  # of one call; those over the limit are refused by name, the others count. Chosen
+
+Verdicts: TypeAlias = Annotated[
+    tuple[NewVerdict, ...], Field(max_length=MAX_SENT_VERDICTS, description="Your verdicts on pairs of toJudge")
+]
+
+
+def judged_answer(outcome: Judged | Refused) -> JudgedAnswer:
+    """Return a verdict that was carried out, or why it was refused."""
+    if isinstance(outcome, Refused):
+        return JudgedAnswer(pair_id=outcome.pair_id, error=f"{outcome.error.code}: {outcome.error}")
+    change = outcome.change
+    return JudgedAnswer(
+        pair_id=outcome.pair_id,
+        state=outcome.state,
+        key=change.entry.key if change else None,
+        status=change.after if change else None,
+    )
