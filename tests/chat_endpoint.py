@@ -24,6 +24,7 @@ class ChatEndpoint:
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.reader: Reader = lambda _first, _second: "different"
+        self.stalls = False
         self.released = threading.Event()
 
     @property
@@ -69,9 +70,11 @@ def chat_served() -> Iterator[ChatEndpoint]:
             with suppress(ConnectionError):  # who asked has given up, or the endpoint breaks off
                 status, body = endpoint.reply(question) if self.path == "/v1/chat/completions" else (404, b"")
                 self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Length", str(len(body) + endpoint.stalls))
                 self.end_headers()
                 self.wfile.write(body)
+                if endpoint.stalls:  # the last byte never comes
+                    endpoint.released.wait(30)
             self.close_connection = True
 
         def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002 - the base class's name

@@ -118,6 +118,7 @@ async def test_a_completion_without_a_choice_is_nonsense(endpoint: ChatEndpoint)
 
 async def test_a_huge_answer_is_not_read_to_its_end(endpoint: ChatEndpoint) -> None:
     endpoint.script.append((200, completion("x" * MAX_COMPLETION_BYTES)))
+    endpoint.stalls = True
     with pytest.raises(JudgeModelUnavailableError, match="other than a chat completion"):
         await compared(endpoint)
 

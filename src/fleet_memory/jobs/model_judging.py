@@ -20,9 +20,9 @@ from fleet_memory.repositories.model_runs import ModelRunNote
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.model_judging import (
     CONTROL_LESSONS,
-    agreed,
     awaits_model,
     needs_control,
+    verdict_of_both,
     with_steering,
 )
 from fleet_memory.schemas.health import ModelRun
@@ -116,12 +116,13 @@ class _Run:
         a, b = _quotation(pair.a), _quotation(pair.b)
         verdict = await self._ask(a, b)
         if verdict != "unsure":
-            verdict = agreed(verdict, await self._ask(b, a))
+            verdict = verdict_of_both(verdict, await self._ask(b, a))
         if needs_control(verdict) and await self._is_steered(a, b, verdict):
             await retry_conflicts(lambda: self._leave_to_people(pair.pair_id), f"pair {pair.pair_id}")
             self.steering += 1
             return
-        said = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict, "reason": self.model})
+        reason = f"{self.model}: both cannot be followed" if verdict == "contradict" else self.model
+        said = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict, "reason": reason})
         (outcome,) = await judge(self.fleet, Judge(MODEL_NAME), [said])
         match outcome:
             case Judged():

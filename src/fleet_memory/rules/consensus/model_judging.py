@@ -31,7 +31,7 @@ def awaits_model(pair: Pair) -> bool:
     return all(one.program_id != MODEL_NAME for one in pair.judgements)
 
 
-def agreed(first: Verdict, second: Verdict) -> Verdict:
+def verdict_of_both(first: Verdict, second: Verdict) -> Verdict:
     """Return the verdict of both orders, `unsure` when they differ."""
     return first if first == second else "unsure"
 
