@@ -10,6 +10,7 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
+from fleet_memory.jobs.model_judging import NO_ENDPOINT
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.leases import take
 from fleet_memory.repositories.paths import FleetPaths
@@ -95,6 +96,8 @@ def test_the_judge_model_of_the_policy_is_asked_and_its_figures_are_shown(
         await set_policy(now, ["judgeModel", "qwen3:8b"])
 
     anyio.run(with_fleet, settings, open_pair)
+    assert maintain() == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"judge model qwen3:8b: {NO_ENDPOINT}"
     with chat_served() as endpoint:
         monkeypatch.setenv("FLEET_MEMORY_JUDGE_URL", endpoint.url)
         monkeypatch.setenv("FLEET_MEMORY_JUDGE_KEY", "sk-ours")

@@ -11,7 +11,7 @@ import pytest
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.maintenance import maintain_fleet, maintain_if_due, rehearse_maintenance
-from fleet_memory.jobs.model_judging import MAX_PAIRS_PER_RUN, MODEL_LEASE, judge_with_model
+from fleet_memory.jobs.model_judging import MAX_PAIRS_PER_RUN, MODEL_LEASE, NO_ENDPOINT, judge_with_model
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.model_runs import ModelRunNote
 from fleet_memory.rules.consensus.judging import with_judgement
@@ -346,7 +346,8 @@ async def test_without_a_model_or_where_people_judge_nothing_is_sent(
 
 async def test_a_server_without_an_endpoint_leaves_pairs_to_another(fleet: Fleet) -> None:
     await one_pair(fleet)
-    assert await judge_with_model(replace(fleet, judge_model=None)) is None
+    run = await judge_with_model(replace(fleet, judge_model=None))
+    assert run == ModelRun(model=MODEL, problem=NO_ENDPOINT)
     assert (await fleet.model_runs.read()).note.run is None
 
 

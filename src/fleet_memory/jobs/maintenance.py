@@ -86,7 +86,8 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
                 if writer is not None and not _due_in_s((await fleet.last_runs.read()).last, fleet.now(), every_s):
                     maintained = await _run(fleet, writer, no_progress)
                     _logger.info("maintenance: %s", maintained.compact())
-        await judge_with_model(fleet, every_s=every_s)
+        if fleet.judge_model is not None:
+            await judge_with_model(fleet, every_s=every_s)
     except (ConflictError, LeaseLostError) as busy:
         _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:

@@ -33,6 +33,7 @@ MODEL_LEASE: Final = "judge-model"  # taken by the one server whose model judges
 MAX_PAIRS_PER_RUN: Final = 50  # pairs; Source: docs/judge-model.md
 RUN_FOR_S: Final = 300.0  # seconds; no further pair is begun after them. Chosen: a third of maintenance's interval
 
+NO_ENDPOINT: Final = "not asked: neither FLEET_MEMORY_JUDGE_URL nor FLEET_MEMORY_JUDGE_KEY is set here"
 _NONSENSE: Final = "The judge model answered something other than a verdict."
 _UNFIT: Final = "The judge model gives unrelated lessons the verdict {!r}: it cannot judge. Name another in the policy."
 
@@ -43,16 +44,16 @@ _draw = SystemRandom()  # a text that steers could name a control lesson that it
 async def judge_with_model(fleet: Fleet, *, every_s: float = 0.0, run_for_s: float = RUN_FOR_S) -> ModelRun | None:
     """Ask the policy's model about at most 50 open pairs, the likeliest first, and return the figures of the run.
 
-    None where the policy names no model or leaves judging to people alone, where this server has no endpoint, where a
-    run ended less than `every_s` seconds ago, and where another is under way. The model's failures are one warning of
-    the log. Billed 1 read of the policy; with a model 2 reads, and for each pair those of a verdict and 1R 1W.
+    None where the policy names no model or leaves judging to people alone, where a run ended less than `every_s`
+    seconds ago, and where another is under way. Without an endpoint the figures are none but a `problem`; another
+    server may have one. The model's failures are one warning of the log. Billed at most 1 read of the policy, and 1
+    read while no pair waits; else the lease, the note of the run, and for each pair a verdict, 2 reads and 1 write.
     """
     policy = await fleet.policies.read(fleet.now())
     if not policy.judge_model or policy.judging == "people":
         return None
     if fleet.judge_model is None:
-        _logger.info("judge model %s: this server has neither FLEET_MEMORY_JUDGE_URL nor its key", policy.judge_model)
-        return None
+        return ModelRun(model=policy.judge_model, problem=NO_ENDPOINT)
     if not await fleet.pairs.for_model(1):
         return ModelRun(model=policy.judge_model, at=fleet.now())
     try:
