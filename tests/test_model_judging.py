@@ -26,7 +26,7 @@ from fleet_memory.stores import Query
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
 from tests.chat_endpoint import TOKENS, ChatEndpoint, Reader, chat_served, completion
-from tests.fleets import NOW, at, interrupted, lease_to_another, learn, writing
+from tests.fleets import NOW, at, interrupted, learn, lease_to_another, writing
 from tests.shared import CHECK, FREE, KEY, LOOK, Lesson, opened_pair, shared_entry
 
 pytestmark = pytest.mark.anyio
