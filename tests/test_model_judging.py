@@ -324,6 +324,16 @@ async def test_a_run_asks_about_no_more_though_others_failed_before(fleet: Fleet
     assert (await fleet.model_runs.read()).note.failed == note.failed
 
 
+async def test_a_pair_that_ends_a_run_comes_last_in_the_next(fleet: Fleet, endpoint: ChatEndpoint) -> None:
+    first, second = await many_pairs(fleet, 2)
+    endpoint.script.append((200, b"no completion"))
+    await judge_with_model(fleet)
+    endpoint.asked.clear()
+    await judge_with_model(fleet)
+    assert [texts[0] for texts in endpoint.texts[::2]] == [second.a.text, first.a.text]
+    assert (await fleet.model_runs.read()).note.failed == ()
+
+
 async def test_a_run_begins_no_pair_when_its_time_is_over(fleet: Fleet, endpoint: ChatEndpoint) -> None:
     await one_pair(fleet)
     assert (await judge_with_model(fleet, run_for_s=0), endpoint.asked) == (figures(), [])

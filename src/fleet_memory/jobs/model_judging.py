@@ -5,7 +5,6 @@ It needs no lease to judge, verdicts are decided locally; its lease keeps two se
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import Final
@@ -82,36 +81,35 @@ class _Run:
     problems: list[str] = field(default_factory=list)
 
     async def judge_pairs(self, every_s: float, run_for_s: float) -> ModelRun | None:
-        """Judge pairs until all, the time or the endpoint is at its end, and leave a note of it."""
+        """Judge pairs until all, the time or the endpoint is at its end, and leave a note of it.
+
+        Pairs that failed lately come last, so that they hold up no others.
+        """
         before = await self.fleet.model_runs.read()
         last = before.note.run.at if before.note.run else None
         if last is not None and 0 <= (self.fleet.now() - last).total_seconds() < every_s:
             return None
-        asked = list[str]()
+        failed_before = before.note.failed
+        found = await self.fleet.pairs.for_model(MAX_PAIRS_PER_RUN + len(failed_before))
+        waiting = {pair.pair_id: pair for pair in sorted(found, key=lambda pair: pair.pair_id in failed_before)}
         end = anyio.current_time() + run_for_s
-        for pair in await self._pairs(before.note.failed):
+        for pair in list(waiting.values())[:MAX_PAIRS_PER_RUN]:
             if anyio.current_time() >= end:
                 break
-            asked.append(pair.pair_id)
+            del waiting[pair.pair_id]
             try:
                 await self._judge_pair(pair)
-            except JudgeModelUnavailableError as error:
-                self.problems.append(str(error))
-                break
             except JudgeModelError as error:
                 self.problems.append(str(error))
                 self.failed.append(pair.pair_id)
+                if isinstance(error, JudgeModelUnavailableError):
+                    break
             await self.writer.commit()  # renews the lease
-        waiting = [one for one in before.note.failed if one not in asked]
-        note = ModelRunNote(run=self._figures(), failed=tuple([*self.failed, *waiting][:MAX_PAIRS_PER_RUN]))
+        still = [pair_id for pair_id in waiting if pair_id in failed_before]
+        note = ModelRunNote(run=self._figures(), failed=tuple([*self.failed, *still][:MAX_PAIRS_PER_RUN]))
         await self.writer.try_commit(self.fleet.model_runs.write(before, note))
         self._log(note.run)
         return note.run
-
-    async def _pairs(self, failed: Sequence[str]) -> list[Pair]:
-        """Return the pairs of this run: those that failed lately come last, so that they hold up no others."""
-        pairs = await self.fleet.pairs.for_model(MAX_PAIRS_PER_RUN + len(failed))
-        return sorted(pairs, key=lambda pair: pair.pair_id in failed)[:MAX_PAIRS_PER_RUN]
 
     async def _judge_pair(self, pair: Pair) -> None:
         a, b = _quotation(pair.a), _quotation(pair.b)
