@@ -1,11 +1,14 @@
 """`fleet-memory health`: the advice and a plain table for a person, JSON for programs, exit 1 when unhealthy."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from fleet_memory.cli import main
+from fleet_memory.cli.model_run import model_line
+from fleet_memory.schemas.health import ModelRun
 
 LEARNT, FADING, STALE = "2026-03-01T00:00:00Z", "2026-05-25T00:00:00Z", "2026-06-20T00:00:00Z"
 
@@ -95,3 +98,16 @@ def test_lessons_that_nobody_compares_for_a_day_make_it_exit_1_and_say_what_to_r
     assert "nobody proposes" not in capsys.readouterr().out
     assert health(now="2026-03-02T02:00:00Z") == 1
     assert "nobody proposes: run fleet-memory maintain daily" in capsys.readouterr().out
+
+
+def test_the_judge_model_of_the_policy_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "set", "judgeModel", "qwen3:8b"]) == 0
+    capsys.readouterr()
+    assert health() == 0
+    assert "\nmodel     qwen3:8b: not asked yet\n" in capsys.readouterr().out
+
+
+def test_a_run_of_the_judge_model_is_one_line() -> None:
+    at = datetime.fromisoformat(LEARNT)
+    run = ModelRun(model="m", pairs=3, verdicts={"same": 1, "unsure": 2}, steering=1, calls=12, tokens=9120, at=at)
+    assert model_line(run) == "m: 3 pairs (1 same, 2 unsure), 1 left to people, 12 calls, 9,120 tokens"

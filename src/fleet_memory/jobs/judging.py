@@ -130,8 +130,8 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
 
 async def _own_rewrite(fleet: Fleet, judge_: Judge, pair_id: str, read: _Read | None) -> OwnRewrite | None:
     """Return the judge's own rewrite that has this pair id, if any. Billed 1 read unless its program is read."""
-    known = read.programs.get(judge_.program_id or "") if read else None
-    return rewrite_in(known.program, pair_id) if known else await rewrite_of(fleet, judge_.program_id, pair_id)
+    known = read.programs.get(judge_.agent or "") if read else None
+    return rewrite_in(known.program, pair_id) if known else await rewrite_of(fleet, judge_.agent, pair_id)
 
 
 async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:
@@ -291,5 +291,12 @@ def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Pr
 
 
 def _why(pair: Pair) -> str:
-    said = [f"{one.program_id or PERSON}: {one.verdict}" for one in pair.judgements]
+    said = [f"{_name(one)}: {one.verdict}" for one in pair.judgements]
     return f"pair {pair.pair_id}: {', '.join(said)}"
+
+
+def _name(judgement: Judgement) -> str:
+    """Return who judged, for the ledger, e.g. "sark" or "(model) qwen3:8b"."""
+    if judgement.program_id == MODEL_NAME:
+        return f"{MODEL_NAME} {judgement.reason}"
+    return judgement.program_id or PERSON

@@ -11,7 +11,6 @@ from fleet_memory.schemas.value import Input, Value
 MAX_EVIDENCE_CHARS: Final = (
     160  # characters of a lesson's evidence that another program sees; Source: docs/consensus.md
 )
-
 MODEL_NAME: Final = "(model)"  # the program of a configured model's judgements; no program can be called so
 
 Verdict: TypeAlias = Literal["same", "different", "contradict", "unsure"]

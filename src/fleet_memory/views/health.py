@@ -20,13 +20,17 @@ from fleet_memory.rules.health.program import MAX_FADING, verdict
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import count_fitting
 from fleet_memory.schemas.answers.health import FadingPattern, FleetHealthAnswer
+from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.knowledge import LedgerEvent, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import ArchiveCounts
 
 
 class FleetReading(NamedTuple):
-    """All that is read of a fleet for its health; `events` counts the lines of its ledger."""
+    """All that is read of a fleet for its health; `events` counts the lines of its ledger.
+
+    `model_run` is the last run of the policy's model, None where it names none.
+    """
 
     looks: Sequence[Look]
     left: ArchiveCounts
@@ -34,6 +38,7 @@ class FleetReading(NamedTuple):
     events: Mapping[LedgerEvent, int]
     open_pairs: int
     similarity_engine: str | None
+    model_run: ModelRun | None = None
 
 
 def fading_answer(soon: Sequence[tuple[float, Pattern]]) -> tuple[FadingPattern, ...]:
@@ -62,6 +67,7 @@ def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -
         forecast=forecast(looks, snapshot.rows, now),
         advice=fleet_advice(ill, shares, patterns, entries, fresh),
         freshness=fresh,
+        judge_model=reading.model_run,
         omitted=len(ill),
     )
     fitting = count_fitting(frame.wire(), (program.wire() for program in ill), max_tokens)

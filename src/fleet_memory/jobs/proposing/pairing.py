@@ -15,6 +15,7 @@ from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
+from fleet_memory.rules.consensus.judging import is_for_people
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.guard import objection
@@ -169,12 +170,19 @@ def _opened(fleet: Fleet, plan: PairPlan, proposal: Proposal, before: VersionedP
         cosine=proposal.cosine,
         margin=proposal.margin,
         rank=proposal.rank,
-        objection=objection(a.text, b.text) or "",
+        objection=_objection(a, b, before.pair),
         judgements=before.pair.judgements if before.pair else (),
         likely=proposal.rank > fleet.embedder.profile.likely,
         opened_at=fleet.now(),
     )
     return PairChange(before, pair, next(side.program_id for side in (a, b) if side.key is None))
+
+
+def _objection(a: Side, b: Side, before: Pair | None) -> str:
+    """Return the guard's objection; that a text speaks to its reader stays, a judge model may have found it."""
+    if before is not None and is_for_people(before):
+        return before.objection
+    return objection(a.text, b.text) or ""
 
 
 def side_of(one: KnownLesson | KnownEntry) -> Side:

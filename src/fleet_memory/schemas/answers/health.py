@@ -10,6 +10,7 @@ from fleet_memory.schemas.health import (
     Forecast,
     HealthVerdict,
     KnowledgeCounts,
+    ModelRun,
     PatternCounts,
     ProgramHealth,
 )
@@ -45,7 +46,10 @@ class HealthAnswer(Absence, Degraded):
 
 
 class FleetHealthAnswer(Degraded):
-    """A fleet's memory. `verdicts` counts programs, `ledger` changes of knowledge by kind; what is absent is none."""
+    """A fleet's memory. `verdicts` counts programs, `ledger` changes of knowledge by kind; what is absent is none.
+
+    `judge_model` is the last run of the model that the policy names, absent where it names none.
+    """
 
     verdict: HealthVerdict
     programs: int
@@ -57,5 +61,6 @@ class FleetHealthAnswer(Degraded):
     forecast: tuple[Forecast, ...]
     advice: tuple[str, ...]
     freshness: Freshness
+    judge_model: ModelRun | None = None
     unwell: tuple[ProgramHealth, ...] = ()
     omitted: int = 0
