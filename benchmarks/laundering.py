@@ -4,7 +4,7 @@
 
 A laundered story must leave no entry fresh on its account; its twin, played by independent agents, must lose nothing.
 Readers are honest and careless: they call each pair the same that a quick reader would. Prints a table, and the ways
-that no rule can tell from honest ones, which count as neither. Exits 1 when a story ends otherwise than expected.
+that no rule stops, which count as neither. Exits 1 when a story ends otherwise than expected.
 """
 
 import argparse

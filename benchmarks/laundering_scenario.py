@@ -32,8 +32,8 @@ class Story(Protocol):
 class Scenario(NamedTuple):
     """A story with the entries that it should leave, laundered and honest, as `World.outcome` names them.
 
-    `not_defended` is the reason why no rule tells the laundered story from the honest one; `laundered` is then the
-    state in which it ends all the same.
+    `not_defended` is the reason why no rule stops the laundered story; `laundered` is then the state in which it ends
+    all the same.
     """
 
     name: str

@@ -1,5 +1,7 @@
 """One origin never looks like two: each way that benchmarks/laundering.py knows, and its honest twin."""
 
+from pathlib import Path
+
 import pytest
 from laundering import DEFENDED, NOT_DEFENDED, SCENARIOS, as_json, outcome, played
 from laundering_scenario import Scenario
@@ -33,6 +35,14 @@ async def test_the_same_by_independent_agents_is_published(scenario: Scenario) -
 @pytest.mark.parametrize("scenario", NOT_DEFENDED, ids=named)
 async def test_a_way_that_is_called_not_defended_is_still_open(scenario: Scenario) -> None:
     assert await outcome(scenario, honest=False) == scenario.laundered
+
+
+def test_the_page_has_every_way_and_how_it_ends() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "origins.md").read_text(encoding="utf-8")
+    rows = [f"| {one.name} | {one.laundered} |" for one in SCENARIOS if one.name != TWO_ENTRIES]
+    reasons = [f"| {one.laundered} | {one.not_defended} |" for one in NOT_DEFENDED]
+    assert [row for row in (*rows, *reasons) if row not in page] == []
+    assert f'"{TWO_ENTRIES}"' in page
 
 
 async def test_a_story_that_ends_otherwise_is_called_laundered_or_lost() -> None:
