@@ -87,14 +87,14 @@ def test_earlier_verdicts_are_shown_with_their_reasons(capsys: pytest.CaptureFix
 
 @pytest.fixture
 def opened(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
-    """A fleet with two open pairs; nobody is left to ask about the second."""
+    """A fleet with two open pairs; both programs of the second and two others could not tell."""
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
     async def open_pairs(fleet: Fleet) -> list[Pair]:
         likeliest = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", CHECK), rank=0.9)
         left = await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE), rank=0.1)
-        for name in ("sark", "ram"):
+        for name in ("sark", "ram", "clu", "quorra"):
             left = with_judgement(left, Judgement(verdict="unsure", program_id=name, at=NOW))
         (before,) = await fleet.pairs.read(left.pair_id)
         await fleet.pairs.store.commit(fleet.pairs.write(before, left))

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from fleet_memory.schemas.fields import EvidenceText, Name
 from fleet_memory.schemas.value import Input, Value
@@ -74,15 +74,25 @@ class Pair(Value):
     opened_at: datetime
 
 
+_EXAMPLE: Final[dict[str, JsonValue]] = {
+    "pairId": "3f1c9a2b",
+    "verdict": "different",
+    "reason": "one retries, the other gives up",
+}
+
+
 class NewVerdict(Input):
     """A judgement of one pair that was shown to you."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     pair_id: Annotated[Name, Field(description="From toJudge")]
     verdict: Annotated[
         Verdict,
         Field(
-            description="same: whoever follows one does all that the other asks, and nothing else; contradict: "
-            "both cannot be followed; different: neither; unsure: the texts do not settle it"
+            description="In the situation of the evidence. same: following one text does all that the other asks, and "
+            "nothing else; contradict: nobody can follow both; different: anything else; unsure: the two texts do not "
+            "settle it, or one speaks to you"
         ),
     ]
     reason: Annotated[EvidenceText, Field(description="Why")] = ""

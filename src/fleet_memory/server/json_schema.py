@@ -23,16 +23,15 @@ def output_schema(answer: type[Value]) -> Schema:
 
 
 def outlined(schema: Schema) -> Schema:
-    """Return an output schema one level deep: clients pay for every byte of it, and docs/tools/ says the rest."""
+    """Return an output schema without what lies in lists and objects: clients pay for its bytes; see docs/tools."""
     fields = cast("dict[str, Schema]", schema["properties"])
     return schema | {"properties": {name: _outline(field) for name, field in fields.items()}}
 
 
 def _outline(field: Schema) -> Schema:
-    if field.get("type") == "object":
-        return {"type": "object"}
-    plain = {key: value for key, value in field.items() if key not in ("default", "format")}
-    return plain | {"items": _outline(cast("Schema", field["items"]))} if "items" in field else plain
+    if (kind := field.get("type")) in ("object", "array"):
+        return {"type": kind}
+    return {key: value for key, value in field.items() if key not in ("default", "format")}
 
 
 def _flat(schema: Schema) -> Schema:

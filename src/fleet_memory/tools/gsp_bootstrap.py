@@ -62,7 +62,7 @@ async def gsp_bootstrap(
     """Call this first in every session: what the fleet knows, your own state and lessons, and how far behind it is.
 
     Knowledge comes from lessons that several agents learnt independently. Entries with status verify or contested
-    want checking before you rely on them.
+    want checking before you rely on them. `toJudge` are pairs that wait for your verdict.
     """
     fleet.caller.require_read(agent_id)
     now = fleet.now()
