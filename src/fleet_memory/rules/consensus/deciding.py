@@ -71,9 +71,10 @@ def _new_entry(
 ) -> Decision:
     joining = [_joining(one, basis, pair, documents) for one in (a, b)]
     entry = entry_for(better_text(joining), documents.entries, policy)
-    documents = documents.with_entry(entry)
-    for one in joining:
-        same_text = one.pattern.words == text_hash(entry.value.pattern)
+    documents, words = documents.with_entry(entry), text_hash(entry.value.pattern)
+    # The lesson of the entry's text joins last: its program too may have been shown the other one before
+    for one in sorted(joining, key=lambda lesson: lesson.pattern.words == words):
+        same_text = one.pattern.words == words
         lesson = one._replace(basis="text" if same_text else basis, similarity=1.0 if same_text else pair.cosine)
         documents = _with_member(documents, lesson, entry.key)
     return Decision(pair, documents, entry.key)
