@@ -22,6 +22,7 @@ from fleet_memory.schemas.programs import ArchiveCounts, Program
 
 HORIZONS: Final = (7, 14, 21, 30)  # days of the forecast
 JUNK_FROM: Final = 0.5  # share of all lessons ever stored; half of the work of storing was for nothing
+MIN_PROGRAMS_OF_A_THIRD: Final = 3  # programs; in a smaller fleet every program has a lesson in a pair
 JUNK_OF: Final = 20  # archived lessons; fewer say nothing
 
 
