@@ -6,7 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.leases import take
+from fleet_memory.rules.consensus.asking import with_questions
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Store, Write
 from fleet_memory.tools.store_memory import store_memory
 from tests.wrapped import Wrapped
@@ -54,6 +58,16 @@ def writing(collection: str) -> Matches:
 async def learn(fleet: Fleet, program: str, text: str, *, id_: str = "mine", domain: str = "tasks") -> None:
     lesson = NewPattern(pattern=text, domain=domain, confidence=0.8, evidence="seen", id=id_)
     await store_memory(fleet, program, lesson)
+
+
+async def show(fleet: Fleet, program: str, *pairs: Pair) -> None:
+    """Show pairs to a program, as the answer of a tool does: from now on its verdicts about them count."""
+    now = fleet.now()
+
+    def shown(before: Program) -> ProgramChange:
+        return ProgramChange(with_questions(before, pairs, now))
+
+    await fleet.programs.update(program, shown, now)
 
 
 async def documents(fleet: Fleet) -> list[Document]:

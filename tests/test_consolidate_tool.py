@@ -45,9 +45,10 @@ async def consolidated(
 
 
 async def near_lessons(fleet: Fleet) -> ToJudge:
-    """Let two programs learn the same in other words; return the pair that sark is asked about."""
+    """Let two programs learn the same in other words, and show each the pair; return it as sark sees it."""
     await learn(fleet, "basher", CLAIM)
     await learn(fleet, "sark", FREE)
+    await consolidated(fleet, "basher")
     (pair,) = (await consolidated(fleet, "sark")).to_judge
     return pair
 
@@ -167,12 +168,19 @@ async def test_a_same_publishes_in_the_same_answer_and_the_other_side_makes_it_s
     assert second.to_judge == ()
 
 
-async def test_a_different_closes_the_pair_for_good(fleet: Fleet) -> None:
+async def test_a_different_about_a_likely_pair_is_asked_once_more_and_the_second_closes_it_for_good(
+    fleet: Fleet,
+) -> None:
     pair = await near_lessons(fleet)
     answer = await consolidated(fleet, "sark", verdict(pair.pair_id, "different"))
-    assert (answer.promoted, answer.open_pairs, answer.waiting) == ((), 0, 2)
-    again = await consolidated(replace(fleet, memory=ProposingMemory()), "basher")
-    assert (again.to_judge, again.open_pairs) == ((), 0)
+    assert (answer.promoted, answer.to_judge, answer.open_pairs, answer.waiting) == ((), (), 0, 2)
+    asked = await consolidated(fleet, "basher")
+    assert [one.pair_id for one in asked.to_judge] == [pair.pair_id]
+    closed = await consolidated(fleet, "basher", verdict(pair.pair_id, "different"))
+    assert (closed.promoted, closed.to_judge, closed.open_pairs, closed.waiting) == ((), (), 0, 2)
+    for program in ("basher", "sark"):
+        again = await consolidated(replace(fleet, memory=ProposingMemory()), program)
+        assert (again.to_judge, again.open_pairs) == ((), 0)
 
 
 async def test_an_unsure_program_is_not_asked_back(fleet: Fleet) -> None:
@@ -204,17 +212,13 @@ async def test_a_refused_verdict_is_named_and_the_others_count(fleet: Fleet) -> 
     pair = await near_lessons(fleet)
     answer = await consolidated(fleet, "sark", verdict("x"), verdict(pair.pair_id))
     assert [(one.pair_id, one.state, one.error) for one in answer.judged or ()] == [
-        ("x", None, "pairId: there is no pair 'x'; pattern_consolidate lists those to judge"),
+        ("x", None, "invalid_argument: pairId: there is no pair 'x'; pattern_consolidate lists those to judge"),
         (pair.pair_id, "same", None),
     ]
 
 
 async def closed_by_a_person(fleet: Fleet, pair_id: str) -> None:
     await judge(fleet, Judge(), [verdict(pair_id, "different")])
-
-
-async def reworded(fleet: Fleet, _pair_id: str) -> None:
-    await learn(fleet, "basher", ROTATE)
 
 
 async def judged_by_people(fleet: Fleet, _pair_id: str) -> None:
@@ -229,9 +233,8 @@ async def unchanged(_fleet: Fleet, _pair_id: str) -> None:
     ("meanwhile", "program", "why"),
     [
         (closed_by_a_person, "sark", r"a person has judged '\w+' \(different\)"),
-        (reworded, "sark", "no longer open: one of the two lessons has another text now"),
         (judged_by_people, "sark", "in this fleet people judge pairs"),
-        (unchanged, "iso", "is not about a lesson of iso"),
+        (unchanged, "iso", r"'\w+' was not shown to iso within 30 days; judge those in your toJudge"),
     ],
 )
 async def test_a_verdict_that_does_not_count_says_why_and_writes_nothing(
@@ -243,6 +246,15 @@ async def test_a_verdict_that_does_not_count_says_why_and_writes_nothing(
     with pytest.raises(InvalidArgumentError, match=why):
         await consolidated(another_server(fleet), program, verdict(pair.pair_id))
     assert await documents(fleet) == before
+
+
+async def test_a_pair_of_changed_texts_is_refused_and_asks_nobody_any_more(fleet: Fleet) -> None:
+    pair = await near_lessons(fleet)
+    await learn(fleet, "basher", ROTATE)
+    with pytest.raises(InvalidArgumentError, match="no longer open: one of the two lessons has another text now"):
+        await consolidated(another_server(fleet), "sark", verdict(pair.pair_id))
+    assert (await pair_of(fleet, pair.pair_id)).state == "gone"
+    assert await fleet.pairs.asking() == []
 
 
 async def test_who_judges_must_be_said_and_a_dry_run_takes_no_verdicts(fleet: Fleet) -> None:

@@ -185,8 +185,9 @@ async def test_a_contributors_verdict_does_not_make_a_contradiction_knowledge(mi
     always = "Always force-push to a shared branch after review has started"
     await minilm.store_lesson("basher", never, confidence=0.7)
     await minilm.store_lesson("iso", always, confidence=1.0)
-    (pair,) = (await minilm.consolidate("iso", programId="iso"))["toJudge"]
-    assert pair["objection"] == 'opposite polarity: "never" / "always"'
+    for judge in ("basher", "iso"):
+        (pair,) = (await minilm.consolidate(judge, programId=judge))["toJudge"]
+        assert pair["objection"] == 'opposite polarity: "never" / "always"'
     verdict = {"pairId": pair["pairId"], "verdict": "same", "reason": "about the same thing"}
     for judge in ("iso", "basher"):
         judged = await minilm.consolidate(judge, programId=judge, verdicts=[verdict])

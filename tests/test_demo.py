@@ -50,7 +50,7 @@ def test_three_agents_learn_one_lesson_and_a_fourth_starts_with_it() -> None:
     assert "iso answers: contradict" in asked
     assert "3 agents learnt the same" in known
     assert "2 agents learnt the same" in known
-    assert "15 of 15 statements of this story match the tools' answers." in told
+    assert "16 of 16 statements of this story match the tools' answers." in told
 
 
 def test_figures_are_shown_to_those_who_ask_for_them(capsys: pytest.CaptureFixture[str]) -> None:

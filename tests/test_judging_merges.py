@@ -18,6 +18,7 @@ from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
+from tests.fleets import show
 from tests.older import MERGED, SPRING, entries, fleet_of, migrated, unpacked
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +50,15 @@ async def fleet(store: Store) -> Fleet:
     return fleet_of(store, SPRING + timedelta(hours=1))
 
 
+async def the_pair(fleet: Fleet) -> Pair:
+    (versioned,) = await fleet.pairs.read(PAIR)
+    assert versioned.pair is not None
+    return versioned.pair
+
+
 async def judged(fleet: Fleet, program: str | None, verdict: Verdict) -> Entry:
+    if program is not None:
+        await show(fleet, program, await the_pair(fleet))
     (result,) = await judge(fleet, Judge(program), [NewVerdict.model_validate({"pairId": PAIR, "verdict": verdict})])
     assert isinstance(result, Judged)
     return (await entries(fleet))[REVIEWS]
@@ -96,9 +105,7 @@ async def test_people_judge_a_contribution_of_a_deleted_program(fleet: Fleet) ->
 
 
 async def test_an_open_pair_about_a_contribution_goes_on_without_its_lesson(fleet: Fleet) -> None:
-    (versioned,) = await fleet.pairs.read(PAIR)
-    pair = versioned.pair
-    assert pair is not None
+    pair = await the_pair(fleet)
     text = EntryText(text_hash(SMALL), SMALL, "reviews", "sark")
     assert renewed(pair, lambda *_: None, {REVIEWS: text}) is pair
     assert _renewed_state(pair, text._replace(words=text_hash("Other words"))) == "gone"

@@ -83,7 +83,7 @@ LAYERS = {
         "integration server.composition tools jobs views schemas.answers fleet settings errors",
         "anyio json5 platformdirs tomlkit",
     ),
-    "demo": layer("demo clock store_address settings schemas tools server fleet errors", "anyio pydantic"),
+    "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(
         f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli", "anyio rich", ENGINES
     ),

@@ -13,7 +13,7 @@ from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.tools.forget_memory import forget_memory
-from tests.fleets import NOW, at, learn
+from tests.fleets import NOW, at, learn, show
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +57,7 @@ async def agreed_topics(fleet: Fleet, state: PairState) -> set[str]:
 
 async def say(fleet: Fleet, pair: Pair, verdict: Verdict, program: str) -> None:
     sent = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict})
+    await show(fleet, program, pair)
     (judged,) = await judge(fleet, Judge(program), [sent])
     assert not hasattr(judged, "error"), judged
 
@@ -107,6 +108,7 @@ async def test_a_warm_server_remembers_the_pairs_that_still_ask_alone(fleet: Fle
     await say(fleet, second, "different", "sark")
     for _ in range(2):
         await run(fleet)
-    still_open = {pair.pair_id for pair in await open_pairs(fleet)}
-    assert not {first.pair_id, second.pair_id} & still_open
-    assert set(fleet.memory.pairs) in (still_open, set())
+    assert not {first.pair_id, second.pair_id} & {pair.pair_id for pair in await open_pairs(fleet)}
+    still_asking = {pair.pair_id for pair in await fleet.pairs.asking()}
+    assert first.pair_id not in still_asking
+    assert set(fleet.memory.pairs) in (still_asking, set())

@@ -11,7 +11,7 @@ from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
-from tests.fleets import NOW, at
+from tests.fleets import NOW, at, show
 from tests.shared import CHECK, FREE, LOOK, Lesson, opened_pair
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +27,7 @@ def fleet(fleet: Fleet) -> Fleet:
 
 async def judged(fleet: Fleet, program: str, pair: Pair, verdict: Verdict) -> Judged:
     given = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict})
+    await show(fleet, program, pair)
     (result,) = await judge(at(fleet, LATER), Judge(program), [given])
     assert isinstance(result, Judged)
     return result

@@ -1,6 +1,6 @@
 """The three weeks and their consequences; the lessons are scripted, every outcome told is a tool's answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -9,14 +9,14 @@ from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.demo.weeks import CHECK, ECHO, FLEET, FRESH, WEEKS
 from fleet_memory.fleet import no_progress
-from fleet_memory.schemas.answers.common import ToJudge
-from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, PromotedAnswer
+from fleet_memory.jobs.maintenance import Maintained, maintain_fleet
+from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
 from fleet_memory.schemas.answers.knowledge import EntryAnswer
 from fleet_memory.schemas.pairs import NewVerdict
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.gsp_read import gsp_read
 from fleet_memory.tools.memory_health import memory_health
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
@@ -36,6 +36,14 @@ class Claim(NamedTuple):
     def holds(self) -> bool:
         """Whether it came out as told."""
         return self.expected == self.answered
+
+
+class _JudgedPair(NamedTuple):
+    """A pair that an agent was asked about, its verdict, and the server's answer."""
+
+    pair: ToJudge
+    verdict: NewVerdict
+    answer: JudgedAnswer
 
 
 async def play_story(stage: Stage, teller: Teller) -> list[Claim]:
@@ -83,31 +91,38 @@ async def _second_look(stage: Stage, teller: Teller) -> list[Claim]:
 async def _consolidation(stage: Stage, teller: Teller, texts: Texts) -> list[Claim]:
     teller.chapter("The server asks what numbers cannot decide")
     teller.say(
-        f"On {_day(weeks.CONSOLIDATION)} the lessons of all three are compared. Close in words is not yet the same, so "
-        "each agent is shown pairs with a lesson of its own and judges them:"
+        f"On {_day(weeks.CONSOLIDATION)} the server compares the lessons of all three. Close in words is not yet the "
+        "same, so the next boot of each agent brings pairs with a lesson of its own, and the agent judges them when it "
+        "commits its session:"
     )
-    promoted: dict[str, PromotedAnswer] = {}
-    verdicts: list[tuple[str, frozenset[str]]] = []
-    for program in FLEET * weeks.SESSIONS_OF_EACH:
-        async with stage.session(weeks.CONSOLIDATION, program) as fleet:
-            asked = await pattern_consolidate(fleet, no_progress)
-            judgement = tuple(_verdict(pair) for pair in asked.to_judge)
-            answer = await pattern_consolidate(fleet, no_progress, verdicts=judgement) if judgement else asked
-        for pair, verdict in zip(asked.to_judge, judgement, strict=True):
-            teller.judged(program, pair, verdict.verdict)
-            verdicts.append((verdict.verdict, frozenset((pair.a.domain, pair.b.domain))))
-        promoted |= {entry.key: entry for entry in answer.promoted}
+    judged: list[_JudgedPair] = []
+    for number in range(weeks.SESSIONS_OF_EACH):
+        for program in FLEET:
+            judged += await _judging_session(stage, teller, program, f"session {number}")
     async with stage.session(weeks.CONSOLIDATION) as fleet:
         known = (await recall_memory(fleet, FLEET[0], scope="shared", explain=True)).knowledge
         read = [await gsp_read(fleet, entry.key) for entry in known]
-        again = await pattern_consolidate(fleet, no_progress)
+        again = await maintain_fleet(fleet, no_progress)
     teller.chapter("What several agents learnt independently becomes knowledge")
     for entry in read:
         teller.say(f"{len(entry.contributors)} agents learnt the same, each in its own words:")
         teller.agreed(entry, texts)
         teller.say("Every agent will read one sentence for all of them when it starts:")
         teller.quote(entry.pattern, _sure(entry.confidence))
-    return [*_entry_claims(read, promoted), *_judging_claims(verdicts, again)]
+    return [*_entry_claims(read, judged), *_judging_claims(judged, again)]
+
+
+async def _judging_session(stage: Stage, teller: Teller, program: str, name: str) -> list[_JudgedPair]:
+    """Boot an agent, and commit its session with a verdict for each pair that the boot asks about."""
+    async with stage.session(weeks.CONSOLIDATION) as fleet:
+        await maintain_fleet(fleet, no_progress)
+    async with stage.session(weeks.CONSOLIDATION, program) as fleet:
+        asked = (await gsp_bootstrap(fleet, program)).to_judge or ()
+        verdicts = tuple(_verdict(pair) for pair in asked)
+        answer = await commit_session(fleet, program, request_id=name, verdicts=verdicts)
+    for pair, verdict in zip(asked, verdicts, strict=True):
+        teller.judged(program, pair, verdict.verdict)
+    return [_JudgedPair(*one) for one in zip(asked, verdicts, answer.judged or (), strict=True)]
 
 
 def _verdict(pair: ToJudge) -> NewVerdict:
@@ -120,24 +135,27 @@ def _verdict(pair: ToJudge) -> NewVerdict:
     )
 
 
-def _entry_claims(read: Sequence[EntryAnswer], promoted: Mapping[str, PromotedAnswer]) -> list[Claim]:
+def _entry_claims(read: Sequence[EntryAnswer], judged: Sequence[_JudgedPair]) -> list[Claim]:
     found = {entry.domain: entry for entry in read}
     claiming, builders = found.get(CHECK.domain), found.get(FRESH.domain)
+    published = {one.answer.key for one in judged if one.answer.status in ("verify", "fresh")}
     return [
         Claim("two lessons became knowledge", {CHECK.domain, FRESH.domain}, set(found)),
         Claim("one has three contributors", FLEET, claiming and claiming.contributors),
         Claim("its confidence is their median", MEDIAN, claiming and claiming.confidence),
         Claim("the other has two", ("basher", "iso"), builders and builders.contributors),
-        Claim("both were published on the way", set(promoted), {entry.key for entry in read}),
+        Claim("both were published by verdicts", {entry.key for entry in read}, published),
         Claim("both sides have judged, so both are fresh", ["fresh", "fresh"], [entry.status for entry in read]),
     ]
 
 
-def _judging_claims(verdicts: Sequence[tuple[str, frozenset[str]]], again: ConsolidateAnswer) -> list[Claim]:
-    contradicted = {domains for verdict, domains in verdicts if verdict == "contradict"}
+def _judging_claims(judged: Sequence[_JudgedPair], again: Maintained) -> list[Claim]:
+    contradicted = {
+        frozenset((one.pair.a.domain, one.pair.b.domain)) for one in judged if one.verdict.verdict == "contradict"
+    }
     return [
         Claim("one topic contradicts itself", {frozenset({weeks.ROTATION})}, contradicted),
-        Claim("comparing again changes nothing", (0, 0), (len(again.promoted), len(again.updated))),
+        Claim("comparing again changes nothing", ((), ()), (again.promoted, again.updated)),
     ]
 
 
@@ -146,11 +164,11 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
     async with stage.session(ECHO.at, name) as fleet:
         boot = await gsp_bootstrap(fleet, name, depth="full", task="claim the next task from the queue")
         stored = await store_memory(fleet, name, ECHO.sent())
+    async with stage.session(weeks.NEXT_CONSOLIDATION) as fleet:
+        await maintain_fleet(fleet, no_progress)
     async with stage.session(weeks.NEXT_CONSOLIDATION, name) as fleet:
-        asked = await pattern_consolidate(fleet, no_progress)
-        judged = await pattern_consolidate(
-            fleet, no_progress, verdicts=tuple(_verdict(pair) for pair in asked.to_judge)
-        )
+        asked = (await gsp_bootstrap(fleet, name)).to_judge or ()
+        answer = await commit_session(fleet, name, request_id="echo", verdicts=tuple(map(_verdict, asked)))
     async with stage.session(weeks.NEXT_CONSOLIDATION) as fleet:
         entries = (await recall_memory(fleet, name, scope="shared")).knowledge
     teller.chapter("A fourth agent starts, and knows it already")
@@ -167,7 +185,8 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
     return [
         Claim("the newcomer reads the lesson first", [CHECK.text], [entry.pattern for entry in boot.knowledge[:1]]),
         Claim("it is a lesson of its own", "created", stored.status),
-        Claim("its copy has no vote", (0, len(FLEET)), (len(judged.promoted), counts.get(CHECK.domain))),
+        Claim("it is asked about its lesson once", ["same"], [one.state for one in answer.judged or ()]),
+        Claim("its copy has no vote", len(FLEET), counts.get(CHECK.domain)),
     ]
 
 

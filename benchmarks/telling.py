@@ -1,0 +1,218 @@
+"""A story lived on the real tools: each agent has one session a day and answers the pairs that it shows."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+from story import Labels, Story, ToldLesson
+
+from fleet_memory.errors import FleetMemoryError
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.votes import voting
+from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState
+from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.similarity import Embedder
+from fleet_memory.stores import Store
+from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+
+Judge: TypeAlias = Callable[[str, str, str], Verdict]
+"""The verdict of an agent about two texts."""
+Answering: TypeAlias = Literal["at-once", "next-session", "never"]
+"""When an agent answers the pairs that its commit shows: by pattern_consolidate, or with its next commit."""
+
+READ: Final[tuple[EntryState, ...]] = ("fresh", "verify", "contested")  # states of an entry that agents read at boot
+START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
+DAYS_AFTER: Final = 10  # days of sessions after the story's last lesson
+MAX_VERDICTS: Final = 6  # of a call; the rest waits for the next session
+SESSION_MINUTES: Final = 20
+OPPOSITES: Final[Mapping[Verdict, Verdict]] = {"same": "different", "different": "same", "contradict": "same"}
+
+
+class Showing(NamedTuple):
+    """A pair in an answer that an agent reads."""
+
+    day: int
+    agent: str
+    pair_id: str
+
+
+class GivenVerdict(NamedTuple):
+    """A verdict that an agent gave; `error` says why it was refused, "" for one that was carried out."""
+
+    day: int
+    agent: str
+    pair_id: str
+    verdict: Verdict
+    error: str = ""
+
+
+@dataclass
+class Chronicle:
+    """A life of a story.
+
+    `days` are the facts that were published at the end of each day, `read` those and the contested. `pairs` has every
+    pair there ever was, as it was last. `mixed` are the keys of entries that were published at the end of some day with
+    a contribution of another fact than their text's, with each state that they then had. `programs`, `entries` and
+    `now` are of the end.
+    """
+
+    showings: list[Showing] = field(default_factory=list)
+    verdicts: list[GivenVerdict] = field(default_factory=list)
+    pairs: dict[str, Pair] = field(default_factory=dict)
+    days: list[frozenset[str]] = field(default_factory=list)
+    read: list[frozenset[str]] = field(default_factory=list)
+    mixed: set[tuple[str, EntryState]] = field(default_factory=set)
+    programs: dict[str, Program] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    now: datetime = START
+
+
+def truthful(labels: Labels) -> Judge:
+    """Return agents who know the facts."""
+    return lambda _agent, one, other: labels.verdict(one, other)
+
+
+def with_contrary(labels: Labels, contrary: str) -> Judge:
+    """Return agents who know the facts, of whom one always says the opposite."""
+
+    def judge(agent: str, one: str, other: str) -> Verdict:
+        verdict = labels.verdict(one, other)
+        return OPPOSITES[verdict] if agent == contrary else verdict
+
+    return judge
+
+
+class Telling:
+    """A story on a store, told day by day; the first of each day's agents is another one."""
+
+    def __init__(
+        self, store: Store, story: Story, embedder: Embedder, judge: Judge, *, answering: Answering, seed: int = 0
+    ) -> None:
+        self._now = START
+        self.fleet = Fleet.on(store, "default", embedder, lambda: self._now)
+        self._story, self._labels = story, Labels(story)
+        self._judge, self._answering, self._seed = judge, answering, seed
+        self._unanswered: dict[str, tuple[ToJudge, ...]] = {}
+        self._chronicle = Chronicle()
+
+    async def told(self, days_after: int = DAYS_AFTER) -> Chronicle:
+        """Return what became of the story, some days after its last lesson."""
+        names = self._story.names
+        for day in range(1, self._story.last_day + days_after + 1):
+            first = (day + self._seed) % len(names)
+            for number, agent in enumerate([*names[first:], *names[:first]]):
+                self._now = START + timedelta(days=day, minutes=60 * number)
+                await self._session(agent, day)
+            self._now = START + timedelta(days=day, hours=15)
+            await maintain_fleet(self.fleet, no_progress)
+            await self._look()
+        return self._chronicle
+
+    async def _session(self, agent: str, day: int) -> None:
+        fleet = replace(self.fleet, caller=Caller(agent))
+        boot = await gsp_bootstrap(fleet, agent)
+        shown = self._shown(day, agent, boot.to_judge)
+        self._now += timedelta(minutes=SESSION_MINUTES)
+        known = {pair.pair_id: pair for pair in (*self._unanswered.pop(agent, ()), *shown)}
+        verdicts = self._verdicts(agent, [*known.values()][:MAX_VERDICTS])
+        name = f"{agent}/day-{day}"
+        left = await commit_session(
+            fleet,
+            agent,
+            request_id=name,
+            session_id=name,
+            patterns=tuple(
+                _sent(lesson) for lesson in self._story.lessons if (lesson.agent, lesson.day) == (agent, day)
+            ),
+            context_summary=ContextSummary.model_validate({"handoffNotes": f"Day {day}"}),
+            verdicts=verdicts,
+        )
+        assert left.failed == 0, left
+        self._given(day, agent, verdicts, left.judged)
+        rest = self._shown(day, agent, left.to_judge)
+        if self._answering == "next-session":
+            self._unanswered[agent] = rest
+        elif self._answering == "at-once" and rest:
+            await self._answer(fleet, day, agent, self._verdicts(agent, rest))
+
+    async def _answer(self, fleet: Fleet, day: int, agent: str, verdicts: tuple[NewVerdict, ...]) -> None:
+        try:
+            answer = await pattern_consolidate(fleet, no_progress, agent, verdicts=verdicts, limit=0)
+        except FleetMemoryError as error:  # every verdict was refused
+            refused = [JudgedAnswer(pair_id=verdict.pair_id, error=str(error)) for verdict in verdicts]
+            self._given(day, agent, verdicts, refused)
+        else:
+            self._given(day, agent, verdicts, answer.judged)
+
+    def _shown(self, day: int, agent: str, pairs: Sequence[ToJudge] | None) -> tuple[ToJudge, ...]:
+        self._chronicle.showings += [Showing(day, agent, pair.pair_id) for pair in pairs or ()]
+        return tuple(pairs or ())
+
+    def _verdicts(self, agent: str, pairs: Sequence[ToJudge]) -> tuple[NewVerdict, ...]:
+        if self._answering == "never":
+            return ()
+        judged = [(pair.pair_id, self._judge(agent, pair.a.pattern, pair.b.pattern)) for pair in pairs]
+        return tuple(NewVerdict.model_validate({"pairId": id_, "verdict": verdict}) for id_, verdict in judged)
+
+    def _given(
+        self, day: int, agent: str, verdicts: Sequence[NewVerdict], judged: Sequence[JudgedAnswer] | None
+    ) -> None:
+        errors = {answer.pair_id: answer.error or "" for answer in judged or ()}
+        self._chronicle.verdicts += [
+            GivenVerdict(day, agent, given.pair_id, given.verdict, errors[given.pair_id]) for given in verdicts
+        ]
+
+    async def _look(self) -> None:
+        for state in get_args(PairState):
+            for versioned in await self.fleet.pairs.in_state(state):
+                if versioned.pair:
+                    self._chronicle.pairs[versioned.pair_id] = versioned.pair
+        self._chronicle.programs = {one.program.program_id: one.program for one in await self.fleet.programs.all()}
+        self._chronicle.entries = [one.entry for one in await self.fleet.knowledge.all() if one.entry]
+        self._chronicle.now = self._now
+        for entry in self._chronicle.entries:
+            state = entry_state(entry, self._now)
+            if state in READ and strangers(entry, self._labels):
+                self._chronicle.mixed.add((entry.key, state))
+        self._chronicle.read.append(facts_said(self._chronicle, self._labels, *READ))
+        self._chronicle.days.append(facts_said(self._chronicle, self._labels, "fresh", "verify"))
+
+
+def facts_said(chronicle: Chronicle, labels: Labels, *states: EntryState) -> frozenset[str]:
+    """Return the facts that entries in these states say, and for which two of an entry's voters told just that."""
+    return frozenset(
+        labels.fact(entry.value.pattern)
+        for entry in chronicle.entries
+        if entry_state(entry, chronicle.now) in states and len(_tellers(entry, labels)) > 1
+    )
+
+
+def strangers(entry: Entry, labels: Labels) -> Sequence[Contribution]:
+    """Return the contributions of an entry that are of another fact than its text."""
+    fact = labels.fact(entry.value.pattern)
+    return [line for line in entry.provenance if labels.fact(line.pattern) != fact]
+
+
+def _tellers(entry: Entry, labels: Labels) -> set[str]:
+    """Return the programs of an entry's votes that told its fact."""
+    fact = labels.fact(entry.value.pattern)
+    return {line.program_id for line in voting(entry) if labels.fact(line.pattern) == fact}
+
+
+def _sent(lesson: ToldLesson) -> NewPattern:
+    return NewPattern(
+        pattern=lesson.pattern,
+        domain="-".join(re.findall(r"[\w./-]+", lesson.domain)),  # as agents send it: a domain has no spaces
+        confidence=lesson.confidence,
+        evidence=lesson.evidence,
+    )
