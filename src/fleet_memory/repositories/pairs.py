@@ -100,6 +100,14 @@ class Pairs(FleetDocuments):
         found = _readable(await self.store.find(Query(self.paths.pairs, order="-modelRank", limit=limit)))
         return [one.pair for one in found if one.pair]
 
+    async def waiting(self) -> list[Pair]:
+        """Return every pair that programs or people are asked about, unreadable ones skipped. Billed 1 read each."""
+        found = {pair.pair_id: pair for pair in await self.asking()}
+        for name in ("askThird", "forPeople"):
+            documents = await self.store.find(Query(self.paths.pairs, {name: True}))
+            found |= {one.pair_id: one.pair for one in _readable(documents) if one.pair}
+        return [*found.values()]
+
     async def in_state(self, state: PairState, limit: int | None = None) -> list[VersionedPair]:
         """Return pairs in this state, also those that ask no program; by id. Billed 1 read each."""
         return _readable(await self.store.find(Query(self.paths.pairs, {"state": state}, limit=limit)))

@@ -46,6 +46,17 @@ class KnowledgeCounts(Value):
     constitutional: int
 
 
+class JudgingCounts(Value):
+    """The pairs that wait, by who is left to judge them.
+
+    `people`: people alone. `third`: a program with no lesson in them. `programs`: one that has a lesson in them.
+    """
+
+    people: int = 0
+    third: int = 0
+    programs: int = 0
+
+
 class Forecast(Value):
     """What ages within so many days unless it is reinforced: lessons turn stale, entries turn `verify`."""
 

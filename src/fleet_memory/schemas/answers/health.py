@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 
 from fleet_memory.schemas.answers.common import Absence, Degraded
+from fleet_memory.schemas.answers.consolidation import ContestedAnswer
 from fleet_memory.schemas.answers.state import DecayAnswer
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.health import (
     FleetRates,
     Forecast,
     HealthVerdict,
+    JudgingCounts,
     KnowledgeCounts,
     ModelRun,
     PatternCounts,
@@ -48,9 +50,12 @@ class HealthAnswer(Absence, Degraded):
 class FleetHealthAnswer(Degraded):
     """A fleet's memory. `verdicts` counts programs, `ledger` changes of knowledge by kind; what is absent is none.
 
+    `contested` names at most 25 of the entries that `knowledge` counts; `omitted` counts programs of `unwell`.
     `judge_model` is the last run of the model that the policy names, absent where it names none.
     """
 
+    judging: JudgingCounts
+    contested: tuple[ContestedAnswer, ...] = ()
     verdict: HealthVerdict
     programs: int
     patterns: PatternCounts
