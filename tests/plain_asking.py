@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tests.plain_entry import Contribution, Entry, Lesson, RefusedError, folded
 from tests.plain_judging import PlainJudging
+from tests.plain_memory import STALE_AFTER
 from tests.plain_pair import MAX_SHOWINGS, Pair, Showings, Side, Voice
 
 MAX_SHOWN = 3
@@ -40,6 +41,7 @@ class Questions(NamedTuple):
     own: list[Texts]
     third: list[Texts]
     ignored: list[Texts]
+    optional: list[Texts]  # a run closes the pairs of lessons that are stale
 
     def first(self) -> list[Texts]:
         """Return those that a call shows; which of one kind come first is a matter of numbers."""
@@ -47,14 +49,16 @@ class Questions(NamedTuple):
 
     def allow(self, shown: Sequence[Texts]) -> bool:
         """Say whether a call may show these: as many as fit, no pair of a later kind before one of an earlier."""
-        kinds = (self.rewrites, self.own, self.third)
-        room = MAX_SHOWN
-        for kind in kinds:
-            chosen = [texts for texts in shown if texts in kind]
-            if len(chosen) != min(room, len(kind)):
-                return False
+        left, room = list(shown), MAX_SHOWN
+        for kind in (self.rewrites, self.own, self.third):
+            chosen = [texts for texts in left if texts in kind]
+            left = [texts for texts in left if texts not in kind]
             room -= len(chosen)
-        return len(shown) == len(set(shown)) == MAX_SHOWN - room
+            if room < 0 or (room > 0 and not {*kind} <= {*chosen, *self.optional}):
+                return False
+            if room == 0:
+                break
+        return not left and len(shown) == len(set(shown))
 
 
 class PlainAsking(PlainJudging):
@@ -122,6 +126,8 @@ class PlainAsking(PlainJudging):
         if judge is None:
             self.judge(None, one, other, verdict, at=at)
             return Judged([], [True])
+        if other is not None:
+            self.resolve(one, other), self.resolve(other, one)
         return self.commit(judge, at, [(one, other, verdict)], chosen, connection)
 
     def commit(
@@ -205,6 +211,7 @@ class PlainAsking(PlainJudging):
             [texts for texts in own if texts not in ignored],
             [texts for texts in thirds if texts not in ignored],
             ignored,
+            [texts for texts in (*own, *thirds) if self._is_stale(texts, at)],
         )
 
     def for_people(self) -> list[Texts]:
@@ -244,6 +251,10 @@ class PlainAsking(PlainJudging):
         one, other = pair.sides
         sides = self.resolve(one, other), self.resolve(other, one)
         return self._contributed(Voice(folded(program), "unsure", datetime.min, None), texts, *sides)
+
+    def _is_stale(self, texts: Texts, at: datetime) -> bool:
+        lessons = [self._lesson(*side[1:]) for side in self.pairs[texts].sides or () if side[0] == "lesson"]
+        return any(at - lesson.last_reinforced > STALE_AFTER for lesson in lessons)
 
     def _is_ignored(self, program: str, texts: Texts, at: datetime) -> bool:
         shown = self.pairs[texts].shown.get(program, Showings())

@@ -141,6 +141,6 @@ class Pair:
         return self.likely and is_single and any(not self.has_answered(one) for one in self.programs)
 
     def _needs_outsider(self) -> bool:
-        """Say whether only a program without a side can decide: a tie of contrary verdicts, or `same` objected to."""
-        same, contrary = self.count("same"), self.count("different", "contradict")
-        return same > 0 and (same == contrary or (same > contrary and bool(self.objection)))
+        """Say whether there is a `same` that needs that of a program which contributed to neither side."""
+        agreeing = [voice for voice in self.voices if voice.verdict == "same"]
+        return bool(self.objection and agreeing) and all(voice.contributed for voice in agreeing)

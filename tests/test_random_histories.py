@@ -101,7 +101,8 @@ async def live_both(steps: list[tuple[Json, datetime]], path: Path) -> None:
             for proposal in await real.proposals():
                 plain.adopt(proposal)
             shown = outcome.shown if outcome else []
-            assert (step, *live_plain(plain, step, at, shown)) == (step, accepted, outcome)
+            wanted = live_plain(plain, step, at, shown)
+            assert wanted == (accepted, outcome), f"{step}: {wanted} in the model, {(accepted, outcome)}"
             expected, found = map(compared, (plain_facts(plain, at), await real.facts(at)))
             assert found == expected, difference(step, expected, found)
     finally:
