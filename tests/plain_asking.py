@@ -1,10 +1,10 @@
 """Who is asked about a pair in the plain model: what boots and commits show, and what they note about ignored pairs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from tests.plain_entry import Contribution, Entry, Lesson, RefusedError, folded
+from tests.plain_entry import Contribution, Entry, Lesson, RefusedError, folded, words_of
 from tests.plain_judging import PlainJudging
 from tests.plain_memory import STALE_AFTER
 from tests.plain_pair import MAX_SHOWINGS, Pair, Showings, Side, Voice
@@ -13,8 +13,8 @@ MAX_SHOWN = 3
 MAX_VERDICTS_A_CALL = 6
 
 Texts = frozenset[str]
-Answer = tuple[Side, Side | None, str]
-"""Two sides and the verdict about them."""
+Answer = tuple[Iterable[str], str]
+"""The two texts of a pair and the verdict about them."""
 
 
 class Proposal(NamedTuple):
@@ -41,7 +41,7 @@ class Questions(NamedTuple):
     own: list[Texts]
     third: list[Texts]
     ignored: list[Texts]
-    optional: list[Texts]  # a run closes the pairs of lessons that are stale
+    optional: list[Texts]  # pairs that the next run closes: a side is stale, or has joined an entry since
 
     def first(self) -> list[Texts]:
         """Return those that a call shows; which of one kind come first is a matter of numbers."""
@@ -126,9 +126,10 @@ class PlainAsking(PlainJudging):
         if judge is None:
             self.judge(None, one, other, verdict, at=at)
             return Judged([], [True])
-        if other is not None:
-            self.resolve(one, other), self.resolve(other, one)
-        return self.commit(judge, at, [(one, other, verdict)], chosen, connection)
+        texts = self._texts_of(one, other)
+        if texts is None:
+            raise RefusedError("there is no such pair")
+        return self.commit(judge, at, [(texts, verdict)], chosen, connection)
 
     def commit(
         self,
@@ -139,8 +140,7 @@ class PlainAsking(PlainJudging):
         connection: str | None = None,
     ) -> Judged:
         """End a session with verdicts; show own pairs that these do not answer, and then pairs for a third program."""
-        answered = {texts for one, other, _ in answers if (texts := self._texts_of(one, other))}
-        questions = self.questions(program, at, third=True, answered=frozenset(answered))
+        questions = self.questions(program, at, third=True, answered={_words(pair) for pair, _ in answers})
         shown = self._show_questions(program, questions, at, chosen)
         return Judged(shown, self._take(program, answers, at, connection))
 
@@ -161,14 +161,30 @@ class PlainAsking(PlainJudging):
 
     def _take(self, program: str, answers: Sequence[Answer], at: datetime, connection: str | None) -> list[bool]:
         taken = []
-        for one, other, verdict in answers[:MAX_VERDICTS_A_CALL]:
+        for pair, verdict in answers[:MAX_VERDICTS_A_CALL]:
             try:
-                self.judge(program, one, other, verdict, at=at, connection=connection)
+                self.judge(program, *self._sides_of(program, _words(pair)), verdict, at=at, connection=connection)
             except RefusedError:
                 taken.append(False)
             else:
                 taken.append(True)
         return [*taken, *(False for _ in answers[MAX_VERDICTS_A_CALL:])]
+
+    def _sides_of(self, program: str, texts: Texts) -> tuple[Side, Side | None]:
+        """Return the sides of a pair as it was opened, or the rewrite of the program that it is about."""
+        for lesson in self.lessons.values():
+            if lesson.program == program and texts in self._rewrites_of(lesson):
+                return ("rewrite", lesson.program, lesson.lesson_id), None
+        if texts not in self.pairs or not self.is_current(texts):
+            raise RefusedError("there is no such pair, or its texts changed")
+        return self.pairs[texts].sides or ((), None)
+
+    def _rewrites_of(self, lesson: Lesson) -> list[Texts]:
+        return [
+            frozenset({one.words, lesson.words})
+            for _, one in self._places(lesson)
+            if one.words != lesson.words and not one.echo
+        ]
 
     def _show_questions(
         self, program: str, questions: Questions, at: datetime, chosen: Sequence[Texts] | None
@@ -193,16 +209,12 @@ class PlainAsking(PlainJudging):
     # Questions
 
     def questions(
-        self, program: str, at: datetime, *, third: bool = False, answered: Texts | frozenset[Texts] = frozenset()
+        self, program: str, at: datetime, *, third: bool = False, answered: Collection[Texts] = ()
     ) -> Questions:
         """Return what the program may be shown now, and the pairs that it was shown three times without an answer."""
-        rewrites = [
-            frozenset({one.words, lesson.words})
-            for lesson in self.lessons.values()
-            for _, one in self._places(lesson)
-            if lesson.program == program and one.rewrite_is_open
-        ]
-        open_ = [texts for texts in self.pairs if texts not in answered and self.is_current(texts)]
+        lessons = [lesson for lesson in self.lessons.values() if lesson.program == program]
+        rewrites = [texts for lesson in lessons if self._is_open(lesson) for texts in self._rewrites_of(lesson)]
+        open_ = [texts for texts, pair in self.pairs.items() if texts not in answered and pair.sides]
         own = [texts for texts in open_ if program in self.pairs[texts].asked().programs]
         thirds = [texts for texts in open_ if third and self._may_be_third(program, texts)]
         ignored = [texts for texts in (*own, *thirds) if self._is_ignored(program, texts, at)]
@@ -211,8 +223,11 @@ class PlainAsking(PlainJudging):
             [texts for texts in own if texts not in ignored],
             [texts for texts in thirds if texts not in ignored],
             ignored,
-            [texts for texts in (*own, *thirds) if self._is_stale(texts, at)],
+            [texts for texts in (*own, *thirds) if self._is_stale(texts, at) or not self.is_current(texts)],
         )
+
+    def _is_open(self, lesson: Lesson) -> bool:
+        return any(one.rewrite_is_open for _, one in self._places(lesson))
 
     def for_people(self) -> list[Texts]:
         """Return the pairs that nobody but people is left to judge."""
@@ -232,10 +247,8 @@ class PlainAsking(PlainJudging):
 
     def _texts_of(self, one: Side, other: Side | None) -> Texts | None:
         """Return the pair that a verdict about these sides is about; None where there is none."""
-        if one[0] == "rewrite":
-            lesson = self.lessons.get((one[1], one[2]))
-            return frozenset({self._own_words(one), lesson.words}) if lesson else None
-        assert other is not None
+        if other is None:
+            return next(iter(self._rewrites_of(self._lesson(*one[1:]))), None)
         try:
             return self._texts_to_judge(one, other, self.resolve(one, other), self.resolve(other, one))
         except RefusedError:
@@ -259,6 +272,10 @@ class PlainAsking(PlainJudging):
     def _is_ignored(self, program: str, texts: Texts, at: datetime) -> bool:
         shown = self.pairs[texts].shown.get(program, Showings())
         return shown.times >= MAX_SHOWINGS and shown.is_new(at)
+
+
+def _words(pair: Iterable[str]) -> Texts:
+    return frozenset(map(words_of, pair))
 
 
 def written(pairs: Iterable[Texts]) -> list[list[str]]:

@@ -36,6 +36,7 @@ OWN = {  # two wordings of one lesson for each program, so no verdict is about a
     "tron": ("Before migrating a database, migrate its copy", "A duplicate database takes migrations first"),
 }
 PAUSES = (0.0, 20 / 86_400, 40 / 86_400, 0.02, 0.3, 1.5, 30, 91)  # days
+WORKING_PAUSES = (0.0, 40 / 86_400, 0.02, 0.3, 0.3, 0.3, 1.5, 1.5, 16)  # days, where programs are asked in turn
 EVIDENCE = ("", "Seen twice", "It broke the build of the whole monday")
 
 programs = st.sampled_from(USUAL)
@@ -155,16 +156,15 @@ showings = _steps("show", program=programs, text=texts).filter(  # a fleet shows
     lambda step: step["text"] not in OWN[step["program"]]
 )
 KINDS = ("store", "store", "word", "word", "run", "run", "show", "people")
+JUDGING = ("ask",) * 3 + ("call",) * 15 + ("verdict", *KINDS)
 
 
 @st.composite
 def parts(draw: st.DrawFn, known: Known, judged: str) -> list[Json]:
     """Return a step of any kind, or the two of a rewrite."""
-    kind = draw(st.sampled_from((*KINDS, judged, judged, judged)))
+    kind = draw(st.sampled_from((*KINDS, judged, judged, judged) if judged == "rewrite" else JUDGING))
     if kind == "rewrite":
         return draw(rewrites(known))
-    if kind == "judge":
-        kind = draw(st.sampled_from(("call", "call", "call", "call", "ask", "ask", "verdict")))
     one = {
         "ask": asks(known),
         "call": calls(),
@@ -189,10 +189,11 @@ def timed(steps: list[tuple[Json, float]]) -> list[tuple[Json, datetime]]:
 
 
 @st.composite
-def beginnings(draw: st.DrawFn) -> list[Json]:
-    """Return steps after which the shared text has an entry, and most of the time the other lesson a verdict."""
+def beginnings(draw: st.DrawFn, judged: str) -> list[Json]:
+    """Return steps after which the shared text has an entry, and the other lesson of several programs is compared."""
     sharing = draw(st.lists(programs, min_size=2, max_size=4, unique=True))
-    owning = draw(st.lists(programs, min_size=1, max_size=3, unique=True))
+    least = 2 if judged == "judge" else 1
+    owning = draw(st.lists(st.sampled_from(PROGRAMS), min_size=least, max_size=least + 2, unique=True))
     steps = [draw(stores(program, is_shared=True)) for program in sharing]
     return [*steps, *(draw(stores(program, is_shared=False)) for program in owning), {"do": "propose"}]
 
@@ -208,15 +209,16 @@ def only_once(steps: list[Json], judged: str) -> list[Json]:
 def histories(draw: st.DrawFn) -> list[tuple[Json, datetime]]:
     """Return steps, each with its moment: a beginning, anything, and two runs."""
     judged = draw(st.sampled_from(("judge", "judge", "rewrite")))
-    steps = only_once(draw(beginnings()), judged)
+    steps = only_once(draw(beginnings(judged)), judged)
     known: Known = {}
-    for _ in range(draw(st.integers(4, 25))):
+    for _ in range(draw(st.integers(4, 25) if judged == "rewrite" else st.integers(10, 40))):
         for step in steps:
             if step["do"] == "store":
                 known[step["program"], step["lesson_id"]] = plain(step["text"])
         steps += only_once(draw(parts(known, judged)), judged)
     steps += [{"do": "propose"}, {"do": "propose"}]
-    return timed([(step, draw(st.sampled_from(PAUSES))) for step in steps])
+    pauses = st.sampled_from(PAUSES if judged == "rewrite" else WORKING_PAUSES)
+    return timed([(step, draw(pauses)) for step in steps])
 
 
 def plain(text: str) -> str:

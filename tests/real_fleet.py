@@ -17,7 +17,6 @@ from fleet_memory.jobs.judging import Judge, Refused
 from fleet_memory.jobs.judging import judge as judge_pairs
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.policy import apply_policy, set_policy
-from fleet_memory.jobs.rewrites import rewrite_pair_id
 from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.policies import Policies
@@ -157,7 +156,7 @@ class RealFleet:
         """End a session with verdicts."""
         fleet = self._of(program, at, None, connection)
         self._calls += 1
-        verdicts = await self._verdicts(answers)
+        verdicts = tuple(_verdict(_pair_id(*pair), verdict) for pair, verdict in answers)
         answer = await commit_session(fleet, program, f"call-{self._calls}", verdicts=verdicts)
         return Judged(shown_in(answer.to_judge), taken_in(answer.judged))
 
@@ -166,7 +165,7 @@ class RealFleet:
     ) -> Judged:
         """Judge, run, and be shown own pairs."""
         fleet = self._of(program, at, None, connection)
-        verdicts = await self._verdicts(answers)
+        verdicts = tuple(_verdict(_pair_id(*pair), verdict) for pair, verdict in answers)
         try:
             answer = await pattern_consolidate(fleet, no_progress, program, verdicts=verdicts)
         except InvalidArgumentError:
@@ -185,29 +184,24 @@ class RealFleet:
         connection: str | None = None,
     ) -> Judged:
         """Judge as a person, or end a program's session with one verdict."""
+        texts = await self._texts_of(one, other)
         if judge is not None:
-            return await self.commit(judge, at, [(one, other, verdict)], connection)
-        [wanted] = await self._verdicts([(one, other, verdict)])
-        [outcome] = await judge_pairs(self._fleet(at), Judge(), [wanted])
+            return await self.commit(judge, at, [(texts, verdict)], connection)
+        [outcome] = await judge_pairs(self._fleet(at), Judge(), [_verdict(_pair_id(*texts), verdict)])
         if isinstance(outcome, Refused):
             raise RefusedError(str(outcome.error))
         return Judged([], [True])
 
-    async def _verdicts(self, answers: Sequence[Answer]) -> tuple[NewVerdict, ...]:
-        sent = [{"pairId": await self._pair_of(one, other), "verdict": verdict} for one, other, verdict in answers]
-        return tuple(NewVerdict.model_validate(one) for one in sent)
-
-    async def _pair_of(self, one: Side, other: Side | None) -> str:
-        """Return the id of the pair of both sides as they are now, or as they read where there is none."""
+    async def _texts_of(self, one: Side, other: Side | None) -> tuple[str, str]:
+        """Return the texts that a verdict about these sides is about."""
         if other is None:
-            return rewrite_pair_id(await self._lesson(*one[1:])) or "none"
+            lesson = await self._lesson(*one[1:])
+            if lesson.rewrite is None:
+                raise RefusedError("no rewrite, or taken back")
+            return lesson.rewrite.voting_text, lesson.pattern
         left, right = await self._resolved(one), await self._resolved(other)
         is_inside = left.side.key is not None and left.side.key == right.side.key
-        ids = [_pair_id(left.own, right.own)]
-        if not is_inside:
-            ids.insert(0, _pair_id(left.side.text, right.side.text))
-        found = [one.pair_id for one in await self._fleet().pairs.read(*ids) if one.pair is not None]
-        return (found or ids)[0]
+        return (left.own, right.own) if is_inside else (left.side.text, right.side.text)
 
     async def _is_joined(self, versioned: VersionedPair) -> bool:
         """Whether a lesson of the pair is in an entry by its verdict; the pair stays about that one then."""
@@ -347,6 +341,10 @@ def _proposal(versioned: VersionedPair) -> Proposal:
 
 def _side(side: PairSide) -> Side:
     return ("lesson", side.program_id, side.pattern_id) if side.key is None else ("entry", side.text)
+
+
+def _verdict(pair: str, verdict: str) -> NewVerdict:
+    return NewVerdict.model_validate({"pairId": pair, "verdict": verdict})
 
 
 def _pair_id(one: str, other: str) -> str:

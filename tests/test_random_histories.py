@@ -29,7 +29,7 @@ Outcome = Judged | None
 
 
 def live_plain(fleet: PlainFleet, step: Json, at: datetime, shown: list[Texts] | None) -> tuple[bool, Outcome]:
-    """Take a step in the model, where numbers put these pairs first; return whether it was accepted, and its outcome."""
+    """Take a step in the model, where numbers put these pairs first; return whether it accepts it, and its outcome."""
     given = {name: value for name, value in step.items() if name != "do"}
     if step["do"] in CALLS and given.get("judge", "") is not None:
         given["chosen"] = shown
@@ -56,8 +56,8 @@ def answered(fleet: PlainFleet, step: Json) -> Json:
     """Return a step in which the program answers pairs that it was shown, as far as there are some."""
     if "answers" not in step:
         return step
-    pairs = [fleet.pairs[texts].sides or () for texts in fleet.unanswered(step["program"])]
-    answers = [(*sides, verdict) for sides, verdict in zip(pairs, step["answers"], strict=False)]
+    pairs = fleet.unanswered(step["program"])
+    answers = [(sorted(pair), verdict) for pair, verdict in zip(pairs, step["answers"], strict=False)]
     return {**step, "answers": answers}
 
 
@@ -65,7 +65,8 @@ def is_beyond(fleet: PlainFleet, step: Json) -> bool:
     """Say whether a verdict is about two entries, which `tests/random_histories.py` leaves out."""
     if step["do"] in {"verdict", "ask"} and "other" in step:
         return are_entries(fleet, step["one"], step["other"])
-    return any(are_entries(fleet, one, other) for one, other, _ in step.get("answers", ()))
+    opened = [fleet.pairs[frozenset(pair)].sides for pair, _ in step.get("answers", ())]
+    return any(are_entries(fleet, *sides) for sides in opened if sides is not None)
 
 
 def are_entries(fleet: PlainFleet, one: Side, other: Side) -> bool:
