@@ -20,9 +20,9 @@ class Profile(Value):
     related: float = 0.40
     variant: float = 0.70
     alike: float = 0.70
-    review: float = 0.25
+    review: float = 0.22
     floor: float = 0.30
-    likely: float = 0.45
+    likely: float = 0.50
 
 
 # For a model without measured figures. Nothing merges by numbers, so that figures that do not fit cost questions, not
