@@ -1,12 +1,11 @@
 """Which share of what several agents learnt is offered to readers, and whether evidence in the vectors helps.
 
-    python benchmarks/offered.py STORY.json...
+    python benchmarks/offered.py [FILE ...]
 
-Prints markdown tables. A story is a fleet's lessons, each with its agent, its day and the fact that it states.
+Prints markdown tables about the stories of the folder `stories/`, or those named.
 """
 
 import argparse
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -15,7 +14,8 @@ from statistics import median
 from typing import Final, NamedTuple
 
 import numpy as np
-from sets import table, vectors
+from sets import FOLDER, table, vectors
+from story import ToldLesson, read_story
 
 from fleet_memory.rules.consensus.choosing import KnownPairs, chosen
 from fleet_memory.rules.consensus.proposing import proposals
@@ -24,6 +24,7 @@ from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.vectors import Vectors, int8_rows, packed
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.value import Value
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.bm25 import word_scores
 from fleet_memory.similarity.minilm import MiniLM
@@ -36,39 +37,27 @@ WEIGHED: Final = ("story", "evidence", "average precision", "offered", "pairs pe
 MARGINS: Final = ("story", "review", "offered", "pairs per shared fact", "median rank of the true", "of the others")
 
 
-class Told(NamedTuple):
-    """A lesson as an agent told it; `fact` is equal where the meaning is."""
+class Question(Value):
+    """A question of an agent to its memory, about a fact."""
 
     agent: str
-    lesson_id: str
-    day: int
-    fact: str
-    text: str
-    domain: str
-    evidence: str
-    confidence: float
-
-
-class Question(NamedTuple):
-    """A question of an agent about a fact."""
-
-    agent: str
-    text: str
+    question: str
     fact: str
 
 
-class Story(NamedTuple):
-    """A fleet's lessons, and questions to its memory."""
+class Questions(Value):
+    """The questions of a story's file."""
+
+    questions: tuple[Question, ...]
+
+
+class AskedStory(NamedTuple):
+    """A story, its shared facts, and questions to its memory."""
 
     name: str
-    lessons: Sequence[Told]
+    lessons: Sequence[ToldLesson]
+    shared: frozenset[str]
     questions: Sequence[Question]
-
-    def shared_facts(self) -> set[str]:
-        """Return the facts that more than one agent tells."""
-        told = {(lesson.fact, lesson.agent) for lesson in self.lessons}
-        facts = [fact for fact, _ in told]
-        return {fact for fact in facts if facts.count(fact) > 1}
 
 
 class Offered(NamedTuple):
@@ -81,23 +70,22 @@ class Offered(NamedTuple):
 def main() -> None:
     """Print every table."""
     parser = argparse.ArgumentParser(description="Measure which shared lessons are offered.")
-    parser.add_argument("stories", type=Path, nargs="+", metavar="STORY.json")
+    parser.add_argument("stories", type=Path, nargs="*", metavar="FILE")
     engine = MiniLM()
-    stories = [read_story(path) for path in parser.parse_args().stories]
+    paths = parser.parse_args().stories or sorted((FOLDER / "stories").glob("*.json"))
+    stories = [read_asked_story(path) for path in paths]
     table("Evidence in the vectors, all lessons at once", WEIGHED, weighed_rows(stories, engine))
     table("The least margin, day by day", MARGINS, margin_rows(stories, engine))
 
 
-def read_story(path: Path) -> Story:
-    """Return a story. Raises OSError, which names the file."""
-    fields = json.loads(path.read_text(encoding="utf-8"))
-    names = ("agent", "id", "day", "fact", "pattern", "domain", "evidence", "confidence")
-    lessons = [Told(*(lesson[name] for name in names)) for lesson in fields["lessons"]]
-    questions = [Question(one["agent"], one["question"], one["fact"]) for one in fields["questions"]]
-    return Story(fields["fleet"], lessons, questions)
+def read_asked_story(path: Path) -> AskedStory:
+    """Return a story with its questions. Raises OSError, and ValueError for one whose parts do not fit together."""
+    story = read_story(path)
+    questions = Questions.from_json(path.read_text(encoding="utf-8")).questions
+    return AskedStory(story.fleet, story.lessons, frozenset(story.shared()), questions)
 
 
-def weighed_rows(stories: Sequence[Story], engine: Embedder) -> Iterable[tuple[str | float, ...]]:
+def weighed_rows(stories: Sequence[AskedStory], engine: Embedder) -> Iterable[tuple[str | float, ...]]:
     """Yield `WEIGHED` for each story and weight, with the lesson's own evidence and with that of another."""
     for story in stories:
         for weight in WEIGHTS:
@@ -109,7 +97,7 @@ def weighed_rows(stories: Sequence[Story], engine: Embedder) -> Iterable[tuple[s
                     yield story.name, name, precision, *shares(story, offered), *hits(story, engine, rows)
 
 
-def margin_rows(stories: Sequence[Story], engine: Embedder) -> Iterable[tuple[str | float, ...]]:
+def margin_rows(stories: Sequence[AskedStory], engine: Embedder) -> Iterable[tuple[str | float, ...]]:
     """Yield `MARGINS` for each story and least margin."""
     for story in stories:
         rows = mixed_vectors(story, engine, 0)
@@ -119,9 +107,9 @@ def margin_rows(stories: Sequence[Story], engine: Embedder) -> Iterable[tuple[st
             yield story.name, f"{least:.2f}", *shares(story, offered), median(true), median(others)
 
 
-def mixed_vectors(story: Story, engine: Embedder, weight: float, further: int = 0) -> Vectors:
+def mixed_vectors(story: AskedStory, engine: Embedder, weight: float, further: int = 0) -> Vectors:
     """Return n unit rows: of each lesson's text and, by `weight`, of the evidence of the lesson `further` on."""
-    texts = vectors(engine, [lesson.text for lesson in story.lessons])
+    texts = vectors(engine, [lesson.pattern for lesson in story.lessons])
     others = [*story.lessons[further:], *story.lessons[:further]]
     evidence = vectors(engine, [lesson.evidence[:EVIDENCE_CHARS] or "-" for lesson in others])
     weights = np.array([[weight if lesson.evidence else 0.0] for lesson in others], np.float32)
@@ -130,12 +118,12 @@ def mixed_vectors(story: Story, engine: Embedder, weight: float, further: int = 
     return rows
 
 
-def at_once(story: Story) -> Story:
+def at_once(story: AskedStory) -> AskedStory:
     """Return the story with all lessons on its first day."""
-    return story._replace(lessons=[lesson._replace(day=1) for lesson in story.lessons])
+    return story._replace(lessons=[replace(lesson, day=1) for lesson in story.lessons])
 
 
-def average_precision(story: Story, rows: Vectors, profile: Profile) -> float:
+def average_precision(story: AskedStory, rows: Vectors, profile: Profile) -> float:
     """Return the average precision of all pairs of different agents by rank; pairs without a margin count as last."""
     told = story.lessons
     found = proposals(
@@ -146,19 +134,19 @@ def average_precision(story: Story, rows: Vectors, profile: Profile) -> float:
     return float((np.cumsum(right) / np.arange(1, len(right) + 1))[right].sum() / true)
 
 
-def shares(story: Story, offered: Sequence[Offered]) -> tuple[float, float]:
+def shares(story: AskedStory, offered: Sequence[Offered]) -> tuple[float, float]:
     """Return the share of the shared facts with a true pair that was opened, and all opened pairs for each."""
-    facts = story.shared_facts()
+    facts = story.shared
     return len({one.fact for one in offered} & facts) / len(facts), len(offered) / len(facts)
 
 
-def hits(story: Story, engine: Embedder, rows: Vectors) -> tuple[float, float]:
+def hits(story: AskedStory, engine: Embedder, rows: Vectors) -> tuple[float, float]:
     """Return the share of questions that recall answers with another agent's lesson first, and among the first five."""
-    texts = [lesson.text for lesson in story.lessons]
+    texts = [lesson.pattern for lesson in story.lessons]
     places = []
-    for question, row in zip(story.questions, vectors(engine, [one.text for one in story.questions]), strict=True):
+    for question, row in zip(story.questions, vectors(engine, [one.question for one in story.questions]), strict=True):
         right = [one.fact == question.fact and one.agent != question.agent for one in story.lessons]
-        ranked = by_relevance(list(rows @ row), list(word_scores(question.text, texts)), [0.8] * len(texts))
+        ranked = by_relevance(list(rows @ row), list(word_scores(question.question, texts)), [0.8] * len(texts))
         if any(right):
             places.append(next((at for at, one in enumerate(ranked) if right[one.position]), len(texts)))
     return float(np.mean([at == 0 for at in places])), float(np.mean([at < 5 for at in places]))
@@ -169,9 +157,9 @@ def stored(rows: Vectors) -> np.ndarray[tuple[int, int], np.dtype[np.int8]]:
     return int8_rows([(packed(row), "") for row in rows], "")
 
 
-def comparable(told: Told) -> ComparableLesson:
+def comparable(told: ToldLesson) -> ComparableLesson:
     """Return a lesson as proposing compares it."""
-    return ComparableLesson(told.agent, told.lesson_id, told.domain, told.text, text_hash(told.text))
+    return ComparableLesson(told.agent, told.id, told.domain, told.pattern, text_hash(told.pattern))
 
 
 # A fleet whose readers judge every pair as its label says, on the day on which it is opened
@@ -181,7 +169,7 @@ def comparable(told: Told) -> ComparableLesson:
 class _Fleet:
     """The facts of a story as far as they were judged: entries by key (their lesson's position), and who is in one."""
 
-    story: Story
+    story: AskedStory
     rows: Vectors
     entries: Mapping[str, int] = field(default_factory=dict)
     members: frozenset[int] = frozenset()
@@ -204,7 +192,7 @@ class _Fleet:
 
     def _judge(self, one: int, other: int, rank: float) -> None:
         a, b = self.story.lessons[one], self.story.lessons[other]
-        self.judged |= {pair_id(text_hash(a.text), text_hash(b.text))}
+        self.judged |= {pair_id(text_hash(a.pattern), text_hash(b.pattern))}
         self.offered.append(Offered(a.fact if a.fact == b.fact else None, rank))
         if a.fact != b.fact:
             return
@@ -217,7 +205,7 @@ class _Fleet:
             self.members |= {one, other}
 
 
-def offered_pairs(story: Story, rows: Vectors, profile: Profile) -> list[Offered]:
+def offered_pairs(story: AskedStory, rows: Vectors, profile: Profile) -> list[Offered]:
     """Return the pairs that are opened until nothing is left to open, in order; `rows` has a vector for each lesson."""
     fleet = _Fleet(story, rows)
     for day in sorted({lesson.day for lesson in story.lessons}):
