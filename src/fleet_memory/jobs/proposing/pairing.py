@@ -140,7 +140,7 @@ async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> lis
     found = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
     for now, after in zip(found, plan.renewed, strict=True):
         as_compared = VersionedPair(after.pair_id, memory.pairs[after.pair_id], "")
-        change = with_others_verdicts(PairChange(as_compared, after, after.a.program_id), now)
+        change = with_others_verdicts(PairChange(as_compared, after, _owner(after)), now)
         if change is not None:
             changes.append(change)
         elif now.pair is not None:
@@ -175,7 +175,13 @@ def _opened(fleet: Fleet, plan: PairPlan, proposal: Proposal, before: VersionedP
         likely=proposal.rank > fleet.embedder.profile.likely,
         opened_at=fleet.now(),
     )
-    return PairChange(before, pair, next(side.program_id for side in (a, b) if side.key is None))
+    return PairChange(before, pair, _owner(pair))
+
+
+def _owner(pair: Pair) -> str:
+    """Return the program with which a pair is committed: that of a lesson, else one that is asked about an entry."""
+    sides = sorted((pair.a, pair.b), key=lambda side: side.key is not None)
+    return next((side.program_id for side in sides if side.program_id), "")
 
 
 def _objection(a: Side, b: Side, before: Pair | None) -> str:
