@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Final
 
 from fleet_memory.rules.guard.steering_languages import CHINESE_AND_JAPANESE, CYRILLIC, LATIN
-from fleet_memory.rules.guard.steering_phrases import BARE, ENGLISH, HINTED, JUDGING, KINDS, MARKUP, NAMED
+from fleet_memory.rules.guard.steering_names import BARE, HINTED, JUDGING, KINDS, NAMED
+from fleet_memory.rules.guard.steering_phrases import ENGLISH, MARKUP
 
 _MAX_EVIDENCE: Final = 40  # characters with the quotes: enough to find the place, too few for an instruction
 
