@@ -17,7 +17,7 @@ HINTED: Final = compiled(
     r"this (?:one|item|entry|pattern|pair|rule|candidate|record|proposal)|these (?:two|ones|items|entries|pairs)"
     r"|(?:the|its) (?:other side|counterpart|partner|neighbour|neighbor)"
     r"|(?:everything|whatever|anything|all|what) you (?:compare|read|see|judge|meet|are shown|are given)|lessons?"
-    r"|the verdicts?|pairs|verdict|judge?ments?"
+    r"|verdicts?|pairs|the pair|an? (?:\w+ )?judge|(?:both|they|these) (?:are|mean|say)|judge?ments?"
     r"|reinforce (?:it|this)|<TOOL>|asked (?:whether|if)|both of (?:these|them)|the other (?:asks|says|one says"
     r"|means|states)|your (?:job|task)"
     r"|they are the same|these are the same|the fleet|consolidation"
@@ -31,9 +31,10 @@ JUDGING: Final = 2  # the first kinds are a judge's words
 KINDS: Final = tuple(
     frozenset(kind.split())
     for kind in (
-        "same identical equal equivalent equals duplicate duplicates paraphrase paraphrases paraphrased different "
-        "differences difference unsure match matches agree agrees agreed agreement disagree disagreeing disagrees "
-        "coincide coincides synonymous interchangeable indistinguishable alike equivalence sameness yes",
+        "distinction same identical equal equivalent equals duplicate duplicates paraphrase paraphrases "
+        "paraphrased different differences difference unsure match matches agree agrees agreed agreement disagree "
+        "disagreeing disagrees coincide coincides synonymous interchangeable indistinguishable alike equivalence "
+        "sameness yes",
         "verdict verdicts judge judges judged judging judgement judgment vote votes voted evaluator evaluators "
         "evaluate evaluation evaluating grader graders grade reviewer reviewers reader readers consolidate "
         "consolidation consolidator compare compares compared comparing comparison arbiter referee decide decides "
@@ -49,7 +50,6 @@ KINDS: Final = tuple(
         "you your please kindly dear i me my ai llm llms agents agent assistant assistants claude gpt chatgpt "
         "administrator operator humans human reviewers readers reader yourself colleague whoever anyone anybody "
         "maintainers",
-        "instructions instruction instructed guidelines prompt rules task skip check need needs doubt expected "
-        "forbidden",
+        "instructions instruction instructed guidelines prompt rules task skip need needs doubt expected forbidden",
     )
 )

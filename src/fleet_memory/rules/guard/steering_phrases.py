@@ -57,8 +57,8 @@ ENGLISH: Final = (
         r" (?:different|unsure|contradict|contradiction|contradictory)",
     ),
     _phrases(  # the pair or its other side is named
-        "other two both pair whatever anything everything any every compared paired equals matches covers pairs line sentence"
-        " beside alongside opposite next",
+        "other two both pair whatever anything everything any every compared paired equals matches covers pairs"
+        " line sentence without beside alongside opposite next",
         r"the other (?:<TEXT>)(?: (?:of|in) (?:the|this) pair)?",
         r"(?:both|these two|the two) (?:lessons?|texts?|statements?|memories|sentences)",
         r"(?:whatever|anything|everything|any \w+|every \w+|all \w+)(?: \w+){0,4}? (?:compared|paired|matched"
@@ -72,6 +72,7 @@ ENGLISH: Final = (
         r"(?:equals|equal to|same as|repeats|restates|agrees with|rewording of|paraphrase of|synonym of|copy of)"
         r" (?:any|every|all|each|whatever|the other)(?: other)? (?:<TEXT>|one)",
         r"(?:<TEXT>|one) (?:beside|next to|alongside|opposite|paired with|compared with) (?:this|it|me)",
+        r"without (?:compar|judg|weigh|deliberat)ing(?= [.:])",
         r"pairs (?:that|which|with|having|where)(?: \w+)? (?:this|include|contain|have|it)",
         r"(?:include|contain|carry|have|hold|show)(?:s|ing)? this (?:line|sentence|statement|text|lesson|remark)",
         r"this (?:very )?pair (?:of (?:<TEXT>)|<MUST>|is|are|has|was|means|says)(?: (?:be|been|already|always))?",
