@@ -41,7 +41,7 @@ class Questions(NamedTuple):
     own: list[Texts]
     third: list[Texts]
     ignored: list[Texts]
-    optional: list[Texts]  # pairs that the next run closes: a side is stale, or has joined an entry since
+    optional: list[Texts]  # pairs that the next run closes or renews: a side is stale, or has joined an entry since
 
     def first(self) -> list[Texts]:
         """Return those that a call shows; which of one kind come first is a matter of numbers."""
@@ -150,13 +150,18 @@ class PlainAsking(PlainJudging):
         at: datetime,
         answers: Sequence[Answer] = (),
         chosen: Sequence[Texts] | None = None,
-        connection: str | None = None,
+        proposed: Sequence[Proposal] = (),
     ) -> Judged:
-        """Judge, run, and be shown own pairs; a call of which every verdict is refused does nothing."""
-        taken = self._take(program, answers, at, connection)
+        """Judge, run, which opens what numbers propose, and be shown own pairs.
+
+        A call of which every verdict is refused does nothing.
+        """
+        taken = self._take(program, answers, at, None)
         if taken and not any(taken):
             return Judged([], taken)
         self.propose(at)
+        for proposal in proposed:
+            self.adopt(proposal)
         return Judged(self._show_questions(program, self.questions(program, at), at, chosen), taken)
 
     def _take(self, program: str, answers: Sequence[Answer], at: datetime, connection: str | None) -> list[bool]:
@@ -217,13 +222,17 @@ class PlainAsking(PlainJudging):
         open_ = [texts for texts, pair in self.pairs.items() if texts not in answered and pair.sides]
         own = [texts for texts in open_ if program in self.pairs[texts].asked().programs]
         thirds = [texts for texts in open_ if third and self._may_be_third(program, texts)]
+        members = [texts for texts in thirds if self._has_side(program, texts)]
         ignored = [texts for texts in (*own, *thirds) if self._is_ignored(program, texts, at)]
         return Questions(
             [texts for texts in rewrites if texts not in answered],
             [texts for texts in own if texts not in ignored],
             [texts for texts in thirds if texts not in ignored],
             ignored,
-            [texts for texts in (*own, *thirds) if self._is_stale(texts, at) or not self.is_current(texts)],
+            [
+                *members,
+                *(texts for texts in (*own, *thirds) if self._is_stale(texts, at) or not self.is_current(texts)),
+            ],
         )
 
     def _is_open(self, lesson: Lesson) -> bool:
@@ -256,7 +265,9 @@ class PlainAsking(PlainJudging):
 
     def _may_be_third(self, program: str, texts: Texts) -> bool:
         pair = self.pairs[texts]
-        return pair.asked().third and not pair.has_answered(program) and not self._has_side(program, texts)
+        is_named = folded(program) in {folded(one) for one in pair.programs}
+        knows_entry = any(side[0] == "entry" for side in pair.sides or ()) and self._has_side(program, texts)
+        return pair.asked().third and not pair.has_answered(program) and not is_named and not knows_entry
 
     def _has_side(self, program: str, texts: Texts) -> bool:
         pair = self.pairs[texts]
