@@ -86,6 +86,12 @@ class PlainAsking(PlainJudging):
             objection, likely = known.objection, known.likely
         self.adopt(Proposal(texts, (self._side_of(left), self._side_of(right)), programs, objection, likely))
 
+    def propose(self, at: datetime) -> None:
+        """Run, which opens the pairs that closed because a side had joined an entry, and has left it since."""
+        super().propose(at)
+        for pair in self.pairs.values():
+            pair.is_closed = False
+
     def adopt(self, proposal: Proposal) -> None:
         """Take a pair as a run has opened it."""
         pair = self.pairs.setdefault(proposal.texts, Pair())
@@ -180,9 +186,13 @@ class PlainAsking(PlainJudging):
         for lesson in self.lessons.values():
             if lesson.program == program and texts in self._rewrites_of(lesson):
                 return ("rewrite", lesson.program, lesson.lesson_id), None
-        if texts not in self.pairs or not self.is_current(texts):
-            raise RefusedError("there is no such pair, or its texts changed")
-        return self.pairs[texts].sides or ((), None)
+        pair = self.pairs.get(texts)
+        if pair is None or pair.sides is None:
+            raise RefusedError("there is no such pair")
+        if not self.is_current(texts):
+            pair.is_closed = True
+            raise RefusedError("its texts changed")
+        return pair.sides
 
     def _rewrites_of(self, lesson: Lesson) -> list[Texts]:
         return [
@@ -229,10 +239,7 @@ class PlainAsking(PlainJudging):
             [texts for texts in own if texts not in ignored],
             [texts for texts in thirds if texts not in ignored],
             ignored,
-            [
-                *members,
-                *(texts for texts in (*own, *thirds) if self._is_stale(texts, at) or not self.is_current(texts)),
-            ],
+            [*members, *(texts for texts in (*own, *thirds) if self._is_changing(texts, at))],
         )
 
     def _is_open(self, lesson: Lesson) -> bool:
@@ -276,7 +283,9 @@ class PlainAsking(PlainJudging):
         sides = self.resolve(one, other), self.resolve(other, one)
         return self._contributed(Voice(folded(program), "unsure", datetime.min, None), texts, *sides)
 
-    def _is_stale(self, texts: Texts, at: datetime) -> bool:
+    def _is_changing(self, texts: Texts, at: datetime) -> bool:
+        if self.pairs[texts].is_closed or not self.is_current(texts):
+            return True
         lessons = [self._lesson(*side[1:]) for side in self.pairs[texts].sides or () if side[0] == "lesson"]
         return any(at - lesson.last_reinforced > STALE_AFTER for lesson in lessons)
 
