@@ -39,8 +39,10 @@ BECAME: Final = (
     "share",
     "fresh",
     "contested",
+    "share that agents read",
     "twice",
     "wrong fresh, verify, contested",
+    "ever wrong: fresh, all",
     "wrong echoes",
     "unasked",
     "never offered",
@@ -78,14 +80,15 @@ class Run(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A run's counts. `goal_day`: the first day with .9 of what is shared, `curve`: (shared, published) by day.
+    """A run's counts. `goal_day`: the first day with .9 of what is shared published, `read_day`: or contested.
 
-    `refused` counts the reasons of verdicts that were refused.
+    `curve` is (shared, published) by day. `refused` counts the reasons of verdicts that were refused.
     """
 
     name: str
     counts: Counts
     goal_day: int | None
+    read_day: int | None
     curve: Sequence[tuple[int, int]]
     missed: Sequence[Missed]
     lost: Sequence[Missed]
@@ -106,7 +109,8 @@ async def told(run: Run, embedder: Embedder) -> Told:
     return Told(
         name=run.name,
         counts=counted(run.story, chronicle),
-        goal_day=goal_day(run.story, chronicle),
+        goal_day=goal_day(run.story, chronicle.days),
+        read_day=goal_day(run.story, chronicle.read),
         curve=curve(run.story, chronicle),
         missed=[*missed(run.story, chronicle, await _cosines(run.story, embedder))],
         lost=[*lost_tellers(run.story, chronicle)],
@@ -136,8 +140,10 @@ def became(one: Told) -> tuple[str | float, ...]:
         counts.published / counts.shared,
         counts.fresh,
         counts.contested,
+        (counts.published + counts.contested) / counts.shared,
         counts.twice,
         f"{counts.wrong_fresh}, {counts.wrong_verify}, {counts.wrong_contested}",
+        f"{counts.ever_wrong_fresh}, {counts.ever_wrong}",
         counts.wrong_echoes,
         counts.unasked,
         counts.never_offered,
@@ -160,7 +166,7 @@ def cost(one: Told) -> tuple[str | float, ...]:
 
 def summed(runs: Sequence[Told]) -> Told:
     """Return the sums of runs, with neither days nor what was missed."""
-    return Told("all", reduce(add, (one.counts for one in runs)), None, (), (), (), {})
+    return Told("all", reduce(add, (one.counts for one in runs)), None, None, (), (), (), {})
 
 
 def print_tables(title: str, runs: Sequence[Told]) -> None:
@@ -173,11 +179,16 @@ def print_tables(title: str, runs: Sequence[Told]) -> None:
         (
             one.name,
             one.goal_day or "-",
+            one.read_day or "-",
             *(f"{one.curve[day - 1][1]} of {one.curve[day - 1][0]}" for day in days if day <= len(one.curve)),
         )
         for one in runs
     )
-    table(f"{title}: published of what two agents had told", ("run", "sessions until .9", *map(str, days)), grown)
+    table(
+        f"{title}: published of what two agents had told",
+        ("run", "sessions until .9", "or contested", *map(str, days)),
+        grown,
+    )
     for one in runs:
         print_missed(f"{one.name}: missed", one.missed)
         print_missed(f"{one.name}: tellers that were lost", one.lost)

@@ -6,7 +6,7 @@ from math import ceil
 from typing import Final
 
 from story import Labels, Story, ToldLesson
-from telling import Chronicle, facts_said
+from telling import READ, Chronicle, facts_said, strangers
 
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import voting
@@ -16,7 +16,6 @@ from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Pattern
 
 GOAL: Final = 0.9  # of the shared facts
-READ: Final[tuple[EntryState, ...]] = ("fresh", "verify", "contested")  # states of an entry that agents read at boot
 
 
 @dataclass(frozen=True)
@@ -24,13 +23,13 @@ class Counts:
     """Counts of a story, or sums of several.
 
     `shared` facts were told by two agents or more; of them `published` are entries with two tellers, fresh or verify,
-    and `fresh`. `contested`: of the others, those that an agent's word stands against.
-    `twice`: published in two entries. An entry is `wrong` if it has a contribution of another fact than its text's, a
-    `wrong_echo` is such a lesson without a vote. `unasked`: contributions in other words without a verdict `same`.
-    `never_offered`: shared facts of which no agent was shown a pair. `gone` pairs were replaced or dropped.
-    `questions` are showings of a pair to an agent, `distinct` counts each pair once for each agent. `tellers` told a
-    published fact: they vote, are `late` (an echo after publication) or `lost`. `lag_days` sums the days between a
-    fact's second telling and its publication.
+    and `fresh`. `contested`: of the others, those that an agent's word stands against. `twice`: published in two
+    entries. An entry is `wrong` if it has a contribution of another fact than its text's, `ever_wrong` if it had one at
+    the end of some day; a `wrong_echo` is such a lesson without a vote. `unasked`: contributions in other words without
+    a verdict `same`. `never_offered`: shared facts of which no agent was shown a pair. `gone` pairs were replaced or
+    dropped. `questions` are showings of a pair to an agent, `distinct` counts each pair once for each agent. `tellers`
+    told a published fact: they vote, are `late` (an echo after publication) or `lost`. `lag_days` sums the days between
+    a fact's second telling and its publication.
     """
 
     lessons: int
@@ -44,6 +43,8 @@ class Counts:
     wrong_fresh: int
     wrong_verify: int
     wrong_contested: int
+    ever_wrong_fresh: int
+    ever_wrong: int
     wrong_echoes: int
     unasked: int
     never_offered: int
@@ -113,11 +114,6 @@ class Reading:
         pairs = self.chronicle.pairs.values()
         return [pair for pair in pairs if self.labels.fact(pair.a.text) == fact and self.is_true(pair)]
 
-    def strangers(self, entry: Entry) -> list[Contribution]:
-        """Return the contributions of an entry that are of another fact."""
-        fact = self.facts[entry.key]
-        return [line for line in entry.provenance if self.labels.fact(line.pattern) != fact]
-
     def unasked(self, entry: Entry) -> list[Contribution]:
         """Return the contributions in other words for which no judge said `same`."""
         pairs = self.chronicle.pairs
@@ -133,7 +129,7 @@ class Reading:
 def counted(story: Story, chronicle: Chronicle) -> Counts:
     """Return what became of a story."""
     reading = Reading(story, chronicle)
-    wrong = [reading.state(entry) for entry in reading.published if reading.strangers(entry)]
+    wrong = [reading.state(entry) for entry in reading.published if strangers(entry, reading.labels)]
     ends = chronicle.days[-1] & reading.shared.keys()
     said = [*reading.facts.values()]
     contested = facts_said(chronicle, reading.labels, "contested") & reading.shared.keys()
@@ -150,6 +146,8 @@ def counted(story: Story, chronicle: Chronicle) -> Counts:
         wrong_fresh=wrong.count("fresh"),
         wrong_verify=wrong.count("verify"),
         wrong_contested=wrong.count("contested"),
+        ever_wrong_fresh=sum(state == "fresh" for _, state in chronicle.mixed),
+        ever_wrong=len({key for key, _ in chronicle.mixed}),
         wrong_echoes=sum(_is_wrong_echo(reading, lesson) for lesson in story.lessons),
         unasked=sum(len(reading.unasked(entry)) for entry in reading.published),
         never_offered=sum(
@@ -200,11 +198,11 @@ def _lag(reading: Reading, fact: str) -> int:
     return first - _second_day(reading.shared[fact])
 
 
-def goal_day(story: Story, chronicle: Chronicle) -> int | None:
-    """Return the first day at whose end .9 of all shared facts were published; an agent has one session a day."""
+def goal_day(story: Story, days: Sequence[frozenset[str]]) -> int | None:
+    """Return the first day with .9 of all shared facts, from the facts of each day; an agent has a session a day."""
     shared = story.shared().keys()
     wanted = ceil(GOAL * len(shared))
-    return next((day for day, facts in enumerate(chronicle.days, 1) if len(facts & shared) >= wanted), None)
+    return next((day for day, facts in enumerate(days, 1) if len(facts & shared) >= wanted), None)
 
 
 def curve(story: Story, chronicle: Chronicle) -> list[tuple[int, int]]:

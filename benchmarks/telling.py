@@ -14,7 +14,7 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import voting
 from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
-from fleet_memory.schemas.knowledge import Entry, EntryState
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
@@ -30,6 +30,7 @@ Judge: TypeAlias = Callable[[str, str, str], Verdict]
 Answering: TypeAlias = Literal["at-once", "next-session", "never"]
 """When an agent answers the pairs that its commit shows: by pattern_consolidate, or with its next commit."""
 
+READ: Final[tuple[EntryState, ...]] = ("fresh", "verify", "contested")  # states of an entry that agents read at boot
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 DAYS_AFTER: Final = 10  # days of sessions after the story's last lesson
 MAX_VERDICTS: Final = 6  # of a call; the rest waits for the next session
@@ -59,14 +60,18 @@ class GivenVerdict(NamedTuple):
 class Chronicle:
     """A life of a story.
 
-    `days` are the facts that were published at the end of each day, `pairs` every pair there ever was, as it was last.
-    `programs`, `entries` and `now` are of the end.
+    `days` are the facts that were published at the end of each day, `read` those and the contested. `pairs` has every
+    pair there ever was, as it was last. `mixed` are the keys of entries that were published at the end of some day with
+    a contribution of another fact than their text's, with each state that they then had. `programs`, `entries` and
+    `now` are of the end.
     """
 
     showings: list[Showing] = field(default_factory=list)
     verdicts: list[GivenVerdict] = field(default_factory=list)
     pairs: dict[str, Pair] = field(default_factory=dict)
     days: list[frozenset[str]] = field(default_factory=list)
+    read: list[frozenset[str]] = field(default_factory=list)
+    mixed: set[tuple[str, EntryState]] = field(default_factory=set)
     programs: dict[str, Program] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     now: datetime = START
@@ -175,6 +180,11 @@ class Telling:
         self._chronicle.programs = {one.program.program_id: one.program for one in await self.fleet.programs.all()}
         self._chronicle.entries = [one.entry for one in await self.fleet.knowledge.all() if one.entry]
         self._chronicle.now = self._now
+        for entry in self._chronicle.entries:
+            state = entry_state(entry, self._now)
+            if state in READ and strangers(entry, self._labels):
+                self._chronicle.mixed.add((entry.key, state))
+        self._chronicle.read.append(facts_said(self._chronicle, self._labels, *READ))
         self._chronicle.days.append(facts_said(self._chronicle, self._labels, "fresh", "verify"))
 
 
@@ -185,6 +195,12 @@ def facts_said(chronicle: Chronicle, labels: Labels, *states: EntryState) -> fro
         for entry in chronicle.entries
         if entry_state(entry, chronicle.now) in states and len(_tellers(entry, labels)) > 1
     )
+
+
+def strangers(entry: Entry, labels: Labels) -> Sequence[Contribution]:
+    """Return the contributions of an entry that are of another fact than its text."""
+    fact = labels.fact(entry.value.pattern)
+    return [line for line in entry.provenance if labels.fact(line.pattern) != fact]
 
 
 def _tellers(entry: Entry, labels: Labels) -> set[str]:

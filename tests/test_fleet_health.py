@@ -18,6 +18,8 @@ from fleet_memory.rules.health.fleet import (
     counts,
     fleet_advice,
     forecast,
+    judging_advice,
+    judging_counts,
     knowledge_counts,
     looked_at,
     rates,
@@ -32,6 +34,7 @@ from fleet_memory.schemas.health import (
     FleetRates,
     Forecast,
     HealthVerdict,
+    JudgingCounts,
     KnowledgeCounts,
     PatternCounts,
     ProgramHealth,
@@ -151,16 +154,46 @@ WORST = State(
 TROUBLES = [
     State(ill=WORST.ill),
     State(rates=WORST.rates),
-    State(ageing=WORST.ageing),
+    State(ageing=KnowledgeCounts(fresh=MANY, verify=1, contested=0, retired=MANY, constitutional=MANY)),
+    State(ageing=KnowledgeCounts(fresh=MANY, verify=0, contested=1, retired=MANY, constitutional=MANY)),
     State(fresh=freshness(MANY, 0, NOW, NOW)),
-    State(fresh=freshness(0, MANY, NOW, NOW)),
 ]
 
 
-@pytest.mark.parametrize("trouble", TROUBLES, ids=["ill", "rates", "ageing", "pending", "pairs"])
+@pytest.mark.parametrize("trouble", TROUBLES, ids=["ill", "rates", "verify", "contested", "pending"])
 def test_each_trouble_has_its_line_of_advice(trouble: State) -> None:
     assert len(trouble.advice()) == 1
     assert State().advice() == ()
+
+
+def test_pairs_that_wait_for_people_are_said_first() -> None:
+    assert judging_advice(JudgingCounts(people=7, third=1, programs=2)) == (
+        "7 pairs wait for people: fleet-memory review",
+        "1 pair waits for a third program: one without a lesson in them is asked by commit_session.",
+        "2 pairs wait for the programs of their lessons, asked by gsp_bootstrap and commit_session; people answer any "
+        "with fleet-memory review.",
+    )
+    assert judging_advice(JudgingCounts()) == ()
+
+
+@pytest.mark.parametrize(
+    ("programs", "people_judge", "counted"),
+    [
+        (3, False, JudgingCounts(people=2, third=3, programs=5)),
+        (2, False, JudgingCounts(people=5, third=0, programs=5)),
+        (3, True, JudgingCounts(people=10)),
+    ],
+)
+def test_a_pair_waits_for_people_where_nobody_else_is_left(
+    programs: int, people_judge: bool, counted: JudgingCounts
+) -> None:
+    waits = judging_counts(open_pairs=10, for_people=2, for_third=3, programs=programs, people_judge=people_judge)
+    assert waits == counted
+
+
+def test_a_pair_for_people_that_is_not_open_takes_nothing_from_the_others() -> None:
+    waits = judging_counts(open_pairs=0, for_people=1, for_third=0, programs=3, people_judge=False)
+    assert waits == JudgingCounts(people=1)
 
 
 def test_little_junk_says_nothing() -> None:
@@ -170,6 +203,7 @@ def test_little_junk_says_nothing() -> None:
 
 def test_the_largest_answer_without_its_list_fits_the_least_budget() -> None:
     frame = FleetHealthAnswer(
+        judging=JudgingCounts(people=MANY, third=MANY, programs=MANY),
         similarity_engine="lexical",
         verdict="unreinforced",
         programs=MANY,
@@ -179,7 +213,7 @@ def test_the_largest_answer_without_its_list_fits_the_least_budget() -> None:
         verdicts=dict.fromkeys(get_args(HealthVerdict), MANY),
         ledger=dict.fromkeys(get_args(LedgerEvent), MANY),
         forecast=tuple(Forecast(days=until, stale=MANY, verify=MANY) for until in HORIZONS),
-        advice=WORST.advice(),
+        advice=(*judging_advice(JudgingCounts(people=MANY, third=MANY, programs=MANY)), *WORST.advice()),
         freshness=freshness(MANY, MANY, NOW + timedelta(milliseconds=1), NOW + days(2)),
         omitted=MANY,
     )

@@ -1,11 +1,25 @@
 """`fleet-memory health`: the advice and a plain table for a person, JSON for programs, exit 1 when unhealthy."""
 
 import json
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
 
 from fleet_memory.cli import main
+from fleet_memory.cli.model_run import model_line
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.schemas.health import ModelRun
+from fleet_memory.schemas.pairs import Judgement
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import load
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from tests.shared import CHECK, KEY, LOOK, Lesson, opened_pair, shared_entry
 
 LEARNT, FADING, STALE = "2026-03-01T00:00:00Z", "2026-05-25T00:00:00Z", "2026-06-20T00:00:00Z"
 
@@ -38,6 +52,57 @@ def test_a_healthy_fleet_has_nothing_to_do_and_exits_0(capsys: pytest.CaptureFix
         "soon      in 30 days 0 more lessons stale, 0 more entries to verify",
         "waiting   2 stored patterns not consolidated yet: a little may be missing.",
     ]
+
+
+def changed(tmp_path: Path, change: Callable[[Fleet], Awaitable[object]]) -> None:
+    settings = load({"store": str(tmp_path / "memory.db"), "embedder": "lexical", "now": LEARNT}, {})
+    anyio.run(with_fleet, settings, change)
+
+
+async def open_pair(fleet: Fleet, unsure: tuple[str, ...] = ()) -> None:
+    pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", CHECK))
+    for name in unsure:
+        pair = with_judgement(pair, Judgement(verdict="unsure", program_id=name, at=fleet.now()))
+    (before,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
+
+
+@pytest.mark.parametrize("unsure", [("basher", "sark", "iso", "ram"), ("basher", "sark")])
+def test_pairs_that_nobody_but_people_is_left_to_judge_come_first_and_are_no_illness(
+    unsure: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed(tmp_path, partial(open_pair, unsure=unsure))
+    assert health() == 0
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "fleet default: healthy",
+        "1 pair waits for people: fleet-memory review",
+        "",
+    ]
+
+
+def test_where_people_judge_every_open_pair_waits_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changed(tmp_path, open_pair)
+    assert health() == 0
+    assert "pair waits for the programs of their lessons" in capsys.readouterr().out.splitlines()[1]
+    assert main(["policy", "set", "judging", "people"]) == 0
+    capsys.readouterr()
+    assert health() == 0
+    assert capsys.readouterr().out.splitlines()[1] == "1 pair waits for people: fleet-memory review"
+    assert health("--json") == 0
+    assert json.loads(capsys.readouterr().out)["judging"] == {"people": 1, "third": 0, "programs": 0}
+
+
+def test_contested_entries_are_named_with_their_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def contest(fleet: Fleet) -> None:
+        await shared_entry(fleet, "basher", "iso")
+        await reinforce_memory(fleet, "sark", KEY, outcome="contradicted", evidence="It was taken at once")
+        await publish_now(fleet)
+
+    changed(tmp_path, contest)
+    assert health() == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[1].startswith("1 entry is contested, see `contested`: ")
+    assert f"contested {KEY}: {LOOK}" in out
 
 
 def test_an_unhealthy_fleet_says_what_to_do_first_and_who_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,3 +160,16 @@ def test_lessons_that_nobody_compares_for_a_day_make_it_exit_1_and_say_what_to_r
     assert "nobody proposes" not in capsys.readouterr().out
     assert health(now="2026-03-02T02:00:00Z") == 1
     assert "nobody proposes: run fleet-memory maintain daily" in capsys.readouterr().out
+
+
+def test_the_judge_model_of_the_policy_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "set", "judgeModel", "qwen3:8b"]) == 0
+    capsys.readouterr()
+    assert health() == 0
+    assert "\nmodel     qwen3:8b: not asked yet\n" in capsys.readouterr().out
+
+
+def test_a_run_of_the_judge_model_is_one_line() -> None:
+    at = datetime.fromisoformat(LEARNT)
+    run = ModelRun(model="m", pairs=3, verdicts={"same": 1, "unsure": 2}, steering=1, calls=12, tokens=9120, at=at)
+    assert model_line(run) == "m: 3 pairs (1 same, 2 unsure), 1 left to people, 12 calls, 9,120 tokens"

@@ -10,12 +10,14 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.cli.review import HELP, review_pairs
+from fleet_memory.cli.review_report import WaitingPair, pair_report, waiting_pairs
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side
+from fleet_memory.rules.consensus.judging import questions, with_judgement
+from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
+from fleet_memory.tools.asking import IGNORED
 from tests.fleets import NOW
 from tests.shared import CHECK, FREE, KEY, LATE, LOOK, Lesson, opened_pair, published_keys
 
@@ -42,21 +44,32 @@ def answered(*answers: str, refused: Sequence[str] = ()) -> tuple[int, list[tupl
         sent.append((verdict.pair_id, verdict.verdict))
         return "sent"
 
-    return review_pairs(PAIRS, answers, said.append, send), sent, said
+    return review_pairs([waiting(pair) for pair in PAIRS], answers, said.append, send), sent, said
+
+
+def waiting(pair: Pair) -> WaitingPair:
+    return WaitingPair(pair, questions(pair), {"pattern/git/other": ("ram", "sark")})
+
+
+def judged(pair: Pair, program_id: str | None, verdict: Verdict, reason: str = "") -> Pair:
+    return with_judgement(pair, Judgement(verdict=verdict, program_id=program_id, at=NOW, reason=reason))
 
 
 def test_each_pair_is_shown_in_full_and_answered_by_a_word() -> None:
-    judged, sent, said = answered("same\n", " Contradict\n")
-    assert (judged, sent) == (2, [("first", "same"), ("second", "contradict")])
+    count, sent, said = answered("same\n", " Contradict\n")
+    assert (count, sent) == (2, [("first", "same"), ("second", "contradict")])
     assert said == [
-        "\n1 of 2, alike 0.50\n"
+        "\n1 of 2: pair first\n"
+        "opened 2026-03-07, alike 0.50; waits for basher and sark\n"
         "  basher/p (git): One first\n    evidence: It broke\n"
-        "  entry pattern/git/other (git): Other first\n"
+        "  entry pattern/git/other of ram, sark (git): Other first\n"
         "same/different/contradict/unsure/skip/quit",
         "sent",
-        "\n2 of 2, alike 0.50\nbut: other figures\n"
+        "\n2 of 2: pair second\n"
+        "opened 2026-03-07, alike 0.50; waits for basher and sark\n"
+        "objection: other figures\n"
         "  basher/p (git): One second\n    evidence: It broke\n"
-        "  entry pattern/git/other (git): Other second\n"
+        "  entry pattern/git/other of ram, sark (git): Other second\n"
         "same/different/contradict/unsure/skip/quit",
         "sent",
     ]
@@ -64,8 +77,8 @@ def test_each_pair_is_shown_in_full_and_answered_by_a_word() -> None:
 
 @pytest.mark.parametrize("slip", ["s", "stop", "d", "", "samee", "y"])
 def test_what_is_no_whole_word_is_asked_again(slip: str) -> None:
-    judged, sent, said = answered(slip, "different", "quit")
-    assert (judged, sent, said[1]) == (1, [("first", "different")], HELP)
+    count, sent, said = answered(slip, "different", "quit")
+    assert (count, sent, said[1]) == (1, [("first", "different")], HELP)
 
 
 def test_a_skipped_pair_is_left_and_quitting_or_the_end_of_input_stops() -> None:
@@ -75,27 +88,43 @@ def test_a_skipped_pair_is_left_and_quitting_or_the_end_of_input_stops() -> None
 
 
 def test_a_pair_that_was_closed_meanwhile_is_named_and_the_next_is_asked() -> None:
-    judged, sent, said = answered("same", "unsure", refused=["first"])
-    assert (judged, sent, said[1]) == (1, [("second", "unsure")], "pairId: closed")
+    count, sent, said = answered("same", "unsure", refused=["first"])
+    assert (count, sent, said[1]) == (1, [("second", "unsure")], "pairId: closed")
 
 
-def test_earlier_verdicts_are_shown_with_their_reasons(capsys: pytest.CaptureFixture[str]) -> None:
-    pair = with_judgement(PAIRS[0], Judgement(verdict="unsure", program_id="iso", at=NOW, reason="too short"))
-    review_pairs([pair], ["quit"], print, lambda _: "")
-    assert "\niso said unsure: too short\n" in capsys.readouterr().out
+def test_it_is_said_who_said_which_and_why() -> None:
+    pair = judged(PAIRS[0], "basher", "unsure", IGNORED)
+    pair = judged(pair, "sark", "same", "both ask for a clean tree")
+    pair = judged(pair, MODEL_NAME, "different")
+    pair = judged(pair, None, "unsure", "I do not know git")
+    assert [*pair_report(waiting(pair))] == [
+        "opened 2026-03-07, alike 0.50; waits for a third program",
+        "  basher/p (git): One first",
+        "    evidence: It broke",
+        "  entry pattern/git/other of ram, sark (git): Other first",
+        "basher was shown it three times and did not answer",
+        "sark said same: both ask for a clean tree",
+        "the model said different",
+        "a person said unsure: I do not know git",
+    ]
+
+
+def test_a_pair_that_one_judge_called_the_same_says_so() -> None:
+    line = next(iter(pair_report(waiting(judged(PAIRS[0], "basher", "same")))))
+    assert line == "opened 2026-03-07, alike 0.50, same by one judge; waits for sark"
 
 
 @pytest.fixture
 def opened(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
-    """A fleet with two open pairs; both programs of the second and two others could not tell."""
+    """A fleet with two open pairs; nobody is left to ask about the second."""
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
     async def open_pairs(fleet: Fleet) -> list[Pair]:
         likeliest = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", CHECK), rank=0.9)
         left = await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE), rank=0.1)
-        for name in ("sark", "ram", "clu", "quorra"):
-            left = with_judgement(left, Judgement(verdict="unsure", program_id=name, at=NOW))
+        for name in ("sark", "ram", "basher", "iso"):
+            left = judged(left, name, "unsure")
         (before,) = await fleet.pairs.read(left.pair_id)
         await fleet.pairs.store.commit(fleet.pairs.write(before, left))
         return [likeliest, left]
@@ -113,6 +142,64 @@ def test_pairs_that_wait_for_people_alone_are_listed_first(
 ) -> None:
     likeliest, left = opened
     assert listed(capsys) == [left.pair_id, likeliest.pair_id]
+
+
+def test_the_list_for_programs_has_all_that_a_person_reads(
+    opened: list[Pair], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["review", "--json"]) == 0
+    left, likeliest = json.loads(capsys.readouterr().out)["pairs"]
+    assert left["waitsFor"] == "people"
+    assert [one["by"] for one in left["judgements"]] == ["sark", "ram", "basher", "iso"]
+    assert likeliest == {
+        "pairId": opened[0].pair_id,
+        "a": opened[0].a.wire(),
+        "b": opened[0].b.wire(),
+        "state": "open",
+        "cosine": 0.7,
+        "objection": "",
+        "judgements": [],
+        "openedAt": opened[0].wire()["openedAt"],
+        "waitsFor": "basher and iso",
+    }
+
+
+def waits(settings: Settings) -> dict[str, str]:
+    """Return whom each pair waits for, in the order in which people read them."""
+
+    async def read(fleet: Fleet) -> dict[str, str]:
+        return {one.pair.pair_id: one.waits_for for one in await waiting_pairs(fleet)}
+
+    return anyio.run(with_fleet, settings, read)
+
+
+async def rejudged(fleet: Fleet, pair: Pair, *verdicts: tuple[str, Verdict]) -> None:
+    (before,) = await fleet.pairs.read(pair.pair_id)
+    for name, verdict in verdicts:
+        pair = judged(pair, name, verdict)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
+
+
+def test_a_same_that_no_program_is_left_to_confirm_waits_for_people(opened: list[Pair], settings: Settings) -> None:
+    likeliest, left = opened
+    verdicts: list[tuple[str, Verdict]] = [("basher", "same"), *((name, "unsure") for name in ("iso", "ram", "sark"))]
+    anyio.run(with_fleet, settings, lambda fleet: rejudged(fleet, likeliest, *verdicts))
+    assert waits(settings) == {likeliest.pair_id: "people", left.pair_id: "people"}
+
+
+def test_a_third_program_is_waited_for_only_where_there_is_one(opened: list[Pair], settings: Settings) -> None:
+    likeliest, left = opened
+    unsure: list[tuple[str, Verdict]] = [("basher", "unsure"), ("iso", "unsure")]
+    anyio.run(with_fleet, settings, lambda fleet: rejudged(fleet, likeliest, *unsure))
+    assert waits(settings) == {left.pair_id: "people", likeliest.pair_id: "a third program"}
+    for name in ("sark", "ram"):
+        assert main(["delete-program", name, "--yes"]) == 0
+    assert waits(settings)[likeliest.pair_id] == "people"
+
+
+def test_where_people_judge_every_pair_waits_for_them(opened: list[Pair], settings: Settings) -> None:
+    assert main(["policy", "set", "judging", "people"]) == 0
+    assert waits(settings) == {opened[0].pair_id: "people", opened[1].pair_id: "people"}
 
 
 def test_the_command_publishes_what_a_person_finds_the_same(

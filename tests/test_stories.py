@@ -48,7 +48,17 @@ async def told(folder: Path, story: Story, judge: Judge, answering: Answering = 
 
 
 def outcome(counts: Counts) -> dict[str, int]:
-    names = ("shared", "published", "fresh", "wrong_fresh", "wrong_verify", "unasked", "never_offered", "lost")
+    names = (
+        "shared",
+        "published",
+        "fresh",
+        "wrong_fresh",
+        "wrong_verify",
+        "ever_wrong",
+        "unasked",
+        "never_offered",
+        "lost",
+    )
     return {name: getattr(counts, name) for name in names}
 
 
@@ -62,13 +72,14 @@ async def test_what_two_agents_share_is_published_by_their_verdicts(tmp_path: Pa
         "fresh": 2,
         "wrong_fresh": 0,
         "wrong_verify": 0,
+        "ever_wrong": 0,
         "unasked": 0,
         "never_offered": 0,
         "lost": 0,
     }
     assert counts.true_pairs == 2
     assert counts.distinct == len({(one.agent, one.pair_id) for one in chronicle.verdicts})
-    assert goal_day(STORY, chronicle) in (2, 3, 4)
+    assert goal_day(STORY, chronicle.days) in (2, 3, 4)
     assert curve(STORY, chronicle)[0] == (0, 0)
     assert curve(STORY, chronicle)[-1] == (2, 2)
 
@@ -83,6 +94,7 @@ async def test_an_entry_that_mixes_facts_is_counted_as_wrong(tmp_path: Path) -> 
         "fresh": 1,
         "wrong_fresh": 1,
         "wrong_verify": 0,
+        "ever_wrong": 1,
         "unasked": 0,
         "never_offered": 0,
         "lost": 0,
@@ -99,7 +111,7 @@ async def test_nothing_is_published_where_nobody_answers_and_the_reason_is_named
     chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)), "never")
     counts = counted(STORY, chronicle)
     assert (counts.published, counts.unasked, counts.verdicts, counts.never_offered) == (0, 0, 0, 0)
-    assert goal_day(STORY, chronicle) is None
+    assert goal_day(STORY, chronicle.days) is None
     missing = [*missed(STORY, chronicle, {})]
     assert [one.fact for one in missing] == ["key", "pool"]
     assert all("without a verdict" in why for one in missing for why in one.why)

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Final
 
+from fleet_memory.cli.model_run import model_line
 from fleet_memory.schemas.answers.health import FleetHealthAnswer, HealthAnswer
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.memory_health import memory_health
 
+_MAX_TOKENS: Final = 10_000  # room for 25 contested entries; chosen
 _RATES: Final = {
     "junk": "of all lessons ever stored were archived unused",
     "echo": "of the active ones repeat what their program had read",
@@ -22,7 +24,7 @@ async def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
     """Return the health of the program that the settings name, of the whole fleet if they name none."""
     program = settings.program
     if program is None:
-        return await with_fleet(settings, fleet_health)
+        return await with_fleet(settings, lambda fleet: fleet_health(fleet, _MAX_TOKENS))
     return await with_fleet(settings, lambda fleet: memory_health(fleet, program))
 
 
@@ -51,11 +53,13 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
     unwell = [f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale" for each in answer.unwell]
     month = answer.forecast[-1]
     return {
+        "contested": [f"{each.key}: {each.pattern}" for each in answer.contested],
         "programs": [_counted(answer.programs, answer.verdicts)],
         "not well": [*unwell, *([f"and {answer.omitted} more"] if answer.omitted else [])],
         "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)],
         "rates": [f"{share:.0%} {_RATES[name]}" for name, share in asdict(answer.rates).items() if share],
         "knowledge": [_counted(sum(entries.values()), entries)],
+        "model": [model_line(answer.judge_model)] if answer.judge_model else [],
         "soon": [f"in {month.days} days {month.stale} more lessons stale, {month.verify} more entries to verify"],
     }
 

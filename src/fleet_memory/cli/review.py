@@ -2,23 +2,24 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias, get_args
 
 import anyio
 
 from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.review_report import WaitingPair, pair_report, pair_wire, waiting_pairs
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.rules.consensus.judging import questions
-from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
+from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+_CHOICE: Final = "/".join((*VERDICTS, "skip", "quit"))
 HELP: Final = """\
 same        whoever follows one does all that the other asks, and nothing else
 different   one asks for something that the other does not
@@ -53,7 +54,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         return 0
     pairs = anyio.run(with_fleet, settings, _waiting)
     if given.json:
-        print_json({"pairs": [_wire(pair) for pair in pairs]})
+        print_json({"pairs": [pair_wire(one) for one in pairs]})
         return 0
     judged = review_pairs(pairs, sys.stdin, say, send)
     if judged:
@@ -62,11 +63,9 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-async def _waiting(fleet: Fleet) -> list[Pair]:
-    """Return the open pairs: first those that wait for people alone, then by rank, the likeliest first."""
+async def _waiting(fleet: Fleet) -> list[WaitingPair]:
     fleet.caller.require_curation()
-    pairs = [versioned.pair for versioned in await fleet.pairs.in_state("open") if versioned.pair is not None]
-    return sorted(pairs, key=lambda pair: (not questions(pair).people, -pair.rank, pair.pair_id))
+    return await waiting_pairs(fleet)
 
 
 async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
@@ -78,22 +77,25 @@ async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
     return outcome
 
 
-def review_pairs(pairs: Sequence[Pair], answers: Iterable[str], say: Callable[[str], None], send: SendVerdict) -> int:
+def review_pairs(
+    pairs: Sequence[WaitingPair], answers: Iterable[str], say: Callable[[str], None], send: SendVerdict
+) -> int:
     """Ask about each pair until the answers end; return how many were judged.
 
     An answer is a whole word; anything else is asked again, because a slip would be the last word about a pair.
     """
     given = iter(answers)
     judged = 0
-    for number, pair in enumerate(pairs, 1):
-        say(_shown(pair, number, len(pairs)))
+    for number, waiting in enumerate(pairs, 1):
+        lines = [f"\n{number} of {len(pairs)}: pair {waiting.pair.pair_id}", *pair_report(waiting), _CHOICE]
+        say("\n".join(lines))
         word = _whole_word(given, say)
         if word == "quit":
             break
         if word == "skip":
             continue
         try:
-            say(send(_new_verdict(pair.pair_id, word, "")))
+            say(send(_new_verdict(waiting.pair.pair_id, word, "")))
         except InvalidArgumentError as error:  # an agent, or an earlier answer, was faster
             say(str(error))
         else:
@@ -122,23 +124,3 @@ def _new_verdict(pair_id: str, word: str, reason: str) -> NewVerdict:
 def _outcome(judged: Judged) -> str:
     entry = f"; {judged.change.entry.key} is {judged.change.after}" if judged.change else ""
     return f"{judged.pair_id}: {judged.state}{entry}"
-
-
-def _shown(pair: Pair, number: int, count: int) -> str:
-    objection = f"\nbut: {pair.objection}" if pair.objection else ""
-    verdicts = "".join(
-        f"\n{one.program_id or 'a person'} said {one.verdict}" + (f": {one.reason}" if one.reason else "")
-        for one in pair.judgements
-    )
-    sides = "".join(f"\n{_said(side)}" for side in (pair.a, pair.b))
-    return f"\n{number} of {count}, alike {pair.cosine:.2f}{objection}{sides}{verdicts}\n{'/'.join(VERDICTS)}/skip/quit"
-
-
-def _said(side: Side) -> str:
-    who = f"entry {side.key}" if side.key else f"{side.program_id}/{side.pattern_id}"
-    evidence = f"\n    evidence: {side.evidence}" if side.evidence else ""
-    return f"  {who} ({side.domain}): {side.text}{evidence}"
-
-
-def _wire(pair: Pair) -> Mapping[str, object]:
-    return {name: value for name, value in pair.wire().items() if name not in ("margin", "rank", "byPerson")}

@@ -8,9 +8,10 @@ from pydantic import Field
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
-from fleet_memory.rules.health.fleet import looked_at
+from fleet_memory.rules.health.fleet import judging_counts, looked_at
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
+from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.views.health import FleetReading, fleet_health_answer
 
@@ -40,12 +41,29 @@ async def fleet_health(
     now = fleet.now()
     scale = Scale(fleet.embedder.name, fleet.embedder.profile)
     looks = await fleet.programs.map_programs(partial(looked_at, scale=scale, now=now))
+    open_pairs = await fleet.pairs.count_open()
+    judging = judging_counts(
+        open_pairs=open_pairs,
+        for_people=await fleet.pairs.count_for_people(),
+        for_third=await fleet.pairs.count_for_third(),
+        programs=len(looks),
+        people_judge=(await fleet.policies.read(now)).judging == "people",
+    )
     reading = FleetReading(
         looks=looks,
         left=await fleet.programs.archive.counts(),
         snapshot=await fleet.knowledge.snapshots.read(),
         events={event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)},
-        open_pairs=await fleet.pairs.count_open(),
+        open_pairs=open_pairs,
+        judging=judging,
         similarity_engine=fleet.degraded_engine,
+        model_run=await _model_run(fleet),
     )
     return fleet_health_answer(reading, max_tokens, now)
+
+
+async def _model_run(fleet: Fleet) -> ModelRun | None:
+    policy = await fleet.policies.read(fleet.now())
+    if not policy.judge_model:
+        return None
+    return (await fleet.model_runs.read()).note.run or ModelRun(model=policy.judge_model)

@@ -13,6 +13,7 @@ from fleet_memory.schemas.health import (
     FleetRates,
     Forecast,
     HealthVerdict,
+    JudgingCounts,
     KnowledgeCounts,
     PatternCounts,
     ProgramHealth,
@@ -22,6 +23,7 @@ from fleet_memory.schemas.programs import ArchiveCounts, Program
 
 HORIZONS: Final = (7, 14, 21, 30)  # days of the forecast
 JUNK_FROM: Final = 0.5  # share of all lessons ever stored; half of the work of storing was for nothing
+MIN_PROGRAMS_OF_A_THIRD: Final = 3  # programs; in a smaller fleet every program has a lesson in a pair
 JUNK_OF: Final = 20  # archived lessons; fewer say nothing
 
 
@@ -99,6 +101,28 @@ def knowledge_counts(rows: Sequence[KnowledgeRow], now: datetime) -> KnowledgeCo
     )
 
 
+def judging_counts(
+    *, open_pairs: int, for_people: int, for_third: int, programs: int, people_judge: bool
+) -> JudgingCounts:
+    """Return the pairs that wait by who is left to judge them, in a fleet of so many programs.
+
+    `people_judge`: the policy leaves all pairs to people. In a fleet of two nobody is the third program.
+    """
+    if people_judge:
+        return JudgingCounts(people=max(open_pairs, for_people))
+    has_third = programs >= MIN_PROGRAMS_OF_A_THIRD
+    return JudgingCounts(
+        people=for_people if has_third else for_people + for_third,
+        third=for_third if has_third else 0,
+        programs=max(0, open_pairs - for_people - for_third),  # a pair for people may be closed for now
+    )
+
+
+def contested_rows(rows: Sequence[KnowledgeRow], now: datetime) -> list[KnowledgeRow]:
+    """Return the contested entries of a snapshot, by key."""
+    return [row for row in rows if row_state(row, now) == "contested"]
+
+
 def forecast(looks: Sequence[Look], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
     """Return what ages within 7, 14, 21 and 30 days; each horizon includes the one before."""
     fading = [days for look in looks for days in look.fading]
@@ -121,13 +145,31 @@ def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:
     ]
 
 
+def judging_advice(judging: JudgingCounts) -> tuple[str, ...]:
+    """Return what to do about the pairs that wait, first about those that nobody but people is left to judge."""
+    lines = {
+        f"{_pairs(judging.people)} for people: fleet-memory review": judging.people,
+        f"{_pairs(judging.third)} for a third program: one without a lesson in them is asked by commit_session.": (
+            judging.third
+        ),
+        f"{_pairs(judging.programs)} for the programs of their lessons, asked by gsp_bootstrap and commit_session; "
+        "people answer any with fleet-memory review.": judging.programs,
+    }
+    return tuple(line for line, count in lines.items() if count)
+
+
 def fleet_advice(
     ill: Sequence[ProgramHealth], rates: FleetRates, counts: PatternCounts, ageing: KnowledgeCounts, fresh: Freshness
 ) -> tuple[str, ...]:
-    """Return what to do, at most a line per kind of trouble."""
+    """Return what to do about lessons and entries, at most a line per kind of trouble."""
     return tuple(
         line
         for applies, line in (
+            (
+                bool(ageing.contested),
+                f"{_entries(ageing.contested)} contested, see `contested`: have an agent that knows the matter call "
+                "reinforce_memory with the key, confirmed or contradicted, with evidence.",
+            ),
             (
                 rates.junk >= JUNK_FROM and counts.archived >= JUNK_OF,
                 f"{rates.junk:.0%} of all lessons were archived without ever having been of use. Have agents call "
@@ -138,16 +180,11 @@ def fleet_advice(
                 f"{len(ill)} programs are not well. Call memory_health for each in `unwell`; its advice is for them.",
             ),
             (
-                bool(ageing.verify or ageing.contested),
-                f"{ageing.verify + ageing.contested} entries want checking. Have an agent that knows the matter call "
-                "reinforce_memory with the key, confirmed or contradicted.",
+                bool(ageing.verify),
+                f"{ageing.verify} entries want checking. Have an agent that knows the matter call reinforce_memory "
+                "with the key, confirmed or contradicted.",
             ),
             (fresh.is_stale, f"{fresh.pending} lessons wait. Call pattern_consolidate."),
-            (
-                fresh.to_judge > 0,
-                f"{fresh.to_judge} pairs of lessons wait for a judge. Agents answer those of their own in "
-                "pattern_consolidate with their programId; people answer any with fleet-memory review.",
-            ),
         )
         if applies
     )
@@ -157,6 +194,14 @@ def by_verdict(looks: Iterable[Look]) -> Mapping[str, int]:
     """Return how many programs have each verdict, the gravest first, none left out but those nobody has."""
     found = Counter(look.verdict for look in looks)
     return {name: found[name] for name in GRAVITY if found[name]}
+
+
+def _pairs(count: int) -> str:
+    return "1 pair waits" if count == 1 else f"{count} pairs wait"
+
+
+def _entries(count: int) -> str:
+    return "1 entry is" if count == 1 else f"{count} entries are"
 
 
 def _share(part: int, whole: int) -> float:

@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 
 from fleet_memory.schemas.answers.common import Absence, Degraded
+from fleet_memory.schemas.answers.consolidation import ContestedAnswer
 from fleet_memory.schemas.answers.state import DecayAnswer
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.health import (
     FleetRates,
     Forecast,
     HealthVerdict,
+    JudgingCounts,
     KnowledgeCounts,
+    ModelRun,
     PatternCounts,
     ProgramHealth,
 )
@@ -45,8 +48,14 @@ class HealthAnswer(Absence, Degraded):
 
 
 class FleetHealthAnswer(Degraded):
-    """A fleet's memory. `verdicts` counts programs, `ledger` changes of knowledge by kind; what is absent is none."""
+    """A fleet's memory. `verdicts` counts programs, `ledger` changes of knowledge by kind; what is absent is none.
 
+    `contested` names at most 25 of the entries that `knowledge` counts; `omitted` counts programs of `unwell`.
+    `judge_model` is the last run of the model that the policy names, absent where it names none.
+    """
+
+    judging: JudgingCounts
+    contested: tuple[ContestedAnswer, ...] = ()
     verdict: HealthVerdict
     programs: int
     patterns: PatternCounts
@@ -57,5 +66,6 @@ class FleetHealthAnswer(Degraded):
     forecast: tuple[Forecast, ...]
     advice: tuple[str, ...]
     freshness: Freshness
+    judge_model: ModelRun | None = None
     unwell: tuple[ProgramHealth, ...] = ()
     omitted: int = 0
