@@ -41,11 +41,13 @@ class Questions(NamedTuple):
     own: list[Texts]
     third: list[Texts]
     ignored: list[Texts]
+    own_sides: dict[Texts, Side]  # the program's own side of its pairs: a call asks about each of its lessons once
     optional: list[Texts]  # pairs that the next run closes or renews: a side is stale, or has joined an entry since
 
     def first(self) -> list[Texts]:
         """Return those that a call shows; which of one kind come first is a matter of numbers."""
-        return [*self.rewrites, *self.own, *self.third][:MAX_SHOWN]
+        each = {self.own_sides[texts]: texts for texts in reversed(self.own)}
+        return [*self.rewrites, *(one for one in self.own if one in each.values()), *self.third][:MAX_SHOWN]
 
     def allow(self, shown: Sequence[Texts]) -> bool:
         """Say whether a call may show these: as many as fit, no pair of a later kind before one of an earlier."""
@@ -54,7 +56,11 @@ class Questions(NamedTuple):
             chosen = [texts for texts in left if texts in kind]
             left = [texts for texts in left if texts not in kind]
             room -= len(chosen)
-            if room < 0 or (room > 0 and not {*kind} <= {*chosen, *self.optional}):
+            asked = [self.own_sides[texts] for texts in chosen if kind is self.own]
+            if room < 0 or len(asked) != len(set(asked)):
+                return False
+            missing = {*kind} - {*chosen, *self.optional}
+            if room > 0 and any(self.own_sides.get(texts) not in asked for texts in missing):
                 return False
             if room == 0:
                 break
@@ -82,7 +88,7 @@ class PlainAsking(PlainJudging):
         if folded(programs[0]) == folded(programs[1]):
             raise RefusedError("lessons of one program are no pair")
         known = self.pairs.get(texts)
-        if known is not None and known.sides is not None:
+        if known is not None and known.voices:
             objection, likely = known.objection, known.likely
         self.adopt(Proposal(texts, (self._side_of(left), self._side_of(right)), programs, objection, likely))
 
@@ -239,6 +245,7 @@ class PlainAsking(PlainJudging):
             [texts for texts in own if texts not in ignored],
             [texts for texts in thirds if texts not in ignored],
             ignored,
+            {texts: self._own_side(program, texts) for texts in own},
             [*members, *(texts for texts in (*own, *thirds) if self._is_changing(texts, at))],
         )
 
@@ -269,6 +276,11 @@ class PlainAsking(PlainJudging):
             return self._texts_to_judge(one, other, self.resolve(one, other), self.resolve(other, one))
         except RefusedError:
             return None
+
+    def _own_side(self, program: str, texts: Texts) -> Side:
+        pair = self.pairs[texts]
+        assert pair.sides is not None
+        return pair.sides[pair.programs.index(program)]
 
     def _may_be_third(self, program: str, texts: Texts) -> bool:
         pair = self.pairs[texts]

@@ -328,7 +328,8 @@ def _entry_side(entry: Entry) -> PairSide:
 def _about(known: VersionedPair, new: Pair) -> Pair:
     if known.pair is not None:
         state = "open" if known.pair.state == "gone" else known.pair.state
-        return replace(known.pair, a=new.a, b=new.b, state=state)
+        marks = known.pair if known.pair.judgements else new
+        return replace(known.pair, a=new.a, b=new.b, state=state, objection=marks.objection, likely=marks.likely)
     return new
 
 
