@@ -110,11 +110,15 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
+    if judge_.agent is not None and policy.judging == "people":  # first, so that no guess learns which pairs there are
+        raise InvalidArgumentError(
+            "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
+        )
     if pair is None or read is None:
         raise InvalidArgumentError(
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
         )
-    _require_allowed(pair, read, judge_, policy, fleet.now())
+    _require_allowed(pair, read, judge_, fleet.now())
     documents = _counted(read.documents(), pair, verdict, judge_, fleet.now())
     a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
     if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
@@ -176,12 +180,12 @@ async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedPr
     return dict(zip(ordered, found, strict=True))
 
 
-def _require_allowed(pair: Pair, read: _Read, judge_: Judge, policy: Policy, now: datetime) -> None:
+def _require_allowed(pair: Pair, read: _Read, judge_: Judge, now: datetime) -> None:
     """Raise InvalidArgumentError for a verdict that does not count, whatever the sides are now."""
     name, pair_id = judge_.agent, pair.pair_id
-    if name is not None and policy.judging == "people":
+    if name is not None and not was_shown(read.programs[name].program, pair_id, now):  # first: the rest describes it
         raise InvalidArgumentError(
-            "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
+            f"pairId: {pair_id!r} was not shown to {name} within {SHOWN_FOR.days} days; judge those in your toJudge"
         )
     if pair.by_person and judge_.program_id is not None:
         raise InvalidArgumentError(f"pairId: a person has judged {pair_id!r} ({pair.state}); nothing is left to say")
@@ -189,12 +193,7 @@ def _require_allowed(pair: Pair, read: _Read, judge_: Judge, policy: Policy, now
         raise InvalidArgumentError(f"pairId: people alone judge {pair_id!r}, because one of its texts {pair.objection}")
     if name is None:
         return
-    program = read.programs[name].program
-    if not was_shown(program, pair_id, now):
-        raise InvalidArgumentError(
-            f"pairId: {pair_id!r} was not shown to {name} within {SHOWN_FOR.days} days; judge those in your toJudge"
-        )
-    if not verdicts_left(program, now):
+    if not verdicts_left(read.programs[name].program, now):
         raise InvalidArgumentError(f"verdicts: {name} gave {MAX_VERDICTS_PER_DAY} within 24 hours; go on tomorrow")
 
 
