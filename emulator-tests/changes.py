@@ -13,12 +13,14 @@ import anyio
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.fleets import show
 
 NOW: Final = datetime(2026, 3, 7, 12, tzinfo=UTC)
 BEFORE: Final = NOW - timedelta(hours=3)
@@ -85,10 +87,13 @@ async def publish_shared(fleet: Fleet) -> None:
 
 
 async def open_pair(fleet: Fleet, a: Side, b: Side) -> None:
+    """Open a pair, and show it to both programs."""
     id_ = pair_id(text_hash(a.text), text_hash(b.text))
     pair = Pair(pair_id=id_, a=a, b=b, cosine=0.7, rank=0.5, opened_at=BEFORE)
     (before,) = await fleet.pairs.read(id_)
     await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
+    for program in (a.program_id, b.program_id):
+        await show(fleet, program, pair)
 
 
 def side(program: str, id_: str, text: str) -> Side:
@@ -100,11 +105,11 @@ async def prepare_verdicts(fleet: Fleet) -> None:
     await publish_shared(fleet)
     await learn_rewordings(fleet)
     for number, (one, other, _) in enumerate(REWORDINGS):
-        await open_pair(fleet, side("basher", f"own-{number}", one), side("sark", f"own-{number}", other))
+        await open_pair(at(fleet, BEFORE), side("basher", f"own-{number}", one), side("sark", f"own-{number}", other))
     entry = next(row for row in (await fleet.knowledge.snapshots.read()).rows if row.pattern == SHARED[0])
     await store(at(fleet, BEFORE), "basher", "opposite", OPPOSITE)
     about = Side(program_id="sark", key=entry.key, domain=DOMAIN, text=entry.pattern)
-    await open_pair(fleet, side("basher", "opposite", OPPOSITE), about)
+    await open_pair(at(fleet, BEFORE), side("basher", "opposite", OPPOSITE), about)
     await store(at(fleet, BEFORE), "basher", "shared-2", REWRITTEN)
 
 
@@ -117,8 +122,10 @@ async def judge_all(fleet: Fleet) -> None:
     verdicts = [verdict(*reworded) for reworded in REWORDINGS]
     verdicts.insert(2, verdict(OPPOSITE, SHARED[0], "contradict"))
     verdicts.insert(4, verdict(REWRITTEN, SHARED[2], "different"))
-    answer = await pattern_consolidate(fleet, no_progress, "basher", verdicts=tuple(verdicts))
-    assert [one.error for one in answer.judged or ()] == [None] * len(verdicts)
+    for first in range(0, len(verdicts), MAX_VERDICTS_PER_CALL):
+        sent = tuple(verdicts[first : first + MAX_VERDICTS_PER_CALL])
+        answer = await pattern_consolidate(fleet, no_progress, "basher", verdicts=sent)
+        assert [one.error for one in answer.judged or ()] == [None] * len(sent)
 
 
 async def give_words(fleet: Fleet) -> None:

@@ -13,6 +13,7 @@ from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.store_memory import store_memory
+from tests.fleets import show
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 
@@ -41,11 +42,13 @@ async def learn_text(fleet: Fleet, program: str, text: str) -> None:
 
 
 async def open_pair(fleet: Fleet, *programs: str) -> str:
-    """Let two programs learn the same in words of their own, and return the id of the pair that a run opens."""
+    """Let two programs learn the same in words of their own, and show both the pair that a run opens; return its id."""
     for program, text in zip(programs, (LOOK, FREE), strict=False):
         await learn_text(fleet, program, text)
     await consolidate(fleet)
     (pair,) = [one for one in await fleet.pairs.asking() if FREE in (one.a.text, one.b.text)]
+    for program in (pair.a.program_id, pair.b.program_id):
+        await show(fleet, program, pair)
     return pair.pair_id
 
 

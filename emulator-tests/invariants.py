@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pairs import versioned_pair
-from fleet_memory.rules.consensus.judging import asked, ruling
+from fleet_memory.rules.consensus.judging import questions, ruling
 from fleet_memory.rules.knowledge.entries import is_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
@@ -107,14 +107,27 @@ def _pairs(documents: Documents) -> Iterator[str]:
         name = f"pair {pair.pair_id}"
         if pair.state not in ("gone", ruling(pair).state):
             yield f"{name} is {pair.state}, but its judgements come to {ruling(pair).state}"
-        fields = {field: document.fields.get(field) for field in ("askA", "askB")}
-        if {one for one in fields.values() if one} != set(asked(pair)) or document.fields["state"] != pair.state:
-            yield f"{name} has the fields {fields} for the state {pair.state}"
+        fields = {field: document.fields.get(field) for field in ("askA", "askB", "askThird", "forPeople", "state")}
+        if fields != _asking_fields(pair):
+            yield f"{name} has the fields {fields}, but {_asking_fields(pair)} follow from it"
         keys = [_entry_of(side, documents) for side in (pair.a, pair.b)]
         if pair.state == "same" and keys[0] != keys[1]:
             yield f"{name} is the same, but its sides are in {keys}"
         if pair.state in ("different", "contradict") and keys[0] == keys[1] and keys[0] is not None:
             yield f"{name} is {pair.state}, but both sides are in {keys[0]}"
+
+
+def _asking_fields(pair: Pair) -> dict[str, object]:
+    """Return the fields by which a pair is found."""
+    asked = questions(pair)
+    a, b = pair.a.program_id, pair.b.program_id
+    return {
+        "askA": a if a in asked.programs else None,
+        "askB": b if b in asked.programs and b != a else None,
+        "askThird": asked.third or None,
+        "forPeople": asked.people or None,
+        "state": pair.state,
+    }
 
 
 def _entry_of(side: Side, documents: Documents) -> str | None:
@@ -138,9 +151,13 @@ async def meaning(fleet: Fleet) -> dict[str, object]:
             for one in program.patterns.values()
         },
         "pending": {name: sorted(program.pending) for name, program in documents.programs.items()},
+        "verdicts": {name: len(program.judged_at) for name, program in documents.programs.items()},
+        "shown": {
+            name: {id_: one.times for id_, one in program.asked.items()} for name, program in documents.programs.items()
+        },
         "entries": {key: _meaning_of(entry) for key, entry in documents.entries.items()},
         "pairs": {
-            pair.pair_id: (pair.state, [(one.program_id, one.verdict) for one in pair.judgements], sorted(asked(pair)))
+            pair.pair_id: (pair.state, [(one.program_id, one.verdict) for one in pair.judgements], questions(pair))
             for _, pair in documents.pairs
         },
         "ledger": Counter((line.event, line.key) for line in documents.ledger.values()),

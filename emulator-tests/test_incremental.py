@@ -23,7 +23,7 @@ from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
-from tests.fleets import at
+from tests.fleets import at, show
 from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
@@ -102,6 +102,7 @@ async def take(fleet: Fleet, step: str, details: Sequence[Any]) -> None:
     elif step == "judge":
         for pair in (await fleet.pairs.asking())[:1]:
             sent_verdict = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": details[0]})
+            await show(fleet, pair.a.program_id, pair)
             await judge(fleet, Judge(pair.a.program_id), [sent_verdict])  # refused alike if a text has changed since
     else:
         name = f"program-{details[0]}"

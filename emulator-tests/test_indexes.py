@@ -125,7 +125,12 @@ async def test_the_tools_ask_only_what_the_declared_indexes_serve(used: Store) -
     asked = {(group, *where, summed) for group, where, _, summed in Watched.asked}
     assert asked >= {("programs", "dirty", None), ("programs", "stored", None), ("programs", "pending")}
     assert asked >= {("programs", "run", None), ("gsp", "unpublished", None), ("gsp", "state", None)}
-    assert asked >= {("pairs", "askA", None), ("pairs", "askB", None), ("pairs", "state", None)}
+    assert asked >= {
+        ("pairs", "askA", None),
+        ("pairs", "askB", None),
+        ("pairs", "askThird", None),
+        ("pairs", "state", None),
+    }
     assert asked >= {("archive", "programId", None)}
     assert ("pairs", (), "-openRank", None) in Watched.asked
 

@@ -98,6 +98,9 @@ def configuration_page() -> str:
         "The key of an `openai:` embedder is no setting with a flag, because other users of a machine see command "
         "lines: it comes from `FLEET_MEMORY_EMBEDDER_KEY`, or, when `FLEET_MEMORY_EMBEDDER_URL` is OpenAI's own, from "
         "`OPENAI_API_KEY`. It is in no message and no log. See [embedders](embedders.md).",
+        "The judge model's key comes from `FLEET_MEMORY_JUDGE_KEY` alone. Without it and without "
+        "`FLEET_MEMORY_JUDGE_URL` this server asks no model, whatever the policy names. "
+        "See [judge model](judge-model.md).",
         "## Of one process or call",
         _table(
             ("from", "meaning"),

@@ -7,20 +7,28 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from tests.plain_asking import Judged, written
+from tests.plain_entry import words_of
 from tests.plain_fleet import PlainFleet
 
 START = datetime.fromisoformat("2026-03-02T09:00:00+00:00")
 HISTORIES = Path(__file__).parent / "data" / "histories.json"
 
+OUTCOMES = ("shows", "taken")  # of a step: what a call must show and take
+
 Json = dict[str, Any]  # each operation names its own arguments, which the called method checks
 
 
 class Facts(NamedTuple):
-    """What a check may name, each by an entry's text: (state, voting programs, votes), project, times learnt again."""
+    """What a check may name, each by an entry's text: (state, voting programs, votes), project, times learnt again.
+
+    `for_people` are the pairs that only people are left to judge.
+    """
 
     entries: Json
     projects: Json
     learnt_again: Json
+    for_people: list[list[str]]
 
 
 @dataclass(frozen=True)
@@ -65,24 +73,42 @@ def mismatches(history: History) -> list[str]:
 
 def live(fleet: PlainFleet, step: Json) -> str:
     """Take one step; return the difference where it is a check that fails, else nothing."""
-    given = {name: value for name, value in step.items() if name not in {"do", "day"}}
+    given = {name: value for name, value in step.items() if name not in {"do", "day", *OUTCOMES}}
     if step["do"] == "check":
         return compare(plain_facts(fleet, moment(step)), given)
     if step["do"] == "set_policy":
         fleet.set_policy(**given)
-    else:
-        getattr(fleet, step["do"])(**given, at=moment(step))
-    return ""
+        return ""
+    return compare_outcome(step, getattr(fleet, step["do"])(**given, at=moment(step)))
 
 
 def plain_facts(fleet: PlainFleet, now: datetime) -> Facts:
     entries = {text: [*entry] for text, entry in fleet.entries(now).items()}
-    return Facts(entries, dict(fleet.projects()), dict(fleet.learnt_again()))
+    return Facts(entries, dict(fleet.projects()), dict(fleet.learnt_again()), written(fleet.for_people()))
+
+
+def compare_outcome(step: Json, outcome: Judged | None) -> str:
+    """Return how a call differs from what its step says that it shows and takes; a verdict is taken unless it says no.
+
+    The texts of pairs are compared in any order, as words.
+    """
+    shown, taken = outcome or ([], [])
+    expected = written(frozenset(map(words_of, pair)) for pair in step.get("shows", ()))
+    if "shows" in step and written(shown) != expected:
+        return f"{step}: shows {written(shown)}"
+    if taken != step.get("taken", [True] * len(taken)):
+        return f"{step}: taken {taken}"
+    return ""
 
 
 def compare(facts: Facts, expected: Json) -> str:
     """Return the first fact that differs at this check, or nothing."""
     states = [entry[0] for entry in facts.entries.values()]
+    if "for_people" in expected:
+        expected = {
+            **expected,
+            "for_people": written(frozenset(map(words_of, pair)) for pair in expected["for_people"]),
+        }
     named: Json = {**facts._asdict(), "states": {str(state): states.count(state) for state in states}}
     wrong = [name for name in named if name in expected and named[name] != expected[name]]
     return "".join(f"{expected['after']}: {name} {named[name]} != {expected[name]}" for name in wrong[:1])

@@ -1,4 +1,4 @@
-"""The values of the plain model: lessons, words, pairs and entries, and the questions that only one of them answers."""
+"""The values of the plain model: lessons, words and entries, and the questions that only one of them answers."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -88,56 +88,6 @@ class Word:
     session: str | None
     connection: str | None
     waits: bool = False
-
-
-@dataclass
-class Voice:
-    """One verdict of one judge; a judge of None is a person."""
-
-    judge: str | None
-    verdict: str  # same | different | contradict | unsure
-    at: datetime
-    connection: str | None
-
-    def is_of(self, judge: str | None, connection: str | None) -> bool:
-        """Say whether this judge speaks again: the same program, or the same unbound connection."""
-        same_connection = connection is not None and self.connection == connection
-        return self.judge == judge or (same_connection and self.judge is not None and judge is not None)
-
-
-@dataclass
-class Pair:
-    """Two texts and the verdicts about them."""
-
-    voices: list[Voice] = field(default_factory=list)
-    authors: set[str | None] = field(default_factory=set)  # judges of their own rewrite: no word about another entry
-
-    def by_person(self) -> Voice | None:
-        return next((voice for voice in self.voices if voice.judge is None and voice.verdict != "unsure"), None)
-
-    def count(self, *verdicts: str) -> int:
-        return sum(voice.verdict in verdicts for voice in self.voices)
-
-    def decision(self) -> str:
-        """Return same, different or open; a person decides alone, otherwise the majority does."""
-        person = self.by_person()
-        same, contrary = self.count("same"), self.count("different", "contradict")
-        if person:
-            same, contrary = person.verdict == "same", person.verdict in {"different", "contradict"}
-        if same == contrary:
-            return "open"
-        return "same" if same > contrary else "different"
-
-    def is_sure(self) -> bool:
-        """Say whether `same` hangs on more than one judge, or on a person."""
-        return self.decision() == "same" and (self.by_person() is not None or self.count("same") > 1)
-
-    def contradicts(self) -> bool:
-        """Say whether both texts cannot be followed, as it is decided."""
-        person = self.by_person()
-        if person is not None:
-            return person.verdict == "contradict"
-        return self.decision() == "different" and self.count("contradict") > 0
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,15 @@ from tests.plain_entry import (
     Contribution,
     Entry,
     Lesson,
-    Pair,
     Policy,
     RefusedError,
-    Voice,
     Word,
     best_first,
     count_origins,
     folded,
     words_of,
 )
+from tests.plain_pair import Pair, Voice
 
 RETRY_WITHIN = timedelta(minutes=10)
 STALE_AFTER = timedelta(days=90)

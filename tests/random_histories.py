@@ -5,7 +5,6 @@ impossible when their turn comes (an unknown lesson, a closed pair) are refused,
 
 Left out, as the design does not fix them to the last state:
 * verdicts about two entries: their contributions are asked about one by one, in an order of the maintainer's;
-* verdicts of third judges: a run asks them only about certain pairs;
 * verdicts about texts that lessons of others share: each lesson's own pair decides when a run meets it;
 * a rewrite by a program with two lessons of its old words: which of the two its verdict is about is a matter of ids;
 * verdicts over connections: they are one verdict or a contributor's by who else came over one;
@@ -24,6 +23,7 @@ from hypothesis import strategies as st
 from tests.histories import START, Json
 from tests.plain_entry import words_of
 
+CALLS = ("boot", "commit", "consolidate", "verdict")  # steps that may show pairs
 PROGRAMS = ("basher", "iso", "ISO", "sark", "tron")
 USUAL = ("basher", "iso", "sark") * 2 + ("ISO", "tron")
 CLOCKS = {"basher": 0, "iso": 45, "ISO": -45, "sark": 30, "tron": -30, "people": 10, "maintainer": -20}  # seconds off
@@ -36,6 +36,7 @@ OWN = {  # two wordings of one lesson for each program, so no verdict is about a
     "tron": ("Before migrating a database, migrate its copy", "A duplicate database takes migrations first"),
 }
 PAUSES = (0.0, 20 / 86_400, 40 / 86_400, 0.02, 0.3, 1.5, 30, 91)  # days
+WORKING_PAUSES = (0.0, 40 / 86_400, 0.02, 0.3, 0.3, 0.3, 1.5, 1.5, 16)  # days, where programs are asked in turn
 EVIDENCE = ("", "Seen twice", "It broke the build of the whole monday")
 
 programs = st.sampled_from(USUAL)
@@ -71,17 +72,45 @@ Known = dict[tuple[str, str], str]
 
 
 @st.composite
-def verdicts(draw: st.DrawFn, known: Known) -> Json | None:
-    """Return a verdict about two programs' own lessons, or about one of them and an entry's text; None without two."""
+def sides(draw: st.DrawFn, known: Known) -> tuple[list[str], list[str]] | None:
+    """Return two programs' own lessons, or one of them and an entry's text; None without two."""
     own = [program for program, name in sorted(known) if name == "own"]
     if len(own) < 2:
         return None
     one, other = draw(st.permutations(own))[:2]
-    sides = [["lesson", one, "own"], draw(st.sampled_from((["lesson", other, "own"], ["entry", OWN[other][0]])))]
-    judges = [side[1] for side in sides if side[0] == "lesson"]
-    judge = draw(st.sampled_from((*judges * 2, None)))
+    return ["lesson", one, "own"], draw(st.sampled_from((["lesson", other, "own"], ["entry", OWN[other][0]])))
+
+
+@st.composite
+def asks(draw: st.DrawFn, known: Known) -> Json | None:
+    """Return that a run opens a pair, with marks of any kind."""
+    pair = draw(sides(known))
+    if pair is None:
+        return None
+    objection = draw(st.sampled_from(("", "", "", "another thing in the same place", "speaks to its reader")))
+    return {"do": "ask", "one": pair[0], "other": pair[1], "objection": objection, "likely": draw(st.booleans())}
+
+
+@st.composite
+def verdicts(draw: st.DrawFn, known: Known) -> Json | None:
+    """Return a verdict about any pair: a person's, or one of a program that may not have been shown it."""
+    pair = draw(sides(known))
+    if pair is None:
+        return None
+    judge = draw(st.sampled_from((None, None, pair[0][1], *PROGRAMS)))
     verdict = draw(st.sampled_from(("same", "same", "different", "contradict", *([] if judge is None else ["unsure"]))))
-    return {"do": "verdict", "judge": judge, "one": sides[0], "other": sides[1], "verdict": verdict}
+    return {"do": "verdict", "judge": judge, "one": pair[0], "other": pair[1], "verdict": verdict}
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> Json:
+    """Return a call of a program that shows pairs, and may answer some that it was shown, the first by their texts."""
+    call = draw(st.sampled_from(("boot", "boot", "commit", "commit", "commit", "consolidate")))
+    step: Json = {"do": call, "program": draw(st.sampled_from(PROGRAMS))}
+    if call != "boot":
+        some = st.sampled_from(("same", "same", "same", "different", "contradict", "unsure"))
+        step["answers"] = draw(st.lists(some, max_size=3))
+    return step
 
 
 @st.composite
@@ -127,15 +156,24 @@ showings = _steps("show", program=programs, text=texts).filter(  # a fleet shows
     lambda step: step["text"] not in OWN[step["program"]]
 )
 KINDS = ("store", "store", "word", "word", "run", "run", "show", "people")
+JUDGING = ("ask",) * 3 + ("call",) * 15 + ("verdict", *KINDS)
 
 
 @st.composite
 def parts(draw: st.DrawFn, known: Known, judged: str) -> list[Json]:
     """Return a step of any kind, or the two of a rewrite."""
-    kind = draw(st.sampled_from((*KINDS, judged, judged, judged)))
+    kind = draw(st.sampled_from((*KINDS, judged, judged, judged) if judged == "rewrite" else JUDGING))
     if kind == "rewrite":
         return draw(rewrites(known))
-    one = {"verdict": verdicts(known), "word": words(known), "run": runs, "show": showings, "people": curations}
+    one = {
+        "ask": asks(known),
+        "call": calls(),
+        "verdict": verdicts(known),
+        "word": words(known),
+        "run": runs,
+        "show": showings,
+        "people": curations,
+    }
     step = draw(one.get(kind, stores()))
     return [] if step is None else [step]
 
@@ -151,17 +189,18 @@ def timed(steps: list[tuple[Json, float]]) -> list[tuple[Json, datetime]]:
 
 
 @st.composite
-def beginnings(draw: st.DrawFn) -> list[Json]:
-    """Return steps after which the shared text has an entry, and most of the time the other lesson a verdict."""
+def beginnings(draw: st.DrawFn, judged: str) -> list[Json]:
+    """Return steps after which the shared text has an entry, and the other lesson of several programs is compared."""
     sharing = draw(st.lists(programs, min_size=2, max_size=4, unique=True))
-    owning = draw(st.lists(programs, min_size=1, max_size=3, unique=True))
+    least = 2 if judged == "judge" else 1
+    owning = draw(st.lists(st.sampled_from(PROGRAMS), min_size=least, max_size=least + 2, unique=True))
     steps = [draw(stores(program, is_shared=True)) for program in sharing]
     return [*steps, *(draw(stores(program, is_shared=False)) for program in owning), {"do": "propose"}]
 
 
 def only_once(steps: list[Json], judged: str) -> list[Json]:
     """Return the steps, in a history with rewrites without second ids for equal words."""
-    if judged == "verdict":
+    if judged == "judge":
         return steps
     return [{**step, "lesson_id": "shared"} if step.get("lesson_id") == "again" else step for step in steps]
 
@@ -169,16 +208,17 @@ def only_once(steps: list[Json], judged: str) -> list[Json]:
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[Json, datetime]]:
     """Return steps, each with its moment: a beginning, anything, and two runs."""
-    judged = draw(st.sampled_from(("verdict", "rewrite")))
-    steps = only_once(draw(beginnings()), judged)
+    judged = draw(st.sampled_from(("judge", "judge", "rewrite")))
+    steps = only_once(draw(beginnings(judged)), judged)
     known: Known = {}
-    for _ in range(draw(st.integers(4, 25))):
+    for _ in range(draw(st.integers(4, 25) if judged == "rewrite" else st.integers(10, 40))):
         for step in steps:
             if step["do"] == "store":
                 known[step["program"], step["lesson_id"]] = plain(step["text"])
         steps += only_once(draw(parts(known, judged)), judged)
     steps += [{"do": "propose"}, {"do": "propose"}]
-    return timed([(step, draw(st.sampled_from(PAUSES))) for step in steps])
+    pauses = st.sampled_from(PAUSES if judged == "rewrite" else WORKING_PAUSES)
+    return timed([(step, draw(pauses)) for step in steps])
 
 
 def plain(text: str) -> str:

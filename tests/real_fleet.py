@@ -4,50 +4,53 @@ Each program calls as itself, at the time of its own clock, and two maintainers 
 the pair of both texts as they are now; the pair is opened where no run has done that.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from fleet_memory.errors import FleetMemoryError
+from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry
-from fleet_memory.jobs.judging import Judge, Refused, judge
+from fleet_memory.jobs.judging import Judge, Refused
+from fleet_memory.jobs.judging import judge as judge_pairs
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.policy import apply_policy, set_policy
-from fleet_memory.jobs.rewrites import rewrite_pair_id
 from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.policies import Policies
+from fleet_memory.rules.consensus.judging import questions
 from fleet_memory.rules.consensus.showing import with_shown
-from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import votes, voting
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
 from fleet_memory.schemas.knowledge import Entry
-from fleet_memory.schemas.pairs import NewVerdict, Pair
+from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState
 from fleet_memory.schemas.pairs import Side as PairSide
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
-from tests.histories import Facts, History, Json, compare, moment
-from tests.plain_entry import RefusedError
-from tests.plain_fleet import Side
+from tests.histories import OUTCOMES, Facts, History, Json, compare, compare_outcome, moment
+from tests.plain_asking import Answer, Judged, Proposal, Texts, written
+from tests.plain_entry import RefusedError, folded, words_of
+from tests.plain_pair import Side
 
 FLEET = "default"
 WHY = "the history says so"
 
+PAIR_STATES: tuple[PairState, ...] = ("open", "same", "different", "contradict", "gone")
+
 _T = TypeVar("_T")
-
-
-class OutsiderError(RefusedError):
-    """The judge has no lesson on either side; such a third program is asked by no call yet."""
 
 
 class Resolved(NamedTuple):
@@ -63,6 +66,7 @@ class RealFleet:
     def __init__(self, path: Path) -> None:
         self.store_ = SqliteStore(path)
         self._embedder = Lexical()
+        self._calls = 0
         self._maintainers = [self._fleet(), self._fleet()]
 
     async def start(self, at: datetime, *, threshold: int = 2, origins: str = "program") -> None:
@@ -120,7 +124,54 @@ class RealFleet:
         about = lesson.id if lesson else (await self._entry(target[1])).key
         await accepted(lambda: reinforce_memory(fleet, program, about, None, evidence, outcome))
 
-    # Verdicts
+    # Pairs
+
+    async def ask(self, one: Side, other: Side, *, objection: str = "", likely: bool = False, at: datetime) -> None:
+        """Open the pair of both sides as a run opens it, unless it is about these sides already."""
+        left, right = await self._resolved(one), await self._resolved(other)
+        if left.side.key is not None and left.side.key == right.side.key:
+            raise RefusedError("both are in one entry")
+        if folded(left.side.program_id) == folded(right.side.program_id):
+            raise RefusedError("lessons of one program are no pair")
+        pairs = self._fleet().pairs
+        [versioned] = await pairs.read(_pair_id(left.side.text, right.side.text))
+        if not await self._is_joined(versioned):
+            new = Pair(
+                pair_id=versioned.pair_id, a=left.side, b=right.side, objection=objection, likely=likely, opened_at=at
+            )
+            await self.store_.commit(pairs.write(versioned, _about(versioned, new)))
+
+    async def proposals(self) -> list[Proposal]:
+        """Return every pair that is there, as it was opened."""
+        return [_proposal(one) for state in PAIR_STATES for one in await self._fleet().pairs.in_state(state)]
+
+    async def boot(self, program: str, at: datetime) -> Judged:
+        """Begin a session."""
+        answer = await gsp_bootstrap(self._of(program, at, None, None), program)
+        return Judged(shown_in(answer.to_judge), [])
+
+    async def commit(
+        self, program: str, at: datetime, answers: Sequence[Answer] = (), connection: str | None = None
+    ) -> Judged:
+        """End a session with verdicts."""
+        fleet = self._of(program, at, None, connection)
+        self._calls += 1
+        verdicts = tuple(_verdict(_pair_id(*pair), verdict) for pair, verdict in answers)
+        answer = await commit_session(fleet, program, f"call-{self._calls}", verdicts=verdicts)
+        return Judged(shown_in(answer.to_judge), taken_in(answer.judged))
+
+    async def consolidate(
+        self, program: str, at: datetime, answers: Sequence[Answer] = (), connection: str | None = None
+    ) -> Judged:
+        """Judge, run, and be shown own pairs."""
+        fleet = self._of(program, at, None, connection)
+        verdicts = tuple(_verdict(_pair_id(*pair), verdict) for pair, verdict in answers)
+        try:
+            answer = await pattern_consolidate(fleet, no_progress, program, verdicts=verdicts)
+        except InvalidArgumentError:
+            return Judged([], [False] * len(answers))
+        assert answer.proposals.note is None
+        return Judged(shown_in(answer.to_judge), taken_in(answer.judged))
 
     async def verdict(
         self,
@@ -131,36 +182,26 @@ class RealFleet:
         *,
         at: datetime,
         connection: str | None = None,
-    ) -> None:
-        if one[0] == "rewrite":
-            pair = rewrite_pair_id(await self._lesson(*one[1:]))
-        else:
-            assert other is not None
-            pair = await self._opened(one, other, at)
-        if pair is None:
-            raise RefusedError("no rewrite is open")
-        await self._judge(Judge(judge, connection), pair, verdict, at)
+    ) -> Judged:
+        """Judge as a person, or end a program's session with one verdict."""
+        texts = await self._texts_of(one, other)
+        if judge is not None:
+            return await self.commit(judge, at, [(texts, verdict)], connection)
+        [outcome] = await judge_pairs(self._fleet(at), Judge(), [_verdict(_pair_id(*texts), verdict)])
+        if isinstance(outcome, Refused):
+            raise RefusedError(str(outcome.error))
+        return Judged([], [True])
 
-    async def _judge(self, judge_: Judge, pair: str, verdict: str, at: datetime) -> None:
-        wanted = NewVerdict.model_validate({"pairId": pair, "verdict": verdict})
-        [judged] = await judge(self._fleet(at), judge_, [wanted])
-        if isinstance(judged, Refused):
-            is_outsider = "is not about a lesson of" in str(judged.error)
-            raise (OutsiderError if is_outsider else RefusedError)(str(judged.error))
-
-    async def _opened(self, one: Side, other: Side, at: datetime) -> str:
-        """Return the id of the pair of both sides, opened as a run opens it unless it is about these sides already."""
+    async def _texts_of(self, one: Side, other: Side | None) -> tuple[str, str]:
+        """Return the texts that a verdict about these sides is about."""
+        if other is None:
+            lesson = await self._lesson(*one[1:])
+            if lesson.rewrite is None:
+                raise RefusedError("no rewrite, or taken back")
+            return lesson.rewrite.voting_text, lesson.pattern
         left, right = await self._resolved(one), await self._resolved(other)
-        inside = left.side.key is not None and left.side.key == right.side.key
-        texts = (left.own, right.own) if inside else (left.side.text, right.side.text)
-        words = sorted(set(map(text_hash, texts)))
-        if len(words) < 2:
-            raise RefusedError("equal words are the same, unasked")
-        pairs = self._fleet().pairs
-        [versioned] = await pairs.read(pair_id(*words))
-        if not inside and not await self._is_joined(versioned):
-            await self.store_.commit(pairs.write(versioned, _about(versioned, left.side, right.side, at)))
-        return versioned.pair_id
+        is_inside = left.side.key is not None and left.side.key == right.side.key
+        return (left.own, right.own) if is_inside else (left.side.text, right.side.text)
 
     async def _is_joined(self, versioned: VersionedPair) -> bool:
         """Whether a lesson of the pair is in an entry by its verdict; the pair stays about that one then."""
@@ -245,7 +286,12 @@ class RealFleet:
             entries=lines,
             projects={entry.value.pattern: entry.project_id for entry in entries},
             learnt_again={entry.value.pattern: entry.relearnt for entry in entries},
+            for_people=written(await self._for_people()),
         )
+
+    async def _for_people(self) -> list[Texts]:
+        open_ = [one.pair for one in await self._fleet().pairs.in_state("open") if one.pair is not None]
+        return [frozenset({words_of(one.a.text), words_of(one.b.text)}) for one in open_ if questions(one).people]
 
     async def _entries(self) -> list[Entry]:
         return [one.entry for one in await self._fleet().knowledge.all() if one.entry is not None]
@@ -278,11 +324,41 @@ def _entry_side(entry: Entry) -> PairSide:
     return PairSide(program_id=oldest_contributor(entry), key=entry.key, domain=value.domain, text=value.pattern)
 
 
-def _about(known: VersionedPair, a: PairSide, b: PairSide, at: datetime) -> Pair:
+def _about(known: VersionedPair, new: Pair) -> Pair:
     if known.pair is not None:
         state = "open" if known.pair.state == "gone" else known.pair.state
-        return replace(known.pair, a=a, b=b, state=state)
-    return Pair(pair_id=known.pair_id, a=a, b=b, objection=objection(a.text, b.text) or "", opened_at=at)
+        return replace(known.pair, a=new.a, b=new.b, state=state)
+    return new
+
+
+def _proposal(versioned: VersionedPair) -> Proposal:
+    pair = versioned.pair
+    assert pair is not None
+    a, b = pair.a, pair.b
+    texts = frozenset({words_of(a.text), words_of(b.text)})
+    return Proposal(texts, (_side(a), _side(b)), (a.program_id, b.program_id), pair.objection, pair.likely)
+
+
+def _side(side: PairSide) -> Side:
+    return ("lesson", side.program_id, side.pattern_id) if side.key is None else ("entry", side.text)
+
+
+def _verdict(pair: str, verdict: str) -> NewVerdict:
+    return NewVerdict.model_validate({"pairId": pair, "verdict": verdict})
+
+
+def _pair_id(one: str, other: str) -> str:
+    return pair_id(*sorted((text_hash(one), text_hash(other))))
+
+
+def shown_in(to_judge: Iterable[ToJudge] | None) -> list[Texts]:
+    """Return the pairs of an answer, each as the words of its texts."""
+    return [frozenset({words_of(one.a.pattern), words_of(one.b.pattern)}) for one in to_judge or ()]
+
+
+def taken_in(judged: Iterable[JudgedAnswer] | None) -> list[bool]:
+    """Return which verdicts of an answer were taken."""
+    return [one.error is None for one in judged or ()]
 
 
 async def mismatches_of_real(history: History, path: Path) -> list[str]:
@@ -298,8 +374,7 @@ async def mismatches_of_real(history: History, path: Path) -> list[str]:
 
 async def live_real(fleet: RealFleet, step: Json) -> str:
     """Take one step; return the difference where it is a check that fails, else nothing."""
-    given = {name: value for name, value in step.items() if name not in {"do", "day"}}
+    given = {name: value for name, value in step.items() if name not in {"do", "day", *OUTCOMES}}
     if step["do"] == "check":
         return compare(await fleet.facts(moment(step)), given)
-    await getattr(fleet, step["do"])(**given, at=moment(step))
-    return ""
+    return compare_outcome(step, await getattr(fleet, step["do"])(**given, at=moment(step)))

@@ -18,6 +18,7 @@ from fleet_memory.rules.consensus.sides import (
 )
 from fleet_memory.rules.knowledge.entries import candidate_of, keys_of
 from fleet_memory.rules.knowledge.state import doubts
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.patterns import Pattern
@@ -246,6 +247,17 @@ def test_the_first_showing_of_a_text_is_remembered_and_only_the_newest_256() -> 
     many = with_shown(once, {f"t{at:03}": START + days(1) for at in range(MAX_SHOWN)})
     assert len(many.shown) == MAX_SHOWN
     assert "a" not in many.shown
+
+
+@pytest.mark.parametrize("sure", [0.7, 0.95])
+def test_a_lesson_stored_after_a_showing_never_votes_beside_that_text_nor_as_the_entrys_own(sure: float) -> None:
+    echo = pattern(CHECK, confidence=sure, stored_at=START + days(2))
+    shown = owner("basher", echo, shown={text_hash(LOOK): START + days(1)})
+    decision = judged(LESSONS, judgement("sark"), documents(shown, owner("sark", pattern(LOOK, confidence=0.8))))
+    (entry_after,) = decision.documents.entries.values()
+    assert entry_after.value.pattern == (CHECK if sure > 0.8 else LOOK)
+    assert [line.program_id for line in entry_after.provenance] == ["sark"]
+    assert decision.documents.programs["basher"].patterns["p1"].echo
 
 
 def test_contributions_name_the_pair_that_they_hang_on() -> None:

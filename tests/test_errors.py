@@ -19,6 +19,7 @@ EXITS = {
     "capacity_exceeded": 1,
     "internal": 5,
     "embedder_unavailable": 3,
+    "judge_model_unavailable": 3,
 }
 
 

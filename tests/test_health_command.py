@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
+from fleet_memory.cli.model_run import model_line
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
@@ -157,3 +160,16 @@ def test_lessons_that_nobody_compares_for_a_day_make_it_exit_1_and_say_what_to_r
     assert "nobody proposes" not in capsys.readouterr().out
     assert health(now="2026-03-02T02:00:00Z") == 1
     assert "nobody proposes: run fleet-memory maintain daily" in capsys.readouterr().out
+
+
+def test_the_judge_model_of_the_policy_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "set", "judgeModel", "qwen3:8b"]) == 0
+    capsys.readouterr()
+    assert health() == 0
+    assert "\nmodel     qwen3:8b: not asked yet\n" in capsys.readouterr().out
+
+
+def test_a_run_of_the_judge_model_is_one_line() -> None:
+    at = datetime.fromisoformat(LEARNT)
+    run = ModelRun(model="m", pairs=3, verdicts={"same": 1, "unsure": 2}, steering=1, calls=12, tokens=9120, at=at)
+    assert model_line(run) == "m: 3 pairs (1 same, 2 unsure), 1 left to people, 12 calls, 9,120 tokens"

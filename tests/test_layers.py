@@ -50,7 +50,10 @@ def layer(own: str = "", others: str = "", never: str = "", stdlib: frozenset[st
     return Layer(package | {"fleet_memory.__version__"}, names(others), refused, stdlib)
 
 
-ENGINES = "similarity.fallback similarity.lexical similarity.minilm similarity.openai stores.firestore stores.sqlite"
+ENGINES = (
+    "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical similarity.minilm "
+    "similarity.openai stores.firestore stores.sqlite"
+)
 BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
 
 # The longest name that a module starts with decides which row is its.
@@ -64,7 +67,9 @@ LAYERS = {
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
     "similarity.minilm": layer("schemas rules.text similarity errors", "anyio numpy onnxruntime tokenizers"),
-    "similarity.openai": layer("schemas rules.text similarity errors", "anyio httpx2 numpy pydantic"),
+    "similarity.endpoint": layer("", "anyio httpx2"),
+    "similarity.judge_model": layer("schemas similarity errors", "httpx2 pydantic"),
+    "similarity.openai": layer("schemas rules.text similarity errors", "httpx2 numpy pydantic"),
     "stores": layer("stores errors", "anyio", ENGINES),
     "stores.sqlite": layer("stores errors clock", "anyio", "stores.firestore"),
     "stores.firestore": layer("stores errors clock", "anyio google grpc", "stores.sqlite"),
@@ -124,6 +129,8 @@ VIOLATIONS = {
     ],
     "similarity": ["def vectors():\n    import onnxruntime"],
     "similarity.minilm": ["from fleet_memory.stores import Store"],
+    "similarity.endpoint": ["from fleet_memory.errors import EmbedderError"],
+    "similarity.judge_model": ["import openai"],
     "similarity.openai": ["import openai"],
     "stores": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.rules.text import keys"],
     "stores.sqlite": ["from google.cloud import firestore", "from fleet_memory.jobs.fenced_writer import leased"],

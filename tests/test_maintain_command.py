@@ -10,6 +10,8 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
+from fleet_memory.jobs.model_judging import NO_ENDPOINT
+from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.leases import take
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.schemas.patterns import NewPattern
@@ -17,6 +19,8 @@ from fleet_memory.server.composition import with_fleet, with_store
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Store
 from fleet_memory.tools.store_memory import store_memory
+from tests.chat_endpoint import chat_served, completion
+from tests.shared import CHECK, LOOK, Lesson, opened_pair
 
 LEARNT = datetime(2026, 3, 1, tzinfo=UTC)
 FADED = LEARNT + timedelta(days=181)
@@ -81,6 +85,30 @@ def test_a_dry_run_writes_nothing_and_a_second_run_does_nothing_more(capsys: pyt
     ):
         assert maintain("--json", *flags) == 0
         assert json.loads(capsys.readouterr().out) == expected
+
+
+def test_the_judge_model_of_the_policy_is_asked_and_its_figures_are_shown(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def open_pair(fleet: Fleet) -> None:
+        now = replace(fleet, now=lambda: FADED)
+        await opened_pair(now, Lesson("basher", LOOK), Lesson("iso", CHECK))
+        await set_policy(now, ["judgeModel", "qwen3:8b"])
+
+    anyio.run(with_fleet, settings, open_pair)
+    assert maintain() == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"judge model qwen3:8b: {NO_ENDPOINT}"
+    with chat_served() as endpoint:
+        monkeypatch.setenv("FLEET_MEMORY_JUDGE_URL", endpoint.url)
+        monkeypatch.setenv("FLEET_MEMORY_JUDGE_KEY", "sk-ours")
+        endpoint.script.append((200, completion("nonsense")))
+        for expected in (
+            "0 pairs, 1 calls, 100 tokens, 1 failed: The judge model answered something other than a verdict.",
+            "1 pairs (1 different), 2 calls, 200 tokens",
+        ):
+            assert maintain() == 0
+            assert capsys.readouterr().out.splitlines()[-1] == f"judge model qwen3:8b: {expected}"
+    assert set(endpoint.keys) == {"Bearer sk-ours"}
 
 
 def test_while_another_holds_the_lease_it_says_so_and_exits_4(

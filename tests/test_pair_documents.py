@@ -7,8 +7,9 @@ import pytest
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.pairs import Judgement, Pair, Side, Verdict
+from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side, Verdict
 from fleet_memory.stores import ABSENT, Json
 from tests.lessons import START
 
@@ -52,7 +53,13 @@ async def test_a_pair_comes_back_as_it_was(fleet: Fleet) -> None:
 async def test_a_pair_is_asked_of_those_that_have_not_judged_it(fleet: Fleet) -> None:
     one = pair("1", "basher", "iso", rank=0.7)
     await put(fleet, one)
-    assert await asked_for(fleet, "1") == {"state": "open", "askA": "basher", "askB": "iso", "openRank": 0.7}
+    assert await asked_for(fleet, "1") == {
+        "state": "open",
+        "askA": "basher",
+        "askB": "iso",
+        "openRank": 0.7,
+        "modelRank": 0.7,
+    }
     half = judged(one, "basher", "same")
     await put(fleet, half)
     assert await asked_for(fleet, "1") == {"state": "same", "askB": "iso", "openRank": 0.7}
@@ -62,7 +69,12 @@ async def test_a_pair_is_asked_of_those_that_have_not_judged_it(fleet: Fleet) ->
 
 async def test_a_pair_of_one_program_asks_it_once(fleet: Fleet) -> None:
     await put(fleet, pair("1", "basher", "basher"))
-    assert await asked_for(fleet, "1") == {"state": "open", "askA": "basher", "openRank": 0.5}
+    assert await asked_for(fleet, "1") == {
+        "state": "open",
+        "askA": "basher",
+        "openRank": 0.5,
+        "modelRank": 0.5,
+    }
     assert await fleet.pairs.count_asked_of("basher") == 1
 
 
@@ -75,3 +87,14 @@ async def test_the_likeliest_pairs_come_first_and_closed_ones_not_at_all(fleet: 
     assert await fleet.pairs.asking() == [high, other, low]
     assert [one.pair for one in await fleet.pairs.in_state("different")] == [closed]
     assert (await fleet.pairs.count_open(), await fleet.pairs.count_asked_of("iso")) == (4, 2)
+
+
+async def test_a_model_may_judge_open_pairs_until_it_has_or_they_are_for_people(fleet: Fleet) -> None:
+    low, high = pair("1", "basher", "iso", 0.1), pair("2", "sark", "iso", 0.9)
+    unsure = judged(pair("3", "basher", "sark"), "basher", "unsure")
+    said = judged(pair("4", "basher", "sark"), MODEL_NAME, "unsure")
+    same = judged(pair("5", "basher", "sark"), "basher", "same")
+    speaking = replace(pair("6", "basher", "sark"), objection=SPEAKS_TO_READER)
+    await put(fleet, low, high, unsure, said, same, speaking)
+    assert await fleet.pairs.for_model(10) == [high, unsure, low]
+    assert await fleet.pairs.for_model(1) == [high]

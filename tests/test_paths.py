@@ -21,6 +21,7 @@ def test_every_document_is_where_earlier_versions_put_it() -> None:
         F1.receipt("basher", 3),
         F1.lease("maintenance"),
         F1.last_run,
+        F1.model_run,
     ] == [
         Ref("fleets/f1/programs", "basher"),
         Ref("fleets/f1/gsp", "pattern_2f_ci_2f_pin"),
@@ -35,6 +36,7 @@ def test_every_document_is_where_earlier_versions_put_it() -> None:
         Ref("fleets/f1/receipts", "basher_23_3"),
         Ref("fleets/f1/leases", "maintenance"),
         Ref("fleets/f1/maintenance", "run"),
+        Ref("fleets/f1/maintenance", "model"),
     ]
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.histories import START, History, days, mismatches, read_histories
 from tests.plain_entry import RefusedError
 from tests.plain_fleet import PlainFleet
+from tests.plain_pair import Side
 
 TEXT = "Rebase a feature branch before asking for review"
 OTHER_WORDS = "Ask for review only after the feature branch has been rebased"
@@ -30,6 +31,15 @@ def published(
 def only_entry(fleet: PlainFleet, count: float) -> tuple[str, list[str], int]:
     [entry] = fleet.entries(day(count)).values()
     return entry
+
+
+def judged(fleet: PlainFleet, judge: str | None, one: Side, other: Side, verdict: str, at: datetime) -> bool:
+    """Open the pair, end a session of the judge that shows it, and take the verdict."""
+    if not fleet.pairs:
+        fleet.ask(one, other, at=at)
+    if judge is not None:
+        fleet.commit(judge, at)
+    return fleet.verdict(judge, one, other, verdict, at=at).taken == [True]
 
 
 @pytest.mark.parametrize("history", read_histories(), ids=lambda history: history.title)
@@ -61,7 +71,7 @@ def test_a_lesson_stored_before_publication_votes_however_late_it_is_found() -> 
     fleet.store("basher", "rebase", TEXT, at=day(1), confidence=0.9)
     fleet.store("iso", "rebase", TEXT, at=day(1))
     fleet.propose(day(2))
-    fleet.verdict("sark", ("lesson", "sark", "branches"), ("entry", TEXT), "same", at=day(30))
+    assert judged(fleet, "sark", ("lesson", "sark", "branches"), ("entry", TEXT), "same", day(30))
     assert only_entry(fleet, 30) == ("fresh", ["basher", "iso", "sark"], 3)
 
 
@@ -89,9 +99,9 @@ def test_the_first_same_publishes_and_the_second_makes_it_sure() -> None:
     fleet.store("basher", "rebase", TEXT, at=day(0))
     fleet.store("iso", "branches", OTHER_WORDS, at=day(0.5))
     sides = ("lesson", "basher", "rebase"), ("lesson", "iso", "branches")
-    fleet.verdict("basher", *sides, "same", at=day(1))
+    assert judged(fleet, "basher", *sides, "same", day(1))
     assert fleet.entries(day(1)) == {TEXT: ("verify", ["basher", "iso"], 2)}
-    fleet.verdict("iso", *sides, "same", at=day(2))
+    assert judged(fleet, "iso", *sides, "same", day(2))
     assert only_entry(fleet, 2) == ("fresh", ["basher", "iso"], 2)
 
 
@@ -100,10 +110,10 @@ def test_a_tie_takes_the_judged_lesson_out_until_the_majority_decides() -> None:
     fleet.store("basher", "rebase", TEXT, at=day(0))
     fleet.store("iso", "branches", OTHER_WORDS, at=day(0.5))
     sides = ("lesson", "basher", "rebase"), ("lesson", "iso", "branches")
-    fleet.verdict("basher", *sides, "same", at=day(1))
-    fleet.verdict("iso", *sides, "different", at=day(2))
+    assert judged(fleet, "basher", *sides, "same", day(1))
+    assert judged(fleet, "iso", *sides, "different", day(2))
     assert only_entry(fleet, 2) == ("candidate", ["basher"], 1)
-    fleet.verdict("sark", *sides, "same", at=day(3))
+    assert judged(fleet, "sark", *sides, "same", day(3))
     assert only_entry(fleet, 3) == ("fresh", ["basher", "iso"], 2)
 
 
@@ -111,9 +121,10 @@ def test_a_persons_verdict_is_final() -> None:
     fleet = published()
     fleet.store("sark", "branches", OTHER_WORDS, at=day(0))
     pair = ("lesson", "sark", "branches"), ("entry", TEXT)
+    fleet.ask(*pair, at=day(1))
+    fleet.boot("sark", day(1))
     fleet.verdict(None, *pair, "different", at=day(2))
-    with pytest.raises(RefusedError):
-        fleet.verdict("sark", *pair, "same", at=day(3))
+    assert fleet.verdict("sark", *pair, "same", at=day(3)).taken == [False]
     assert only_entry(fleet, 3) == ("fresh", ["basher", "iso"], 2)
 
 
@@ -196,7 +207,7 @@ def test_a_split_contribution_stays_out() -> None:
     fleet = PlainFleet()
     fleet.store("basher", "rebase", TEXT, at=day(0), confidence=0.9)
     fleet.store("iso", "branches", OTHER_WORDS, at=day(0))
-    fleet.verdict("iso", ("lesson", "basher", "rebase"), ("lesson", "iso", "branches"), "same", at=day(1))
+    assert judged(fleet, "iso", ("lesson", "basher", "rebase"), ("lesson", "iso", "branches"), "same", day(1))
     fleet.split(TEXT, "iso", day(2))
     fleet.propose(day(3))
     assert only_entry(fleet, 3) == ("candidate", ["basher"], 1)

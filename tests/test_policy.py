@@ -64,6 +64,7 @@ def test_a_value_is_set_by_any_spelling_of_its_name() -> None:
         (["judging", ""], "judging: must be agents or people, not ''"),
         (["secrets", "keep"], "secrets: must be refuse or allow, not 'keep'"),
         (["retentionDays", "0"], "retentionDays: must be 1 to 36500, or none, not '0'"),
+        (["judgeModel", "qwen\n3"], "judgeModel: must be a text of at most 200 characters, or none, not 'qwen\\n3'"),
         (["judgeModel", "x" * 201], "judgeModel: must be a text of at most 200 characters, or none, not 'xxx"),
         (["treshold", "3"], "treshold: unknown, did you mean threshold?"),
         (["colour", "red"], "colour: unknown, allowed: threshold, origins, judging, judgeModel, secrets, retention"),

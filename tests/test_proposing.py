@@ -63,7 +63,8 @@ class OneByOne(NamedTuple):
     def comparable(self, i: int, j: int) -> bool:
         one, other = self.lessons[i], self.lessons[j]
         projects = {one.project_id, other.project_id} - {None}
-        return one.program_id != other.program_id and one.words != other.words and len(projects) < 2
+        may_meet = one.program_id != other.program_id or (one.is_entry and i != j)
+        return may_meet and one.words != other.words and len(projects) < 2
 
     def scores(self, i: int, j: int) -> tuple[np.float32, np.float32, np.float32]:
         rival = max([np.float32(PROFILE.floor), *self.rivals(i, j), *self.rivals(j, i)])
@@ -71,7 +72,7 @@ class OneByOne(NamedTuple):
 
     def rivals(self, i: int, j: int) -> list[np.float32]:
         program = self.lessons[i].program_id
-        others = [k for k, other in enumerate(self.lessons) if other.program_id == program and k != i]
+        others = [k for k, other in enumerate(self.lessons) if other.program_id == program and k not in (i, j)]
         return [self.cosine(k, j) for k in others if not program or self.cosine(k, i) < np.float32(PROFILE.variant)]
 
     def cosine(self, i: int, j: int) -> np.float32:
@@ -160,10 +161,20 @@ def test_lessons_of_other_domains_are_partners_and_those_of_other_projects_are_n
     assert found == {frozenset(pair) for pair in (("1", "2"), ("2", "3"), ("1", "entry"), ("2", "entry"))}
 
 
-def test_equal_words_and_two_entries_are_no_pair() -> None:
-    lessons = [lesson("a", "1", "Use pnpm."), lesson("b", "2", "use pnpm"), lesson("", "x"), lesson("", "y")]
-    assert proposals(lessons[:2], rows_of([1, 0], [1, 0]), [0, 1], PROFILE) == []
-    assert proposals(lessons[2:], rows_of([1, 0], [1, 0]), [0, 1], PROFILE) == []
+def test_equal_words_are_no_pair() -> None:
+    lessons = [lesson("a", "1", "Use pnpm."), lesson("b", "2", "use pnpm"), lesson("", "x", "USE PNPM")]
+    assert proposals(lessons, rows_of([1, 0], [1, 0], [1, 0]), [0, 1, 2], PROFILE) == []
+
+
+def test_two_entries_are_a_pair_unless_their_projects_differ_and_a_third_is_their_rival() -> None:
+    two = [lesson("", "x", "Use pnpm"), lesson("", "y", "Install by pnpm")]
+    rows = rows_of([1, 0, 0], [0.8, 0.6, 0], [0.7, 0, 0.714])
+    (found,) = proposals(two, rows[:2], [0], PROFILE)
+    assert (found.a, found.b, round(found.cosine, 2), found.rival) == (0, 1, 0.8, 0.3)
+    (ranked, *_) = proposals([*two, lesson("", "z", "Other")], rows, [1], PROFILE)
+    assert (ranked.a, ranked.b, round(ranked.rival, 2)) == (0, 1, 0.7)
+    apart = [one._replace(project_id=project) for one, project in zip(two, "xy", strict=True)]
+    assert proposals(apart, rows[:2], [0, 1], PROFILE) == []
 
 
 def test_a_lesson_without_a_vector_is_alike_to_nothing() -> None:
@@ -270,6 +281,18 @@ def test_a_lesson_near_a_retired_entry_gets_that_pair_and_no_other_until_it_is_j
     assert chosen([*others, retired], lessons, asked, {"gone"}) == [others[2]]
     judged = KnownPairs(frozenset({id_of(retired, lessons)}))
     assert chosen([*others, retired], lessons, judged, {"gone"}) == others
+
+
+def test_two_entries_are_asked_about_unless_both_are_retired_or_nobody_speaks_for_either() -> None:
+    lessons = [lesson("", "one"), lesson("", "two"), lesson("a", "0")]
+    both, free = proposal(0, 1, 0.9), proposal(1, 2, 0.8)
+    asked = {"one": "a", "two": "b"}
+    assert chosen([both, free], lessons, KnownPairs(), (), asked) == [both, free]
+    assert chosen([both, free], lessons, KnownPairs(), {"one"}, asked) == [both, free]
+    assert chosen([both], lessons, KnownPairs(), {"one", "two"}, asked) == []
+    assert chosen([both], lessons, KnownPairs(), (), {"one": "", "two": ""}) == []
+    busy = KnownPairs(frozenset(), ((("a", "x"), ("c", "y")),) * MAX_OPEN_PER_PROGRAM)
+    assert chosen([both], lessons, busy, (), asked) == []
 
 
 def test_an_open_pair_takes_a_place_and_a_closed_one_does_not() -> None:

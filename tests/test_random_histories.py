@@ -12,35 +12,66 @@ import anyio
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.histories import Facts, Json, plain_facts
+from tests.plain_asking import Judged, Texts
 from tests.plain_entry import Entry, RefusedError
 from tests.plain_fleet import PlainFleet
-from tests.random_histories import histories
-from tests.real_fleet import OutsiderError, RealFleet
+from tests.plain_pair import Side
+from tests.random_histories import CALLS, histories
+from tests.real_fleet import RealFleet
 
 NIGHTLY = os.environ.get("FLEET_MEMORY_HISTORIES")
 EXAMPLES = int(NIGHTLY or 40)  # the same ones each time, unless it is night
 PHASES = [*Phase] if NIGHTLY else [Phase.explicit, Phase.generate]  # shrinking takes minutes
 
 
-async def live_plain(fleet: PlainFleet, step: Json, at: datetime) -> bool:
-    """Take a step in the model; return whether it was accepted."""
+Outcome = Judged | None
+"""What a call showed and took; of other steps nothing. A refused step has none either."""
+
+
+def live_plain(fleet: PlainFleet, step: Json, at: datetime, shown: list[Texts] | None) -> tuple[bool, Outcome]:
+    """Take a step in the model, where numbers put these pairs first; return whether it accepts it, and its outcome."""
     given = {name: value for name, value in step.items() if name != "do"}
+    if step["do"] in CALLS and given.get("judge", "") is not None:
+        given["chosen"] = shown
     try:
         if step["do"] == "set_policy":
             fleet.set_policy(**given)
-        else:
-            getattr(fleet, step["do"])(**given, at=at)
+            return True, None
+        outcome = getattr(fleet, step["do"])(**given, at=at)
     except RefusedError:
-        return False
-    return True
+        return False, None
+    return True, outcome
+
+
+async def live_real(fleet: RealFleet, step: Json, at: datetime) -> tuple[bool, Outcome]:
+    """Take a step on the package; return whether it was accepted, and its outcome."""
+    given = {name: value for name, value in step.items() if name != "do"}
+    try:
+        return True, await getattr(fleet, step["do"])(**given, at=at)
+    except RefusedError:
+        return False, None
+
+
+def answered(fleet: PlainFleet, step: Json) -> Json:
+    """Return a step in which the program answers pairs that it was shown, as far as there are some."""
+    if "answers" not in step:
+        return step
+    pairs = fleet.unanswered(step["program"])
+    answers = [(sorted(pair), verdict) for pair, verdict in zip(pairs, step["answers"], strict=False)]
+    return {**step, "answers": answers}
 
 
 def is_beyond(fleet: PlainFleet, step: Json) -> bool:
     """Say whether a verdict is about two entries, which `tests/random_histories.py` leaves out."""
-    if "other" not in step:
-        return False
+    if step["do"] in {"verdict", "ask"} and "other" in step:
+        return are_entries(fleet, step["one"], step["other"])
+    opened = [fleet.pairs[frozenset(pair)].sides for pair, _ in step.get("answers", ())]
+    return any(are_entries(fleet, *sides) for sides in opened if sides is not None)
+
+
+def are_entries(fleet: PlainFleet, one: Side, other: Side) -> bool:
     try:
-        sides = fleet.resolve(step["one"], step["other"]), fleet.resolve(step["other"], step["one"])
+        sides = fleet.resolve(one, other), fleet.resolve(other, one)
     except RefusedError:
         return False
     return sides[0] is not sides[1] and all(isinstance(side, Entry) for side in sides)
@@ -63,19 +94,16 @@ def difference(step: Json, expected: Facts, found: Facts) -> str:
 async def live_both(steps: list[tuple[Json, datetime]], path: Path) -> None:
     plain, real = PlainFleet(), RealFleet(path)
     try:
-        for step, at in steps:
-            if step["do"] == "verdict" and is_beyond(plain, step):
+        for asked, at in steps:
+            step = answered(plain, asked)
+            if is_beyond(plain, step):
                 continue
-            given = {name: value for name, value in step.items() if name != "do"}
-            try:
-                await getattr(real, step["do"])(**given, at=at)
-            except OutsiderError:
-                continue
-            except RefusedError as refusal:
-                accepted, why = False, str(refusal)
-            else:
-                accepted, why = True, ""
-            assert (step, await live_plain(plain, step, at)) == (step, accepted), why
+            accepted, outcome = await live_real(real, step, at)
+            for proposal in await real.proposals():
+                plain.adopt(proposal)
+            shown = outcome.shown if outcome else []
+            wanted = live_plain(plain, step, at, shown)
+            assert wanted == (accepted, outcome), f"{step}: {wanted} in the model, {(accepted, outcome)}"
             expected, found = map(compared, (plain_facts(plain, at), await real.facts(at)))
             assert found == expected, difference(step, expected, found)
     finally:

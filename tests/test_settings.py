@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.schemas.fields import Name
+from fleet_memory.server.composition import open_judge_model
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import SETTINGS, TOOLSETS, Settings, default_path, load
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile
@@ -24,6 +25,7 @@ def test_nothing_given_means_the_defaults() -> None:
         toolsets=("core",),
         embedder="minilm",
         embedder_url="https://api.openai.com/v1",
+        judge_url="https://api.openai.com/v1",
         now=None,
         maintenance_s=900,
         log_level="WARNING",
@@ -227,6 +229,21 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen() -> None:
 def test_an_embedder_url_is_a_plain_address(url: str) -> None:
     with pytest.raises(SettingsError, match=r"--embedder-url: .* is no address"):
         load({"embedder_url": url}, {})
+
+
+def test_a_judge_model_s_key_is_its_own_and_is_not_shown() -> None:
+    settings = load({}, {"FLEET_MEMORY_JUDGE_KEY": " ours\n", "OPENAI_API_KEY": "theirs"})
+    assert (settings.judge_key, load({}, {"OPENAI_API_KEY": "theirs"}).judge_key) == ("ours", "")
+    assert "ours" not in repr(settings)
+    with pytest.raises(SettingsError, match="FLEET_MEMORY_JUDGE_KEY: holds characters") as refusal:
+        load({}, {"FLEET_MEMORY_JUDGE_KEY": "geheim\nß"})
+    assert "geheim" not in str(refusal.value)
+
+
+def test_a_judge_model_is_asked_where_its_address_or_its_key_is_set() -> None:
+    assert open_judge_model(load({}, {"OPENAI_API_KEY": "theirs"})) is None
+    assert open_judge_model(load({"judge_url": "http://127.0.0.1:11434/v1"}, {})) is not None
+    assert open_judge_model(load({}, {"FLEET_MEMORY_JUDGE_KEY": "ours"})) is not None
 
 
 def test_a_password_in_an_address_is_not_repeated() -> None:

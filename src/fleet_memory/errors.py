@@ -16,8 +16,10 @@
     │   │   └── OutcomeUnknownError   store_unavailable exit 3   retryable
     │   └── StoreRejectedError    store_unavailable     exit 3
     │       └── DocumentRejectedError store_unavailable exit 3
-    └── EmbedderError             internal              exit 5
-        └── EmbedderUnavailableError  embedder_unavailable  exit 3   retryable
+    ├── EmbedderError             internal              exit 5
+    │   └── EmbedderUnavailableError  embedder_unavailable  exit 3   retryable
+    └── JudgeModelError           internal              exit 5
+        └── JudgeModelUnavailableError  judge_model_unavailable  exit 3   retryable
 
 A message is for the agent or the operator: what is wrong, where, and what to do next. It never holds
 a traceback, a path or a secret; `FleetMemoryError.operator_detail` may, and is only logged.
@@ -158,6 +160,18 @@ class EmbedderUnavailableError(EmbedderError):
     """The embedding endpoint did not answer. Lessons are stored all the same; their vectors come later."""
 
     code = "embedder_unavailable"
+    retryable = True
+    exit_code = EXIT_UNAVAILABLE
+
+
+class JudgeModelError(FleetMemoryError):
+    """The judge model did not answer a question. The pair stays open; another question may be answered."""
+
+
+class JudgeModelUnavailableError(JudgeModelError):
+    """The judge model's endpoint answers no question at present: no connection, a wrong key. Pairs stay open."""
+
+    code = "judge_model_unavailable"
     retryable = True
     exit_code = EXIT_UNAVAILABLE
 

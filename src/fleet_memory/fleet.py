@@ -8,13 +8,14 @@ from typing import Literal, TypeAlias
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.last_run import LastRuns
+from fleet_memory.repositories.model_runs import ModelRuns
 from fleet_memory.repositories.pairs import Pairs
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import Policies
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.patterns import Source
-from fleet_memory.similarity import Embedder
+from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.stores import Store
 
 Role: TypeAlias = Literal["agent", "auditor", "admin"]
@@ -84,7 +85,8 @@ class Fleet:
 
     `publish_later` asks the background task of the server to publish soon; it does nothing where there is none.
     `memory` has the lessons that this process compared last. `max_programs_read` is the largest fleet, in programs,
-    that a process without them reads whole to propose pairs; None for any.
+    that a process without them reads whole to propose pairs; None for any. `judge_model` reads pairs where the policy
+    names a model; None where this server has no endpoint for one.
     """
 
     programs: Programs
@@ -92,12 +94,14 @@ class Fleet:
     pairs: Pairs
     policies: Policies
     last_runs: LastRuns
+    model_runs: ModelRuns
     embedder: Embedder
     now: Callable[[], datetime]
     caller: Caller = Caller()
     publish_later: Callable[[], None] = lambda: None
     memory: ProposingMemory = field(default_factory=ProposingMemory)
     max_programs_read: int | None = None
+    judge_model: JudgeModel | None = None
 
     @classmethod
     def on(
@@ -111,6 +115,7 @@ class Fleet:
             pairs=Pairs(store, paths),
             policies=Policies(store, paths),
             last_runs=LastRuns(store, paths),
+            model_runs=ModelRuns(store, paths),
             embedder=embedder,
             now=now,
             caller=caller,

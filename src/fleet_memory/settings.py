@@ -19,6 +19,7 @@ TOOLSETS: Final = ("core", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
 EMBEDDERS: Final = ("minilm", "lexical", "openai:MODEL")
 KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
+JUDGE_KEY_VARIABLE: Final = "FLEET_MEMORY_JUDGE_KEY"  # the same
 SESSION_VARIABLE: Final = "CLAUDE_CODE_SESSION_ID"  # no setting: the client sets it for the servers that it starts
 OFF: Final = "off"
 MIN_MAINTENANCE_MINUTES: Final = 0.01
@@ -35,9 +36,9 @@ _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 class Settings:
     """What a server is told at its start; made by `load`. `now` is where its clock starts, None for the real time.
 
-    `maintenance_s` are the seconds between two runs of maintenance, 0 for none. `maintain` lets this process propose
-    pairs in a fleet of any size. `session_id` is the session of the
-    client that started the server, None where it names none.
+    `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the seconds between two runs
+    of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
+    session of the client that started the server, None where it names none.
     """
 
     store: StoreLocation
@@ -46,11 +47,13 @@ class Settings:
     toolsets: tuple[str, ...]
     embedder: str
     embedder_url: str
+    judge_url: str
     now: datetime | None
     maintenance_s: float
     log_level: str
     maintain: bool = False
     embedder_key: str = field(default="", repr=False)
+    judge_key: str = field(default="", repr=False)
     session_id: str | None = None
 
 
@@ -114,6 +117,13 @@ SETTINGS: Final = (
         "Where openai:MODEL asks: any endpoint that speaks OpenAI's embeddings interface below this address.",
     ),
     Setting(
+        "judge_url",
+        OPENAI_URL,
+        "an http or https address without a user, a query or a fragment",
+        "Where the model asks that the fleet's policy names as `judgeModel`: any endpoint that speaks OpenAI's chat "
+        "completions interface below this address. OpenAI's own is asked only with FLEET_MEMORY_JUDGE_KEY.",
+    ),
+    Setting(
         "now",
         "",
         "an ISO 8601 instant with a zone, e.g. 2026-03-07T12:00:00Z",
@@ -156,6 +166,8 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         embedder=embedder,
         embedder_url=url,
         embedder_key=_key(embedder, url, environment),
+        judge_url=given.read("judge_url", _address),
+        judge_key=_checked_key(JUDGE_KEY_VARIABLE, environment.get(JUDGE_KEY_VARIABLE, "").strip()),
         now=now,
         maintenance_s=maintenance_s,
         log_level=given.read("log_level", _level),
@@ -217,7 +229,7 @@ def _embedder(text: str) -> str:
 def _address(text: str) -> str:
     parts = urlsplit(text)
     if "@" in parts.netloc:
-        raise ValueError(f"holds a user or a password; put the key in {KEY_VARIABLE}")  # not repeated here
+        raise ValueError("holds a user or a password; a key has a variable of its own")  # not repeated here
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"{quoted(text)} is no address")
     return text
@@ -232,8 +244,12 @@ def _key(embedder: str, url: str, environment: Mapping[str, str]) -> str:
         key = key or environment.get("OPENAI_API_KEY", "").strip()
         if not key:
             raise SettingsError(f"{KEY_VARIABLE}: needed by {embedder}; OPENAI_API_KEY is unset too.")
+    return _checked_key(KEY_VARIABLE, key)
+
+
+def _checked_key(variable: str, key: str) -> str:
     if not (key.isascii() and key.isprintable()):
-        raise SettingsError(f"{KEY_VARIABLE}: holds characters that no key has.")
+        raise SettingsError(f"{variable}: holds characters that no key has.")
     return key
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Final
 
+from fleet_memory.cli.model_run import model_line
 from fleet_memory.schemas.answers.health import FleetHealthAnswer, HealthAnswer
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
@@ -58,6 +59,7 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
         "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)],
         "rates": [f"{share:.0%} {_RATES[name]}" for name, share in asdict(answer.rates).items() if share],
         "knowledge": [_counted(sum(entries.values()), entries)],
+        "model": [model_line(answer.judge_model)] if answer.judge_model else [],
         "soon": [f"in {month.days} days {month.stale} more lessons stale, {month.verify} more entries to verify"],
     }
 

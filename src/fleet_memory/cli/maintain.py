@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import anyio
 
+from fleet_memory.cli.model_run import model_line
 from fleet_memory.cli.printing import print_json, say
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.fleet import Fleet
@@ -54,4 +55,5 @@ def _lines(maintained: Maintained) -> list[str]:
         f"waiting: {maintained.waiting}",
         *(f"skipped: {name}" for name in maintained.skipped),
         *([f"renewed: {maintained.renewed}"] if maintained.renewed is not None else []),
+        *([f"judge model {model_line(maintained.judge_model)}"] if maintained.judge_model else []),
     ]

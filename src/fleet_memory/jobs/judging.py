@@ -118,11 +118,14 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         raise InvalidArgumentError(
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
         )
-    _require_allowed(pair, read, judge_, fleet.now())
-    documents = _counted(read.documents(), pair, verdict, judge_, fleet.now())
+    is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
+    documents = read.documents()
+    if judge_.agent is not None and not is_repeated:  # first, because the other refusals describe the pair
+        documents = _counted(documents, judge_.agent, pair.pair_id, fleet.now())
+    _require_open(pair, judge_)
     a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
     if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
-        await _close(fleet, versioned, pair)
+        await _close(fleet, read, pair)
         why = next(side.why for side in (a, b) if isinstance(side, ChangedSide))
         raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {why}")
     judgement = _judgement(pair, verdict, judge_, fleet, read)
@@ -131,8 +134,8 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
 
 async def _own_rewrite(fleet: Fleet, judge_: Judge, pair_id: str, read: _Read | None) -> OwnRewrite | None:
     """Return the judge's own rewrite that has this pair id, if any. Billed 1 read unless its program is read."""
-    known = read.programs.get(judge_.program_id or "") if read else None
-    return rewrite_in(known.program, pair_id) if known else await rewrite_of(fleet, judge_.program_id, pair_id)
+    known = read.programs.get(judge_.agent or "") if read else None
+    return rewrite_in(known.program, pair_id) if known else await rewrite_of(fleet, judge_.agent, pair_id)
 
 
 async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:
@@ -180,37 +183,41 @@ async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedPr
     return dict(zip(ordered, found, strict=True))
 
 
-def _require_allowed(pair: Pair, read: _Read, judge_: Judge, now: datetime) -> None:
-    """Raise InvalidArgumentError for a verdict that does not count, whatever the sides are now."""
-    name, pair_id = judge_.agent, pair.pair_id
-    if name is not None and not was_shown(read.programs[name].program, pair_id, now):  # first: the rest describes it
-        raise InvalidArgumentError(
-            f"pairId: {pair_id!r} was not shown to {name} within {SHOWN_FOR.days} days; judge those in your toJudge"
-        )
+def _require_open(pair: Pair, judge_: Judge) -> None:
+    """Raise InvalidArgumentError for a pair that people alone judge, or that one has judged."""
+    pair_id = pair.pair_id
     if pair.by_person and judge_.program_id is not None:
         raise InvalidArgumentError(f"pairId: a person has judged {pair_id!r} ({pair.state}); nothing is left to say")
     if is_for_people(pair) and judge_.program_id is not None:
         raise InvalidArgumentError(f"pairId: people alone judge {pair_id!r}, because one of its texts {pair.objection}")
-    if name is None:
-        return
-    if not verdicts_left(read.programs[name].program, now):
+
+
+def _counted(documents: VerdictDocuments, name: str, pair_id: str, now: datetime) -> VerdictDocuments:
+    """Return the documents with one more verdict of a program's day.
+
+    Raises InvalidArgumentError when the program was not shown the pair lately, or has given all of its day.
+    """
+    program = documents.programs[name]
+    if not was_shown(program, pair_id, now):
+        raise InvalidArgumentError(
+            f"pairId: {pair_id!r} was not shown to {name} within {SHOWN_FOR.days} days; judge those in your toJudge"
+        )
+    if not verdicts_left(program, now):
         raise InvalidArgumentError(f"verdicts: {name} gave {MAX_VERDICTS_PER_DAY} within 24 hours; go on tomorrow")
+    return documents.with_program(with_verdict(program, now))
 
 
-def _counted(
-    documents: VerdictDocuments, pair: Pair, verdict: NewVerdict, judge_: Judge, now: datetime
-) -> VerdictDocuments:
-    """Return the documents with the verdict counted for its judge's day; one that it gave before is not again."""
-    given = {(one.program_id, one.verdict) for one in pair.judgements}
-    if judge_.agent is None or (judge_.agent, verdict.verdict) in given:
-        return documents
-    return documents.with_program(with_verdict(documents.programs[judge_.agent], now))
+async def _close(fleet: Fleet, read: _Read, pair: Pair) -> None:
+    """Ask nobody any more about a pair of texts that changed; the next best pairs of its lessons follow.
 
-
-async def _close(fleet: Fleet, versioned: VersionedPair, pair: Pair) -> None:
-    """Ask nobody any more about a pair of texts that changed."""
-    if questions(pair) != Questions():
-        await fleet.pairs.store.commit(fleet.pairs.write(versioned, replace(pair, state="gone")))
+    A pair that a verdict had settled loses its verdicts, so that the same texts would be asked about from the start.
+    """
+    if questions(pair) == Questions():
+        return
+    gone = replace(pair, state="gone", judgements=pair.judgements if pair.state == "open" else ())
+    await fleet.programs.commit(
+        _changed_programs(read, read.documents(), gone, fleet.now()), [fleet.pairs.write(read.pair, gone)]
+    )
 
 
 def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, read: _Read) -> Judgement:
@@ -260,14 +267,18 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
         writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
-    programs = [
+    await fleet.programs.commit(_changed_programs(read, after, decision.pair, now), writes, commit_id)
+    return Judged(decision.pair.pair_id, decision.pair.state, change)
+
+
+def _changed_programs(read: _Read, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:
+    """Return the programs of a pair as a verdict leaves them and it."""
+    return [
         VersionedChange(
-            versioned, stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, decision.pair), now)
+            versioned, stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, pair), now)
         )
         for name, versioned in read.programs.items()
     ]
-    await fleet.programs.commit(programs, writes, commit_id)
-    return Judged(decision.pair.pair_id, decision.pair.state, change)
 
 
 def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Program:
@@ -280,5 +291,12 @@ def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Pr
 
 
 def _why(pair: Pair) -> str:
-    said = [f"{one.program_id or PERSON}: {one.verdict}" for one in pair.judgements]
+    said = [f"{_name(one)}: {one.verdict}" for one in pair.judgements]
     return f"pair {pair.pair_id}: {', '.join(said)}"
+
+
+def _name(judgement: Judgement) -> str:
+    """Return who judged, for the ledger, e.g. "sark" or "(model) qwen3:8b"."""
+    if judgement.program_id == MODEL_NAME:
+        return f"{MODEL_NAME} {judgement.reason}"
+    return judgement.program_id or PERSON

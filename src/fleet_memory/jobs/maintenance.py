@@ -1,7 +1,11 @@
-"""Maintenance of a fleet: lessons that faded go to the archive, equal words become knowledge, pairs are proposed."""
+"""Maintenance of a fleet: lessons that faded go to the archive, equal words become knowledge, pairs are proposed.
+
+Then the policy's model judges pairs, after the maintainer's lease: it takes minutes, and others need that lease.
+"""
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -9,13 +13,15 @@ from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, no_progress
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.migration import migrate, needs_migration
+from fleet_memory.jobs.model_judging import judge_with_model
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.jobs.sweep import ArchivedLesson, Sweep, refresh_snapshot
 from fleet_memory.repositories.last_run import LastRun
+from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.value import Value
 
-MAINTENANCE_STEPS: Final = 5.0  # the sweep, and the four of proposing
+MAINTENANCE_STEPS: Final = 6.0  # the sweep, the four of proposing, and the model's verdicts
 ANOTHER_RUN: Final = "Another maintenance of this fleet is running; leave it to that one."
 
 _logger = logging.getLogger(__name__)
@@ -26,7 +32,8 @@ class Maintained(Value):
 
     `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry, `opened` the pairs
     that a reader is asked about since, `renewed` the entries that boot did not read as they are; None unless that was
-    looked at. `skipped` names the documents that could not be read or written.
+    looked at. `skipped` names the documents that could not be read or written. `judge_model` are the figures of the
+    policy's model, None where it was not asked.
     """
 
     dry_run: bool
@@ -38,6 +45,7 @@ class Maintained(Value):
     waiting: int = 0
     renewed: int | None = None
     skipped: tuple[str, ...] = ()
+    judge_model: ModelRun | None = None
 
 
 async def may_propose(fleet: Fleet) -> bool:
@@ -67,7 +75,10 @@ async def propose_if_free(fleet: Fleet, policy: Policy, progress: Progress, *, d
 
 
 async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
-    """Maintain the fleet unless some server did lately; return the seconds until it is due again."""
+    """Maintain the fleet unless some server did lately; return the seconds until it is due again.
+
+    The policy's model is asked by whichever server has an endpoint for it, also when another has maintained the fleet.
+    """
     try:
         wait_s = _due_in_s((await fleet.last_runs.read()).last, fleet.now(), every_s)
         if not wait_s and await may_propose(fleet):
@@ -75,6 +86,8 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
                 if writer is not None and not _due_in_s((await fleet.last_runs.read()).last, fleet.now(), every_s):
                     maintained = await _run(fleet, writer, no_progress)
                     _logger.info("maintenance: %s", maintained.compact())
+        if fleet.judge_model is not None:
+            await judge_with_model(fleet, every_s=every_s)
     except (ConflictError, LeaseLostError) as busy:
         _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:
@@ -101,7 +114,11 @@ async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = Fa
     async with leased(fleet) as writer:
         if writer is None:
             raise ConflictError(ANOTHER_RUN)
-        return await _run(fleet, writer, progress, rebuild=rebuild)
+        maintained = await _run(fleet, writer, progress, rebuild=rebuild)
+    await progress(MAINTENANCE_STEPS - 1, MAINTENANCE_STEPS, "asking the judge model")
+    judged = await judge_with_model(fleet)
+    await progress(MAINTENANCE_STEPS, MAINTENANCE_STEPS, "done")
+    return replace(maintained, judge_model=judged)
 
 
 async def rehearse_maintenance(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:

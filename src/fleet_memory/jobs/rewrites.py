@@ -9,6 +9,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.consensus.asking import rewrite_pair_id as rewrite_pair_id  # noqa: PLC0414 - imported from here too
 from fleet_memory.rules.consensus.deciding import with_membership
 from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.guard import objection
@@ -16,7 +17,7 @@ from fleet_memory.rules.knowledge.entries import settled, with_open_rewrite, wit
 from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
 from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side
 from fleet_memory.schemas.patterns import Pattern
@@ -30,11 +31,6 @@ class OwnRewrite(NamedTuple):
     program_id: str
     pattern_id: str
     pair_id: str
-
-
-def rewrite_pair_id(pattern: Pattern) -> str | None:
-    """Return the pair id of a lesson's rewrite; None for a lesson that is none."""
-    return pair_id(text_hash(pattern.rewrite.voting_text), pattern.words) if pattern.rewrite else None
 
 
 async def rewrite_of(fleet: Fleet, program_id: str | None, wanted: str) -> OwnRewrite | None:

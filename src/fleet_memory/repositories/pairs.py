@@ -6,6 +6,7 @@ from typing import NamedTuple
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
 from fleet_memory.rules.consensus.judging import questions
+from fleet_memory.rules.consensus.model_judging import awaits_model
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
 from fleet_memory.stores import ABSENT, Document, Json, Query, Scalar, Write
@@ -49,7 +50,7 @@ class Pairs(FleetDocuments):
 
         `askA`, `askB` (the programs with a side that are asked) and `openRank` are there to be asked for while one is,
         `askThird` while a program without a side is, `forPeople` when nobody but people is left. The pair itself is
-        kept as text.
+        kept as text. `modelRank` is there while a model may judge, named by the policy or not.
         """
         asked = questions(after)
         names = asked.programs
@@ -61,6 +62,7 @@ class Pairs(FleetDocuments):
             "openRank": after.rank if names else None,
             "askThird": asked.third or None,
             "forPeople": asked.people or None,
+            "modelRank": after.rank if awaits_model(after) else None,
             "text": after.compact(),
         }
         if before.pair is None:
@@ -91,6 +93,11 @@ class Pairs(FleetDocuments):
     async def asking(self) -> list[Pair]:
         """Return every pair that a program with a side is asked about, the likeliest first. Billed 1 read each."""
         found = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))
+        return [one.pair for one in found if one.pair]
+
+    async def for_model(self, limit: int) -> list[Pair]:
+        """Return pairs that a model may judge, the likeliest first, at most so many. Billed 1 read each, at least 1."""
+        found = _readable(await self.store.find(Query(self.paths.pairs, order="-modelRank", limit=limit)))
         return [one.pair for one in found if one.pair]
 
     async def waiting(self) -> list[Pair]:

@@ -1,7 +1,10 @@
 """A memory's health in numbers and one word."""
 
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
 
 HealthVerdict: TypeAlias = Literal["healthy", "empty", "forgetting", "hoarding", "echoing", "repeating", "unreinforced"]
@@ -69,3 +72,22 @@ class ProgramHealth(Value):
     verdict: HealthVerdict
     total: int
     stale: int
+
+
+class ModelRun(Value):
+    """A run in which the policy's model judged pairs; `at` is its end, absent when there was none yet.
+
+    `pairs` counts those that it judged, `verdicts` its verdicts; pairs that it left to people are `steering`: one text
+    was the same as anything, or contradicted anything. `failures` counts questions without a verdict, `problem` is
+    the first one's. `tokens` are those that the endpoint states.
+    """
+
+    model: str
+    pairs: int = 0
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    steering: int = 0
+    calls: int = 0
+    tokens: int = 0
+    failures: int = 0
+    problem: str | None = None
+    at: Timestamp | None = None

@@ -11,7 +11,6 @@ from fleet_memory.schemas.value import Input, Value
 MAX_EVIDENCE_CHARS: Final = (
     160  # characters of a lesson's evidence that another program sees; Source: docs/consensus.md
 )
-
 MODEL_NAME: Final = "(model)"  # the program of a configured model's judgements; no program can be called so
 
 Verdict: TypeAlias = Literal["same", "different", "contradict", "unsure"]
@@ -56,7 +55,8 @@ class Pair(Value):
     `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and shared words.
     `objection` says why the two may differ, "" for nothing. `by_person`: a person closed it, for good. `of_member`: the
     lesson, or what is left of it, contributes to the entry already, and no verdict about the two exists. `likely`: it
-    ranks so high that one `different` alone does not close it.
+    ranks so high that one `different` alone does not close it. `unsaid`: a `contradict` is no word against its entry
+    yet, because no agent reads the entry.
     """
 
     pair_id: str
@@ -71,6 +71,7 @@ class Pair(Value):
     by_person: bool = False
     of_member: bool = False
     likely: bool = False
+    unsaid: bool = False
     opened_at: datetime
 
 

@@ -28,7 +28,12 @@ class Policy(Value):
     ] = "program"
     judging: Annotated[Judging, Field(description="Who judges pairs: agents and people, or people alone")] = "agents"
     judge_model: Annotated[
-        str, Field(max_length=MAX_MODEL_CHARS, description="A model that judges open pairs; none when empty")
+        str,
+        Field(
+            max_length=MAX_MODEL_CHARS,
+            pattern=r"^[^\x00-\x1f\x7f-\x9f]*$",
+            description="A model that judges open pairs; none when empty",
+        ),
     ] = ""
     secrets: Annotated[Secrets, Field(description="Whether a lesson that holds a credential is refused")] = "refuse"
     retention_days: Annotated[

@@ -42,7 +42,7 @@ class Note(Value):
 
 
 class Asked(Value):
-    """How often a program was shown a pair to judge, and when last; showings within an hour are one."""
+    """How often a program was shown a pair to judge, and when the last showing began; it goes on for an hour."""
 
     times: int
     at: datetime

@@ -14,7 +14,8 @@ class Profile(Value):
     are no rivals of each other, from `alike` up health counts the later as a repetition. Between programs: `review` is
     the least margin of a pair that is proposed (its cosine less half the best rival's), `floor` the least that a rival
     counts for, `likely` the median rank of the pairs that are judged the same. Source of the default figures:
-    docs/consensus.md; of `variant`: docs/decisions/proposing-in-cells.md; of `alike`: docs/decay.md.
+    docs/consensus.md; of `variant`: docs/decisions/proposing-in-cells.md; of `alike`: docs/decay.md; of `review` and
+    `likely` on stories: docs/decisions/evidence-in-vectors.md.
     """
 
     related: float = 0.40
@@ -22,7 +23,7 @@ class Profile(Value):
     alike: float = 0.70
     review: float = 0.25
     floor: float = 0.30
-    likely: float = 0.45
+    likely: float = 0.35
 
 
 # For a model without measured figures. Nothing merges by numbers, so that figures that do not fit cost questions, not

@@ -15,8 +15,8 @@ from anyio import to_thread
 from fleet_memory.clock import StoreClock, clock
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.server.store_time import ObservedStore
-from fleet_memory.settings import Settings
-from fleet_memory.similarity import Embedder
+from fleet_memory.settings import OPENAI_URL, Settings
+from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
 from fleet_memory.stores import Store
 
@@ -75,7 +75,8 @@ class LazyFleet:
         embedder = await to_thread.run_sync(open_embedder, settings)
         fleet = Fleet.on(store, settings.fleet, embedder, self._now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)
-        return store, replace(fleet, publish_later=self._want_publication, max_programs_read=limit)
+        model = await to_thread.run_sync(open_judge_model, settings)
+        return store, replace(fleet, publish_later=self._want_publication, max_programs_read=limit, judge_model=model)
 
     def _want_publication(self) -> None:
         self._publication.set()
@@ -145,3 +146,16 @@ def open_embedder(settings: Settings) -> Embedder:
     from fleet_memory.similarity.minilm import MiniLM  # noqa: PLC0415 the same
 
     return Fallback(MiniLM())
+
+
+def open_judge_model(settings: Settings) -> JudgeModel | None:
+    """Return the model that judges where the fleet's policy names one; None where this server has no endpoint.
+
+    OpenAI's address is the default, so it counts as configured only with a key of its own: a policy that means a model
+    on another machine sends nothing there.
+    """
+    if settings.judge_url == OPENAI_URL and not settings.judge_key:
+        return None
+    from fleet_memory.similarity.judge_model import ChatModel  # noqa: PLC0415 not needed before the first answer
+
+    return ChatModel(settings.judge_url, settings.judge_key)

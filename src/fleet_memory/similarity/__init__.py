@@ -1,9 +1,10 @@
-"""How alike two lessons are: one Protocol, one module per engine."""
+"""How alike two lessons are: a Protocol for numbers and one for a model that reads; one module per engine."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.schemas.similarity import Profile
 
 
@@ -38,4 +39,29 @@ class Embedder(Protocol):
         """Return n texts as n×d float32 rows of length 1; never blocks the event loop.
 
         Raises EmbedderError when the engine cannot answer.
+        """
+
+
+class Quotation(NamedTuple):
+    """A lesson as a judge model sees it."""
+
+    text: str
+    evidence: str = ""
+
+
+class ModelAnswer(NamedTuple):
+    """A model's answer: its verdict, None for nonsense, and the tokens that it says it took, 0 where it does not."""
+
+    verdict: Verdict | None
+    tokens: int = 0
+
+
+class JudgeModel(Protocol):
+    """Reads two lessons and says whether they are the same. The name of the model comes from the fleet's policy."""
+
+    async def compare(self, model: str, first: Quotation, second: Quotation) -> ModelAnswer:
+        """Return the model's verdict about two lessons; never blocks the event loop.
+
+        Raises JudgeModelError when this question got no answer, JudgeModelUnavailableError when no other question
+        would get one at present.
         """

@@ -3,13 +3,10 @@
 Lessons leave the machine. What an endpoint says when it refuses is never repeated: it may hold the key.
 """
 
-import random
-import ssl
 import time
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-import anyio
 import httpx2
 import numpy as np
 from pydantic import BaseModel
@@ -17,8 +14,10 @@ from pydantic import BaseModel
 from fleet_memory.errors import EmbedderError, EmbedderUnavailableError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import CAUTIOUS
+from fleet_memory.similarity.endpoint import Endpoint, EndpointAnswer, EndpointOutage, EndpointRefusal, Patience
 
 TEXTS_PER_REQUEST: Final = 64  # texts in one request; 1,000 characters each stay far below any endpoint's limit
+MAX_EMBEDDINGS_BYTES: Final = 64 << 20  # bytes of an answer; 64 vectors of 4,096 numbers take a tenth. Chosen
 
 _ADVICE: Final = {
     401: "Set FLEET_MEMORY_EMBEDDER_KEY to a valid key.",
@@ -40,15 +39,6 @@ class Embeddings(BaseModel):
     data: Sequence[Embedding]
 
 
-class Patience(NamedTuple):
-    """How long to wait for an endpoint, in seconds; 16 at most with these figures, so that an agent is not held up."""
-
-    timeout_s: float = 5.0  # for each attempt, from the first byte sent to the last received
-    attempts: int = 3
-    pause_s: float = 0.25  # the longest before the second attempt; twice as long before each further one
-    rest_s: float = 30.0  # after a failure calls fail at once for so long: an outage slows down one call, not all
-
-
 class OpenAI:
     """See `Embedder`. While an endpoint fails, `degraded` says so and calls raise; it never hands over to another."""
 
@@ -58,12 +48,10 @@ class OpenAI:
         self.name = f"openai/{model}"
         self.degraded = ""
         self._model = model
-        self._url = f"{url.rstrip('/')}/embeddings"
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._endpoint = Endpoint(f"{url.rstrip('/')}/embeddings", key, patience, MAX_EMBEDDINGS_BYTES)
         self._patience = patience
         self._rests_until = 0.0
         self._size: int | None = None
-        self._trusted: ssl.SSLContext | None = None
 
     async def ready(self) -> None:
         """See `Embedder.ready`. An endpoint keeps its name whether it answers or not."""
@@ -76,7 +64,7 @@ class OpenAI:
             raise EmbedderUnavailableError(self.degraded)
         batches = [texts[start : start + TEXTS_PER_REQUEST] for start in range(0, len(texts), TEXTS_PER_REQUEST)]
         try:
-            async with self._client() as client:
+            async with self._endpoint.client() as client:
                 rows = np.concatenate([await self._rows(client, batch) for batch in batches])
         except EmbedderError as failure:
             self.degraded = str(failure)
@@ -85,31 +73,15 @@ class OpenAI:
         self.degraded = ""
         return rows
 
-    def _client(self) -> httpx2.AsyncClient:
-        # One per call: nobody would close a longer one, and only its certificates take long to load.
-        if self._trusted is None:
-            self._trusted = httpx2.create_ssl_context()
-        return httpx2.AsyncClient(headers=self._headers, timeout=None, verify=self._trusted)
-
     async def _rows(self, client: httpx2.AsyncClient, texts: Sequence[str]) -> Vectors:
-        question = {"model": self._model, "input": list(texts)}
-        problem = ""
-        for attempt in range(self._patience.attempts):
-            if attempt:
-                await anyio.sleep(random.uniform(0, self._patience.pause_s * 2 ** (attempt - 1)))  # noqa: S311 jitter
-            try:
-                with anyio.fail_after(self._patience.timeout_s):
-                    answer = await client.post(self._url, json=question)
-            except (httpx2.RequestError, TimeoutError) as failure:
-                problem = type(failure).__name__
-                continue
-            if answer.is_success:
-                return self._checked(answer.content, len(texts))
-            problem = f"status {answer.status_code}"
-            if not answer.is_server_error and answer.status_code != httpx2.codes.TOO_MANY_REQUESTS:
-                advice = _ADVICE.get(answer.status_code, "Check FLEET_MEMORY_EMBEDDER and FLEET_MEMORY_EMBEDDER_URL.")
-                raise EmbedderError(f"The embedding endpoint refused ({problem}). {advice}")
-        raise EmbedderUnavailableError(f"The embedding endpoint does not answer ({problem}); try again later.")
+        match await self._endpoint.ask(client, {"model": self._model, "input": list(texts)}):
+            case EndpointAnswer(content):
+                return self._checked(content, len(texts))
+            case EndpointRefusal(status):
+                advice = _ADVICE.get(status, "Check FLEET_MEMORY_EMBEDDER and FLEET_MEMORY_EMBEDDER_URL.")
+                raise EmbedderError(f"The embedding endpoint refused (status {status}). {advice}")
+            case EndpointOutage(problem):
+                raise EmbedderUnavailableError(f"The embedding endpoint does not answer ({problem}); try again later.")
 
     def _checked(self, content: bytes, count: int) -> Vectors:
         """Return the rows of an answer, of length 1, in the order of the texts. Raises EmbedderError."""

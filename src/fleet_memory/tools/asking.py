@@ -7,9 +7,14 @@ from typing import Final, NamedTuple
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.rewrites import rewrite_pair_id
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.rules.consensus.asking import MAX_SHOWN_PAIRS, ChosenQuestions, chosen_questions, with_questions
+from fleet_memory.rules.consensus.asking import (
+    MAX_SHOWN_PAIRS,
+    ChosenQuestions,
+    chosen_questions,
+    rewrite_pair_id,
+    with_questions,
+)
 from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.retrieval.budget import size
@@ -40,7 +45,7 @@ async def asked_pairs(
 ) -> AskedPairs:
     """Return the pairs with a side of a program, and with `third` those that wait for a program without one.
 
-    None where people judge. `answered` are the ids of pairs that this call judges. Billed 2 queries, and 1 for `third`
+    None where people judge. `answered` are the ids of pairs that this call judges. Billed 2 queries, and 2 for `third`
     unless enough pairs are its own.
     """
     if policy.judging == "people":
@@ -48,7 +53,9 @@ async def asked_pairs(
     own = await fleet.pairs.asked_of(program_id)
     if not third or sum(one.pair_id not in answered for one in own) >= MAX_SHOWN_PAIRS:
         return AskedPairs(own)
-    return AskedPairs([*own, *await fleet.pairs.asking_third(program_id, MAX_THIRD_PAIRS)])
+    known = {one.pair_id for one in own}  # a side may be asked, and at once a third program
+    others = await fleet.pairs.asking_third(program_id, MAX_THIRD_PAIRS)
+    return AskedPairs([*own, *(one for one in others if one.pair_id not in known)])
 
 
 def to_judge_answers(program: Program, chosen: ChosenQuestions) -> list[ToJudge]:
@@ -60,7 +67,12 @@ def to_judge_answers(program: Program, chosen: ChosenQuestions) -> list[ToJudge]
 
 
 def fitting_questions(program: Program, asked: AskedPairs, max_tokens: int, now: datetime) -> ChosenQuestions:
-    """Return the questions of a boot: at most 3, and no more than fill a fifth of an answer of so many tokens."""
+    """Return the questions of a boot: at most 3, and no more than fill a fifth of an answer of so many tokens.
+
+    None for a program that does not exist, though pairs of its name may be left: a boot creates no program.
+    """
+    if not program.exists:
+        return ChosenQuestions()
     room = int(max_tokens * 4 * BOOT_SHARE)  # a token is 4 bytes
     for limit in range(MAX_SHOWN_PAIRS, 0, -1):
         chosen = chosen_questions(program, asked.pairs, now, limit=limit)

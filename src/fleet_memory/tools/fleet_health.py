@@ -11,6 +11,7 @@ from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.fleet import judging_counts, looked_at
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
+from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.views.health import FleetReading, fleet_health_answer
 
@@ -56,5 +57,13 @@ async def fleet_health(
         open_pairs=open_pairs,
         judging=judging,
         similarity_engine=fleet.degraded_engine,
+        model_run=await _model_run(fleet),
     )
     return fleet_health_answer(reading, max_tokens, now)
+
+
+async def _model_run(fleet: Fleet) -> ModelRun | None:
+    policy = await fleet.policies.read(fleet.now())
+    if not policy.judge_model:
+        return None
+    return (await fleet.model_runs.read()).note.run or ModelRun(model=policy.judge_model)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from fleet_memory.rules.consensus.judging import sides_of
+from fleet_memory.rules.consensus.judging import is_own, sides_of
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.state import EntryChange, doubts, row_state
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
@@ -53,7 +53,11 @@ def updated_answer(entry: Entry, state: EntryState) -> UpdatedAnswer:
 
 
 def to_judge_answer(pair: Pair, program_id: str, own: Mapping[str, Pattern]) -> ToJudge:
-    """Return a pair as the program that is asked sees it: its own side whole, the other as a quotation."""
+    """Return a pair as the program that is asked sees it: its own side whole, any other as a quotation."""
+    if not is_own(pair, program_id):
+        return ToJudge(
+            pair_id=pair.pair_id, objection=pair.objection or None, a=_other_side(pair.a), b=_other_side(pair.b)
+        )
     mine, other = sides_of(pair, program_id)
     pattern = own.get(mine.pattern_id)
     return ToJudge(

@@ -23,7 +23,7 @@ from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import Section, shared, size
 from fleet_memory.schemas.answers.consolidation import ContestedAnswer
 from fleet_memory.schemas.answers.health import FadingPattern, FleetHealthAnswer
-from fleet_memory.schemas.health import JudgingCounts
+from fleet_memory.schemas.health import JudgingCounts, ModelRun
 from fleet_memory.schemas.knowledge import LedgerEvent, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import ArchiveCounts
@@ -31,7 +31,10 @@ from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
 
 class FleetReading(NamedTuple):
-    """All that is read of a fleet for its health; `events` counts the lines of its ledger."""
+    """All that is read of a fleet for its health; `events` counts the lines of its ledger.
+
+    `model_run` is the last run of the policy's model, None where it names none.
+    """
 
     looks: Sequence[Look]
     left: ArchiveCounts
@@ -40,6 +43,7 @@ class FleetReading(NamedTuple):
     open_pairs: int
     judging: JudgingCounts
     similarity_engine: str | None
+    model_run: ModelRun | None = None
 
 
 def fading_answer(soon: Sequence[tuple[float, Pattern]]) -> tuple[FadingPattern, ...]:
@@ -72,6 +76,7 @@ def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -
         forecast=forecast(looks, snapshot.rows, now),
         advice=(*judging_advice(reading.judging), *fleet_advice(ill, shares, patterns, entries, fresh)),
         freshness=fresh,
+        judge_model=reading.model_run,
         omitted=len(ill),
     )
     room = max_tokens * 4 - size(frame.wire())  # a token is 4 bytes

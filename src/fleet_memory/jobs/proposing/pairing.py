@@ -15,6 +15,7 @@ from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
+from fleet_memory.rules.consensus.judging import is_for_people
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.guard import objection
@@ -123,7 +124,9 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
             if pair is None or pair.state not in ("same", "contradict"):
                 continue
             again = replace(pair, a=side_of(plan.compared[picked[name].a]), b=side_of(plan.compared[picked[name].b]))
-            if pair.state == "same" or not _keys(again) <= _keys(pair):  # else its words are with the entries already
+            if (
+                pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair)
+            ):  # else its words are with the entries already
                 judged[name] = again
     changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
     return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
@@ -137,7 +140,7 @@ async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> lis
     found = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
     for now, after in zip(found, plan.renewed, strict=True):
         as_compared = VersionedPair(after.pair_id, memory.pairs[after.pair_id], "")
-        change = with_others_verdicts(PairChange(as_compared, after, after.a.program_id), now)
+        change = with_others_verdicts(PairChange(as_compared, after, _owner(after)), now)
         if change is not None:
             changes.append(change)
         elif now.pair is not None:
@@ -167,12 +170,25 @@ def _opened(fleet: Fleet, plan: PairPlan, proposal: Proposal, before: VersionedP
         cosine=proposal.cosine,
         margin=proposal.margin,
         rank=proposal.rank,
-        objection=objection(a.text, b.text) or "",
+        objection=_objection(a, b, before.pair),
         judgements=before.pair.judgements if before.pair else (),
         likely=proposal.rank > fleet.embedder.profile.likely,
         opened_at=fleet.now(),
     )
-    return PairChange(before, pair, next(side.program_id for side in (a, b) if side.key is None))
+    return PairChange(before, pair, _owner(pair))
+
+
+def _owner(pair: Pair) -> str:
+    """Return the program with which a pair is committed: that of a lesson, else one that is asked about an entry."""
+    sides = sorted((pair.a, pair.b), key=lambda side: side.key is not None)
+    return next((side.program_id for side in sides if side.program_id), "")
+
+
+def _objection(a: Side, b: Side, before: Pair | None) -> str:
+    """Return the guard's objection; that a text speaks to its reader stays, a judge model may have found it."""
+    if before is not None and is_for_people(before):
+        return before.objection
+    return objection(a.text, b.text) or ""
 
 
 def side_of(one: KnownLesson | KnownEntry) -> Side:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.consensus.judging import has_judged, is_own, questions
 from fleet_memory.rules.consensus.showing import with_shown
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Asked, Program
@@ -42,26 +42,39 @@ def chosen_questions(
 ) -> ChosenQuestions:
     """Return at most `limit` questions for a program, its own rewrites first, then `pairs` in their order.
 
-    A pair with a side of its own is asked if it waits for this program; any other if it waits for a third one and the
-    program contributes to no entry of it. `answered` are the ids of pairs that this very call judges.
+    A pair with a side of its own is asked if it waits for this program, one about each of its lessons; any other if it
+    waits for a third one and the program contributes to no entry of it. `answered` are the ids of pairs that this very
+    call judges.
     """
-    rewrites = [one for one in program.patterns.values() if one.rewrite and not one.rewrite.judged_same][:limit]
+    open_rewrites = [one for one in program.patterns.values() if one.rewrite and not one.rewrite.judged_same]
+    rewrites = [one for one in open_rewrites if rewrite_pair_id(one) not in answered][:limit]
     waiting = [pair for pair in pairs if pair.pair_id not in answered and _waits_for(pair, program)]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
-    shown = [pair for pair in waiting if pair not in ignored]
+    shown = _one_of_each_lesson((pair for pair in waiting if pair not in ignored), program.program_id)
     return ChosenQuestions(rewrites, shown[: limit - len(rewrites)], ignored)
 
 
+def rewrite_pair_id(pattern: Pattern) -> str | None:
+    """Return the pair id of a lesson's rewrite; None for a lesson that is none."""
+    return pair_id(text_hash(pattern.rewrite.voting_text), pattern.words) if pattern.rewrite else None
+
+
 def with_questions(program: Program, pairs: Sequence[Pair], now: datetime) -> Program:
-    """Return the program after it was shown these pairs: their ids, and the texts of others by hash."""
+    """Return the program after it was shown these pairs: their ids, and the texts of others by hash.
+
+    It is the same object when nothing changed: all were shown within the hour.
+    """
     if not pairs:
         return program
     name = program.program_id
     sides = (side for pair in pairs for side in (pair.a, pair.b))
     texts = {text_hash(side.text): now for side in sides if side.key is not None or side.program_id != name}
     asked = {**program.asked, **{pair.pair_id: _asked_again(program.asked.get(pair.pair_id), now) for pair in pairs}}
+    remembered = with_shown(program, texts)
+    if asked == program.asked:
+        return remembered
     newest = sorted(asked.items(), key=lambda item: (item[1].at, item[0]))[-MAX_ASKED:]
-    return replace(with_shown(program, texts), asked=dict(newest))
+    return replace(remembered, asked=dict(newest))
 
 
 def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
@@ -80,6 +93,18 @@ def with_verdict(program: Program, now: datetime) -> Program:
     return replace(program, judged_at=(*program.judged_at, now)[-MAX_VERDICTS_PER_DAY:])
 
 
+def _one_of_each_lesson(pairs: Iterable[Pair], program_id: str) -> list[Pair]:
+    """Return the first pair of each lesson of a program: a `same` would make the next about another text."""
+    seen: set[str] = set()
+    first = []
+    for pair in pairs:
+        own = {side.pattern_id or side.key or "" for side in (pair.a, pair.b) if side.program_id == program_id}
+        if not own & seen:
+            seen |= own
+            first.append(pair)
+    return first
+
+
 def _waits_for(pair: Pair, program: Program) -> bool:
     asked = questions(pair)
     if is_own(pair, program.program_id):
@@ -95,6 +120,7 @@ def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
 
 
 def _asked_again(before: Asked | None, now: datetime) -> Asked:
-    if before is None:
-        return Asked(times=1, at=now)
-    return Asked(times=before.times + (now - before.at > _ONE_SHOWING), at=now)
+    """Return the showings of a pair with one of now; it goes on for an hour from when it began."""
+    if before is not None and now - before.at <= _ONE_SHOWING:
+        return before
+    return Asked(times=1 + (before.times if before else 0), at=now)

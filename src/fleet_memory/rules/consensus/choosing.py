@@ -37,8 +37,9 @@ def chosen(
 
     `asked` has the program that is asked about each entry, by key: its pairs count for that program too. With those of
     `known`, at most 12 pairs of a program and 3 of a lesson are open, and at most one of them pairs the lesson with an
-    entry. A lesson near a retired entry gets that pair and no other until
-    it is judged. A known pair is not opened again, and takes a place only if it is open.
+    entry. A lesson near a retired entry gets that pair and no other until it is judged. Two entries are a pair if one
+    of them asks a program, and not both are retired. A known pair is not opened again, and takes a place only if it is
+    open.
     """
     new = [pair for pair in proposed if _id(pair, lessons) not in known.ids]
     new.sort(key=lambda pair: (-pair.rank, sorted(_sides(pair, lessons))))
@@ -48,7 +49,8 @@ def chosen(
     for pair in new:
         sides, id_ = _sides(pair, lessons), _id(pair, lessons)
         slots = _slots(sides, asked)
-        allowed = all(only.get(place, set(sides)) == set(sides) for place in sides)
+        allowed = _is_useful(sides, retired, asked)
+        allowed &= all(only.get(place, set(sides)) == set(sides) for place in sides)
         if allowed and id_ not in opened and all(taken[slot] < _LIMITS[slot[0]] for slot in slots):
             taken.update(slots)
             opened[id_] = pair
@@ -63,12 +65,20 @@ def _sides(pair: Proposal, lessons: Sequence[ComparableLesson]) -> _Sides:
     return lessons[pair.a].place, lessons[pair.b].place
 
 
+def _is_useful(sides: _Sides, retired: Collection[str], asked: Mapping[str, str]) -> bool:
+    """Return whether a pair is no pair of two entries that nobody speaks for, or that are both out of use."""
+    if any(program for program, _ in sides):
+        return True
+    keys = [key for _, key in sides]
+    return any(key not in retired for key in keys) and any(asked.get(key) for key in keys)
+
+
 def _only_pairs(ranked: Iterable[_Sides], retired: Collection[str]) -> dict[_Place, set[_Place]]:
     """Return the sides of the first pair of each lesson with a retired entry."""
     only: dict[_Place, set[_Place]] = {}
     for one, other in ranked:
         for place, (program, key) in ((one, other), (other, one)):
-            if not program and key in retired:
+            if place[0] and not program and key in retired:
                 only.setdefault(place, {one, other})
     return only
 

@@ -25,8 +25,9 @@ class Comparison(NamedTuple):
 
     `order[i]` is the position of lesson i in the input. `rows` is n×d, `scales` its inverse lengths, 0 for a row of
     zeros. `programs`, `projects` and `words` are codes; programs count from 0 in the order of the lessons, project 0
-    stands for none. The lessons of program c are `starts[c]` up to `starts[c + 1]`. `variants` has one m×m table for
-    each program of m lessons, flattened, the first at `tables[0]`; none for the entries, which have no variants.
+    stands for none. The lessons of program c are `starts[c]` up to `starts[c + 1]`; `entries[c]`: they are the entries
+    of shared knowledge. `variants` has one m×m table for each program of m lessons, flattened, the first at
+    `tables[0]`; none for the entries, which have no variants.
     """
 
     order: Indices
@@ -34,6 +35,7 @@ class Comparison(NamedTuple):
     scales: Vectors
     programs: Indices
     starts: Indices
+    entries: Flags
     projects: Indices
     words: Indices
     variants: Flags
@@ -60,23 +62,33 @@ class Comparison(NamedTuple):
         variants[tabled] = self.variants[places[tabled]]
         return variants
 
+    def are_entries(self, lessons: Indices) -> Flags:
+        """Return which are entries of shared knowledge."""
+        flags: Flags = self.entries[self.programs[lessons]]
+        return flags
+
     def may_be_proposed(self, one: Indices, other: Indices) -> Flags:
-        """Return whether each two lessons differ in program and words, and neither is of a project foreign to both."""
+        """Return whether each two lessons differ in words and, but for entries, in program, and may share a project."""
         left, right = self.projects[one], self.projects[other]
         allowed: Flags = (left == right) | (left == 0) | (right == 0)
-        allowed &= (self.programs[one] != self.programs[other]) & (self.words[one] != self.words[other])
+        allowed &= (self.programs[one] != self.programs[other]) | self.are_entries(one)
+        allowed &= self.words[one] != self.words[other]
         return allowed
 
     def rivals(self, lessons: Indices, others: Indices) -> Vectors:
         """Return, for each pair, the best cosine of `others` to a rival of `lessons`: at least 0.
 
-        A lesson's rivals are the lessons of its program that are no variants of it; an entry's are all other entries.
+        A lesson's rivals are the lessons of its program that are no variants of it; an entry's are all other entries
+        but the other side of the pair.
         """
         best = np.zeros(len(lessons), np.float32)
         for program, pairs in self._by_program(lessons):
             own = self.lessons_of(program)
             table = self.variants[self.tables[program] : self.tables[program + 1]].reshape(-1, len(own))
-            kin = table[lessons[pairs] - own[0]] if len(table) else lessons[pairs, None] == own
+            if len(table):
+                kin = table[lessons[pairs] - own[0]]
+            else:
+                kin = (lessons[pairs, None] == own) | (others[pairs, None] == own)
             seen, at = np.unique(others[pairs], return_inverse=True)
             best[pairs] = np.where(kin, np.float32(0), self.cosines(seen, own)[at]).max(1, initial=0)
         return best
@@ -108,13 +120,15 @@ def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_
     positions = np.array(order, dtype=np.int64)
     programs = _codes(lesson.program_id for lesson in ordered)
     starts = np.flatnonzero(np.r_[True, np.diff(programs) > 0, True]) if ordered else np.zeros(1, np.int64)
-    areas = np.where([ordered[start].is_entry for start in starts[:-1]], 0, np.diff(starts) ** 2)
+    entries = np.array([ordered[start].is_entry for start in starts[:-1]], np.bool_)
+    areas = np.where(entries, 0, np.diff(starts) ** 2)
     plain = Comparison(
         positions,
         rows[positions],
         _scales(rows[positions]),
         programs,
         starts,
+        entries,
         _codes(["", *(lesson.project_id or "" for lesson in ordered)])[1:],
         _codes(lesson.words for lesson in ordered),
         np.zeros(int(areas.sum()), np.bool_),

@@ -15,7 +15,7 @@ from fleet_memory.rules.knowledge.entries import (
     with_lesson,
     without_lesson,
 )
-from fleet_memory.rules.knowledge.state import contributes
+from fleet_memory.rules.knowledge.state import contributes, is_candidate
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
 from fleet_memory.rules.text.keys import text_hash
@@ -71,9 +71,10 @@ def _new_entry(
 ) -> Decision:
     joining = [_joining(one, basis, pair, documents) for one in (a, b)]
     entry = entry_for(better_text(joining), documents.entries, policy)
-    documents = documents.with_entry(entry)
-    for one in joining:
-        same_text = one.pattern.words == text_hash(entry.value.pattern)
+    documents, words = documents.with_entry(entry), text_hash(entry.value.pattern)
+    # The lesson of the entry's text joins last: its program too may have been shown the other one before
+    for one in sorted(joining, key=lambda lesson: lesson.pattern.words == words):
+        same_text = one.pattern.words == words
         lesson = one._replace(basis="text" if same_text else basis, similarity=1.0 if same_text else pair.cosine)
         documents = _with_member(documents, lesson, entry.key)
     return Decision(pair, documents, entry.key)
@@ -140,17 +141,23 @@ def with_membership(program: Program, pattern_id: str, key: str | None, *, echo:
 
 
 def _with_words(decision: Decision, judgement: Judgement, sides: tuple[ResolvedSide, ResolvedSide]) -> Decision:
-    """Add the judge's word against each entry that its `contradict` is about, unless it contributes to that one."""
+    """Add the judge's word against each entry that its `contradict` is about, unless it contributes to that one.
+
+    Against an entry that no agent reads there is nothing to say: the word waits with the pair, else the two judges who
+    undo a wrong `same` would retire the text that it published.
+    """
     if judgement.verdict != "contradict":
         return decision
     name = judgement.program_id or PERSONS_WORD
+    unsaid = False
     for side in sides:
         if not isinstance(side, EntrySide):
             continue
         entry = decision.documents.entries[side.key]
         if _judges_own_lesson(sides, judgement) or not _spoke_for(entry, judgement):
-            decision = _contradicting(decision, entry, judgement, name)
-    return decision
+            unsaid = unsaid or is_candidate(entry)
+            decision = decision if is_candidate(entry) else _contradicting(decision, entry, judgement, name)
+    return decision._replace(pair=replace(decision.pair, unsaid=unsaid))
 
 
 def _judges_own_lesson(sides: tuple[ResolvedSide, ResolvedSide], judgement: Judgement) -> bool:

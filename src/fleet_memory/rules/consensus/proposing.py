@@ -45,9 +45,9 @@ def proposals(
     """Return the pairs to judge of the `wanted` positions in `lessons`, best rank first, each pair once.
 
     A lesson proposes its `MAX_PARTNERS` best partners by margin, at least `profile.review`: lessons of other programs,
-    entries among them, in other words, of the same project or where either has none. `vectors` is n×d, zeros where a
-    lesson has no comparable vector. Beyond `MAX_EXACT_LESSONS` squared comparisons, a lesson meets only the lessons of
-    the cells nearest to it; the scores of the pairs found are exact all the same.
+    and entries, in other words, of the same project or where either has none; an entry proposes other entries too.
+    `vectors` is n×d, zeros where a lesson has no comparable vector. Beyond `MAX_EXACT_LESSONS` squared comparisons, a
+    lesson meets only the lessons of the cells nearest to it; the scores of the pairs found are exact all the same.
     """
     fleet = comparison(lessons, vectors, profile.variant)
     asked = np.zeros(len(lessons), np.bool_)
@@ -149,6 +149,7 @@ def _with_rivals(fleet: Comparison, near: _Pairs, profile: Profile) -> tuple[_Pa
         inside = run_of[at] == runs[waiting]
         waiting, at = waiting[inside], at[inside]
         variant = fleet.are_variants(pairs.partners[at], pairs.partners[waiting])
+        variant |= pairs.partners[at] == pairs.lessons[at]  # an entry, near itself
         rivals[waiting[~variant]] = pairs.cosines[at[~variant]]
         waiting, at = waiting[variant], at[variant] + 1
     return pairs.where(may), rivals[may]
@@ -164,12 +165,16 @@ def _runs(fleet: Comparison, near: _Pairs) -> Indices:
 
 
 def _of_nearest_programs(fleet: Comparison, near: _Pairs, least: float, programs: int) -> _Pairs:
-    """Return the pairs of each lesson with so many other programs, those with the best cosines, if over `least`."""
+    """Return the pairs of each lesson with so many other programs, those with the best cosines, if over `least`.
+
+    An entry's pairs with other entries count as those with one program.
+    """
     lessons, width = np.flatnonzero(np.bincount(near.lessons)), len(fleet.starts)
     runs = _runs(fleet, near)
     tops = np.zeros((len(lessons), width), np.float32)
     np.maximum.at(tops.reshape(-1), runs, near.cosines)
-    tops[np.arange(len(lessons)), fleet.programs[lessons]] = 0
+    others = np.flatnonzero(~fleet.are_entries(lessons))  # entries may be partners of each other
+    tops[others, fleet.programs[lessons[others]]] = 0
     bars = np.full((len(lessons), 1), least, np.float32)
     if programs < width:
         bars = np.maximum(bars, np.partition(tops, -programs, axis=1)[:, -programs, None])

@@ -1,7 +1,7 @@
 """Whether one text denies what the other says: by an opposite word, or by a negation."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,13 +20,17 @@ _PHRASES = tuple(
         ("one at a time|one by one", "sequential"),
         (r"(?:turn|switch)(?:s|es|ed|ing)?((?: \S+){0,4}?) (on|off)", r"turn_\2\1"),
         (r"(?:is|are|be|stays?|default) (on|off)(?= by|[.,;]|$)", r"turn_\1"),
+        ("mak(?:e|es|ing) (?:sure|certain)", "ensure"),
+        (r"(?:log|sign|opt|zoom|check|scale|phase|fade)(?:s|g?ed|g?ing)? (in|out)(?! of sync)", r"go_\1"),
+        (r"(roll|back)(?:s|ed|ing)? (back|out|forward|up)", r"\1_\2"),
+        (r"giv(?:e|es|ing) up", "give_up"),
         (r"put(?:s|ting)? on", "put_on"),
         (r"(?:take|takes|taking|took) off", "take_off"),
         ("fails? to|failed to|failing to|unable to|refuses? to|no longer", "not"),
         ("other than", "other_than"),
     )
 )
-_NEGATIONS = frozenset(
+NEGATIONS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -40,13 +44,18 @@ _BREAKS = frozenset(
     re.findall(r"\w+|[^\w\s]", ", ; : . ! ? ( ) and but or because so when if while since which that then as")
 )
 _ORDERING = frozenset({"until", "before"})  # "never X until Y" orders X and Y and denies neither: see sequence.py
+_REFUSALS = frozenset({"never", "not"})
+_MODAL = _REFUSALS | {"always", "do", "does", "must", "should", "please", "shall", "will", "can"}
+_SUPPORTING = frozenset({"use", "uses", "used", "using", "make", "makes", "making", "try", "allow"})  # "never use tabs"
 # Words that may deny without a negation: beside one of them alone, a missing "not" proves nothing.
 _DENIES = re.compile(
     r"un(?!der|less|til|i[cfopqtvx])\w{3,}|non-?\w{3,}|impossib\w*|in(?:ab|ac|ad|cap|com|con|cor|ef|suf|val|vis)\w*"
     r"|mis(?:s|ses|sing|match\w*|use\w*)|lack\w*|absen\w*|empty|wrong\w*|except|only|instead|rather|other_than"
     r"|(?:block|den[iy]|disabl|discard|drop|exclud|fail|ignor|omit|oppos|prevent|redact|refus|reject|remov|skip|stop)\w*"
 )
-_PREFIX = re.compile(r"(?:un|non-?)(\w{4,})|(?:in|im|ir|il|dis)(\w{5,})")
+_PREFIX = re.compile(
+    r"(?:un|non-?)(\w{4,})|un(bar|bin|cap|do|fix|mix|pin|set|tag|tar|wet|zip)|(?:in|im|ir|il|dis)(\w{5,})"
+)
 # What is left of words that only look as if they had such a prefix: install, discover, invoice.
 _NO_WORDS = frozenset(
     map(stem, re.findall(r"\w+", "stall stance press prove cover patch count close voice crease solve tract tend pose"))
@@ -57,7 +66,27 @@ class _Reading(NamedTuple):
     words: Mapping[str, str]  # a stem and how the text spells it
     negation: str  # the first word of a clause that denies, or ""
     denied: frozenset[str]  # stems of such clauses
+    heads: frozenset[str]  # of these, the first after each negation: "mock" in "avoid mocking the database"
     doubts: frozenset[str]  # stems of words that may deny too
+
+
+def denied(one: str, other: str) -> str | None:
+    """Return the words that make one text deny the other when they have no other difference, else None.
+
+    "Always check it before claiming" / "never check it before claiming": not an order of steps, a denial.
+    """
+    left, right = words(one), words(other)
+    mine, theirs = ([word for word in text if word not in _MODAL and word[0].isalnum()] for text in (left, right))
+    if [stem(word) for word in mine] != [stem(word) for word in theirs]:
+        return None
+    here, there = ([word for word in text if word in _REFUSALS] for text in (left, right))
+    if len(here) % 2 == len(there) % 2:
+        return None
+    always = next((word for word in (*left, *right) if word == "always"), None)
+    word = (here or there)[0]
+    if always:
+        return f'"{word}" / "{always}"' if here else f'"{always}" / "{word}"'
+    return f'"{word}" on one side only'
 
 
 def opposite(one: str, other: str) -> str | None:
@@ -70,7 +99,11 @@ def opposite(one: str, other: str) -> str | None:
         return f'"{pair[0]}" / "{pair[1]}"'.replace("_", " ") if pair else None
     denying, stating = (left, right) if left.negation else (right, left)
     shared = len(denying.denied & stating.words.keys())
-    if pair or stating.doubts - denying.doubts or not shared or shared < len(denying.denied) / 2:
+    if pair and {words[0] for words in map(str.split, pair)} & NEGATIONS:  # "allow" / "forbid"
+        return f'"{pair[0]}" / "{pair[1]}"'
+    # "avoid global state in tests" and "always give tests their own state" share no head
+    headless = denying.heads.isdisjoint(stating.words)
+    if pair or stating.doubts - denying.doubts or headless or not shared or shared < len(denying.denied) / 2:
         return None
     if always := stating.words.get(stem("always")):
         return f'"{left.negation or always}" / "{right.negation or always}"'
@@ -96,19 +129,33 @@ def _stripped(word: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def _reading(text: str) -> _Reading:
-    text = text.lower()
-    for phrase, meaning in _PHRASES:
-        text = phrase.sub(meaning, text)
-    found = words(text)
-    negation, denied, clause = "", set[str](), list[str]()
+    found = words(_plain(text))
+    negation, denied, heads, clause = "", set[str](), set[str](), list[str]()
     for word in (*found, "."):
         if word not in _BREAKS:
             clause.append(word)
             continue
-        negations = [word for word in clause if word in _NEGATIONS]
+        negations = [word for word in clause if word in NEGATIONS]
         if len(negations) % 2 and _ORDERING.isdisjoint(clause):
             negation = negation or negations[0].replace("_", " ")
-            denied |= content(" ".join(word for word in clause if word not in _NEGATIONS))
+            denied |= content(" ".join(word for word in clause if word not in NEGATIONS))
+            heads |= set(_heads(clause))
         clause.clear()
     doubts = frozenset(stem(word) for word in found if _DENIES.fullmatch(word))
-    return _Reading({stem(word): word for word in found}, negation, frozenset(denied), doubts)
+    return _Reading({stem(word): word for word in found}, negation, frozenset(denied), frozenset(heads), doubts)
+
+
+def _plain(text: str) -> str:
+    text = text.lower()
+    for phrase, meaning in _PHRASES:
+        text = phrase.sub(meaning, text)
+    return text
+
+
+def _heads(clause: Sequence[str]) -> Iterator[str]:
+    """Yield the stem of the first content word after each negation of a clause; of all its words if none follows."""
+    for at, word in enumerate(clause):
+        if word in NEGATIONS:
+            after = (it for it in clause[at + 1 :] if it not in _SUPPORTING and content(it))
+            head = next(after, None)
+            yield from (stem(it) for it in ([head] if head else clause))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fleet_memory.rules.text.tokens import content
 
 # Dimension, size in the dimension's first unit, how far another unit's figure may be off and still agree (a month has
-# 28 to 31 days, a MB 1,000 or 1,024 KB), spellings. A month is a twelfth of a Julian year.
+# 28 to 31 days and may be called four weeks, a MB 1,000 or 1,024 KB), spellings. A month is a twelfth of a Julian year.
 _TABLE = """
 time     1e-6      0     us microsecond
 time     1e-3      0     ms msec millisecond
@@ -19,7 +19,8 @@ time     60        0     min minute
 time     3600      0     h hr hour
 time     86400     0     d day night
 time     604800    0     wk week
-time     2629800   0.02  month
+time     1209600   0     fortnight
+time     2629800   0.082 month
 time     31557600  0.02  yr year
 size     1         0.08  byte
 size     1e3       0.08  kb kib kilobyte

@@ -38,11 +38,16 @@ def entry_state(entry: Entry, now: datetime) -> EntryState:
     """Return the state of an entry at `now`."""
     if entry.retired_at is not None:
         return "retired"
-    if entry.tier != "constitutional" and (entry.published_at is None or votes(entry) < entry.threshold):
+    if is_candidate(entry) or (entry.published_at is None and entry.tier != "constitutional"):
         return "candidate"
     if counted_contradictions(entry):
         return "contested"
     return "verify" if doubts(entry) or is_unconfirmed(entry, now) else "fresh"
+
+
+def is_candidate(entry: Entry) -> bool:
+    """Whether an entry has too few votes for agents to read it."""
+    return entry.tier != "constitutional" and votes(entry) < entry.threshold
 
 
 def recorded_state(entry: Entry) -> EntryState:

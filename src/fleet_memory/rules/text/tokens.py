@@ -8,7 +8,7 @@ _UNINFLECTED = frozenset({"https", "less"})  # without their last letters they w
 _NEGATED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall"}
 
 # Words that say how a sentence is built, not what it is about. Source: the closed word classes of English.
-_FRAME = frozenset(
+FRAME_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -72,7 +72,7 @@ def stems(text: str) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def content(text: str) -> frozenset[str]:
     """Return the stems of the content words of a text."""
-    return frozenset(stem(word) for word in words(text) if word[0].isalnum() and word not in _FRAME)
+    return frozenset(stem(word) for word in words(text) if word[0].isalnum() and word not in FRAME_WORDS)
 
 
 def alike(one: str, other: str) -> bool:

@@ -12,6 +12,7 @@ from fleet_memory.schemas.health import (
     HealthVerdict,
     JudgingCounts,
     KnowledgeCounts,
+    ModelRun,
     PatternCounts,
     ProgramHealth,
 )
@@ -50,6 +51,7 @@ class FleetHealthAnswer(Degraded):
     """A fleet's memory. `verdicts` counts programs, `ledger` changes of knowledge by kind; what is absent is none.
 
     `contested` names at most 25 of the entries that `knowledge` counts; `omitted` counts programs of `unwell`.
+    `judge_model` is the last run of the model that the policy names, absent where it names none.
     """
 
     judging: JudgingCounts
@@ -64,5 +66,6 @@ class FleetHealthAnswer(Degraded):
     forecast: tuple[Forecast, ...]
     advice: tuple[str, ...]
     freshness: Freshness
+    judge_model: ModelRun | None = None
     unwell: tuple[ProgramHealth, ...] = ()
     omitted: int = 0

@@ -1,0 +1,270 @@
+"""A fleet of careless but honest agents on the real tools, for benchmarks/laundering.py.
+
+Every agent answers `same` to each pair that it is shown, unless one of the texts is among `others`: lessons of their
+own. One SQLite file, a clock that the fleet moves, vectors of letters.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.curation import retire_entry
+from fleet_memory.jobs.deletion import delete_program
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.policy import set_policy
+from fleet_memory.rules.consensus.showing import with_shown
+from fleet_memory.rules.knowledge.state import doubts, entry_state
+from fleet_memory.rules.knowledge.votes import votes, voting
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.schemas.answers.common import ToJudge
+from fleet_memory.schemas.answers.state import SessionAnswer
+from fleet_memory.schemas.fields import Name
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.pairs import NewVerdict, Verdict
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.stores import Store
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.get_program_state import get_program_state
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.gsp_diff import gsp_diff
+from fleet_memory.tools.gsp_read import gsp_read
+from fleet_memory.tools.gsp_search import gsp_search
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.store_memory import store_memory
+
+START: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
+STEP: Final = timedelta(minutes=11)  # between two calls: longer than a call may be repeated
+MAX_ROUNDS: Final = 40  # of asking everybody; the stories end far sooner
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, eq=False)
+class Agent:
+    """One agent: its program, the session and connection it works in, and the fleet as it calls it."""
+
+    world: "World"
+    program_id: str
+    fleet: Fleet
+
+    async def stores(self, text: str, *, sure: float = 0.8, evidence: str | None = None, **fields: str) -> None:
+        """Store a lesson with evidence of its own, unless that is given; `fields` are others as the tool names them."""
+        saw = f"{self.program_id} saw it on day {self.world.day}" if evidence is None else evidence
+        sent = {"pattern": text, "domain": "tasks", "confidence": sure, "evidence": saw, **fields}
+        lesson = NewPattern.model_validate(sent)
+        await self.world.call(lambda: store_memory(self.fleet, self.program_id, lesson))
+
+    async def confirms(self) -> None:
+        """Confirm every entry with evidence."""
+        for entry in await self.world.entries():
+            word = partial(reinforce_memory, self.fleet, self.program_id, entry.key, evidence="seen again")
+            await self.world.call(word)
+
+    async def boots(self) -> Sequence[ToJudge]:
+        """Begin a session; return the pairs that it is shown."""
+        booted = await self.world.call(lambda: gsp_bootstrap(self.fleet, self.program_id))
+        return booted.to_judge or () if booted else ()
+
+    async def commits(self, verdicts: Sequence[NewVerdict] = (), handover: str = "") -> SessionAnswer | None:
+        """End a session with a handover and verdicts."""
+        request = f"session-{next(self.world.numbers)}"
+        summary = ContextSummary.model_validate({"handoffNotes": handover}) if handover else None
+        return await self.world.call(
+            lambda: commit_session(
+                self.fleet, self.program_id, request, context_summary=summary, verdicts=tuple(verdicts)
+            )
+        )
+
+    async def judges(self) -> int:
+        """Answer every pair that a session shows it: in its boot, and when it commits; return how many these were."""
+        booted = await self.boots()
+        committed = await self.commits([self.world.verdict(pair) for pair in booted])
+        shown = (committed.to_judge or ()) if committed else ()
+        if shown:
+            await self.commits([self.world.verdict(pair) for pair in shown])
+        return len(booted) + len(shown)
+
+    async def answers(self, pairs: Sequence[str]) -> None:
+        """Call pairs of these ids the same, in one call; count those that are refused."""
+        verdicts = tuple(NewVerdict.model_validate({"pairId": pair, "verdict": "same"}) for pair in pairs)
+        answer = await self.world.call(
+            lambda: pattern_consolidate(self.fleet, no_progress, self.program_id, verdicts=verdicts, limit=0),
+            refusals=len(verdicts),
+        )
+        if answer:
+            self.world.refused += sum(one.error is not None for one in answer.judged or ())
+
+    async def reads(self, door: str) -> None:
+        """Read the fleet's knowledge by one of its doors: recall, search, read, diff or boot."""
+        fleet, call = self.fleet, self.world.call
+        match door:
+            case "recall":
+                await call(lambda: recall_memory(fleet, self.program_id, scope="shared", query="claim a task"))
+            case "search":
+                await call(lambda: gsp_search(fleet, "claim a task"))
+            case "read":
+                for entry in await self.world.entries():
+                    await call(partial(gsp_read, fleet, entry.key))
+            case "diff":
+                await call(lambda: gsp_diff(fleet, 0))
+            case _:
+                await self.boots()
+
+    async def reads_memory_of(self, other: str) -> None:
+        """Read another program's handover, lessons and boot, as far as it may."""
+        await self.world.call(lambda: get_program_state(self.fleet, other))
+        await self.world.call(lambda: recall_memory(self.fleet, other, scope="own"))
+        await self.world.call(lambda: gsp_bootstrap(self.fleet, other))
+
+
+class World:
+    """One fleet, its time and its agents."""
+
+    def __init__(self, store: Store) -> None:
+        self.at = START
+        self.refused = 0
+        self.others: set[str] = set()
+        self.silent: set[Agent] = set()
+        self.differ: set[frozenset[str]] = set()
+        self._store = store
+        self._agents: dict[tuple[str, str | None, str | None], Agent] = {}
+        self.numbers = count(1)
+
+    @property
+    def day(self) -> int:
+        """The day, from 0."""
+        return (self.at - START).days
+
+    def fleet(self, caller: Caller | None = None) -> Fleet:
+        """Return the fleet as a process of its own has it, with nothing cached."""
+        return Fleet.on(self._store, "default", Lexical(), lambda: self.at, caller or Caller())
+
+    def agent(self, program_id: str, *, over: str | None = None, session: str | None = None) -> Agent:
+        """Return an agent that is bound to its program, or works over the unbound connection `over`.
+
+        Its sessions are its own unless the client names one. Raises InvalidArgumentError for a name that is none.
+        """
+        try:
+            TypeAdapter(Name).validate_python(program_id)
+        except ValidationError as error:
+            raise InvalidArgumentError(f"programId: {program_id!r} is no name") from error
+        known = (program_id, over, session)
+        if known not in self._agents:
+            own = session or f"{program_id}/session-{next(self.numbers)}"
+            caller = Caller(None if over else program_id, connection=over, client="bench", session_id=own)
+            self._agents[known] = Agent(self, program_id, self.fleet(caller))
+        return self._agents[known]
+
+    def agents(self, *program_ids: str) -> list[Agent]:
+        """Return bound agents."""
+        return [self.agent(name) for name in program_ids]
+
+    def agent_if_named(self, program_id: str) -> Agent | None:
+        """Return an agent of this name; None if it is refused as a name, which counts."""
+        try:
+            return self.agent(program_id)
+        except InvalidArgumentError:
+            self.refused += 1
+            return None
+
+    async def show(self, program_id: str, number: int) -> None:
+        """Let a program have been shown so many other texts."""
+        texts = {text_hash(f"text {one}"): self.at for one in range(number)}
+        await self.fleet().programs.update(program_id, lambda known: ProgramChange(with_shown(known, texts)), self.at)
+
+    async def call(self, call: Callable[[], Awaitable[_T]], refusals: int = 1) -> _T | None:
+        """Return what a call returns; None for one that is refused, which counts."""
+        self.at += STEP
+        try:
+            return await call()
+        except FleetMemoryError:
+            self.refused += refusals
+            return None
+
+    async def night(self) -> None:
+        """Let the maintainer run, and begin the next day."""
+        self.at = max(self.at, START + timedelta(days=self.day, hours=13))
+        await maintain_fleet(self.fleet(), no_progress)
+        self.at = START + timedelta(days=self.day + 1)
+
+    async def set_policy(self, *words: str) -> None:
+        """Set values of the policy, as people do."""
+        await set_policy(self.fleet(), words)
+
+    async def retire(self) -> None:
+        """Take every entry out of use, as people do."""
+        for entry in await self.entries():
+            await retire_entry(self.fleet(), entry.key, "it holds no longer")
+
+    async def forget(self, program_id: str) -> None:
+        """Delete a program, as people do."""
+        await delete_program(self.fleet(), program_id)
+
+    async def settle(self) -> None:
+        """Ask everybody but the silent, day by day, until nobody is asked any more."""
+        for _ in range(MAX_ROUNDS):
+            await self.night()
+            if not sum([await agent.judges() for agent in tuple(self._agents.values()) if agent not in self.silent]):
+                await self.night()
+                return
+        raise AssertionError("they are asked for ever")
+
+    def verdict(self, pair: ToJudge) -> NewVerdict:
+        """Return the answer of a careless reader to a pair."""
+        texts = {pair.a.pattern, pair.b.pattern}
+        verdict: Verdict = "different" if texts & self.others or frozenset(texts) in self.differ else "same"
+        return NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict})
+
+    async def entries(self) -> list[Entry]:
+        """Return every entry, candidates and retired ones too."""
+        return [one.entry for one in await self.fleet().knowledge.all() if one.entry is not None]
+
+    async def outcome(self) -> str:
+        """Return the entries in one line, e.g. "fresh, 2 votes: basher, iso"; "nothing" for none."""
+        lines = Counter(_line(entry, self.at) for entry in await self.entries() if votes(entry) or entry.retired_at)
+        told = [f"{number} x {line}" if number > 1 else line for line, number in sorted(lines.items())]
+        refused = [f"{self.refused} refused"] if self.refused else []
+        return "; ".join([*refused, *(told or ["nothing"])])
+
+
+def _line(entry: Entry, now: datetime) -> str:
+    state, reasons = entry_state(entry, now), ", ".join(doubts(entry))
+    if state == "retired":
+        return state
+    names = sorted({line.program_id for line in voting(entry)})
+    number = votes(entry)
+    said = f"{state} ({reasons})" if reasons and state == "verify" else state
+    return f"{said}, {number} vote{'s' * (number != 1)}: {', '.join(names)}"
+
+
+def id_of_pair(one: str, other: str) -> str:
+    """Return the id that the pair of two texts has, as anybody who knows both can compute it."""
+    return pair_id(text_hash(one), text_hash(other))
+
+
+@asynccontextmanager
+async def opened_world() -> AsyncIterator[World]:
+    """Open a new world, and remove it in the end."""
+    with TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "memory.db")
+        try:
+            yield World(store)
+        finally:
+            await store.close()

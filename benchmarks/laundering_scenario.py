@@ -1,0 +1,43 @@
+"""A way by which one origin could look like two, as a scenario with its honest twin. For benchmarks/laundering.py."""
+
+from typing import Final, NamedTuple, Protocol
+
+from laundering_fleet import World
+
+# One lesson in the words of several agents; the guard objects to none of their pairs
+LOOK: Final = "Look whether a task is still free before you claim it"
+CHECK: Final = "Check that nobody else has claimed a task before claiming it"
+LATE: Final = "A task may be taken by the time you claim it, so check again"
+STARTS: Final = "Claiming a task starts with a look whether it is still free"
+# Another lesson near it, in two wordings
+LOG: Final = "Write the reason for claiming a task into its log before you start"
+LOGGED: Final = "A task's log wants your reason for claiming it, in writing, at the start"
+# The guard objects to this pair
+THREE_TIMES: Final = "Retry a failed upload 3 times before giving up"
+FIVE_TIMES: Final = "Retry a failed upload 5 times before giving up"
+
+# Outcomes, as `World.outcome` names them
+TWO: Final = "fresh, 2 votes: basher, iso"
+THREE: Final = "fresh, 3 votes: basher, iso, sark"
+FOUR: Final = "fresh, 4 votes: basher, iso, ram, sark"
+
+
+class Story(Protocol):
+    """Something that agents do in a new world; afterwards all are asked until nobody is asked any more."""
+
+    async def __call__(self, world: World, *, honest: bool) -> None:
+        """Play it."""
+
+
+class Scenario(NamedTuple):
+    """A story with the entries that it should leave, laundered and honest, as `World.outcome` names them.
+
+    `not_defended` is the reason why no rule stops the laundered story; `laundered` is then the state in which it ends
+    all the same.
+    """
+
+    name: str
+    story: Story
+    laundered: str
+    honest: str = TWO
+    not_defended: str = ""

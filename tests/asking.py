@@ -1,0 +1,101 @@
+"""Fleets in which programs are asked about pairs, and answer in the sessions that they leave."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.judging import Judge, judge
+from fleet_memory.rules.retrieval.boot import Depth
+from fleet_memory.schemas.answers.common import ToJudge
+from fleet_memory.schemas.answers.state import SessionAnswer
+from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.programs import Program
+from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.store_memory import store_memory
+from tests.fleets import NOW, at, learn, show
+from tests.lessons import days
+from tests.shared import LATE, LOOK, Lesson, opened_pair
+
+LEARNT = NOW - days(1)
+
+
+def verdict(pair_id: str, said: Verdict = "same") -> NewVerdict:
+    return NewVerdict.model_validate({"pairId": pair_id, "verdict": said})
+
+
+def ids(asked: Sequence[ToJudge] | None) -> list[str]:
+    return [one.pair_id for one in asked or ()]
+
+
+async def booted(fleet: Fleet, program: str, depth: Depth = "standard") -> Sequence[ToJudge]:
+    """Return what a boot asks a program."""
+    return (await gsp_bootstrap(fleet, program, depth)).to_judge or ()
+
+
+async def left(fleet: Fleet, program: str, *verdicts: NewVerdict, request_id: str = "r1") -> SessionAnswer:
+    """Leave a session with nothing but verdicts."""
+    return await commit_session(fleet, program, request_id, verdicts=verdicts)
+
+
+async def judged(fleet: Fleet, program: str, pair: Pair, said: Verdict) -> None:
+    """Let a program judge a pair that it is shown."""
+    await show(fleet, program, pair)
+    (outcome,) = await judge(fleet, Judge(program), [verdict(pair.pair_id, said)])
+    assert not hasattr(outcome, "error"), outcome
+
+
+async def current(fleet: Fleet, pair: Pair) -> Pair:
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair is not None
+    return versioned.pair
+
+
+async def voices(fleet: Fleet, pair: Pair) -> list[tuple[str | None, Verdict]]:
+    return [(one.program_id, one.verdict) for one in (await current(fleet, pair)).judgements]
+
+
+async def numbered(fleet: Fleet, count: int, *, ends: str = "") -> list[Pair]:
+    """Open pairs of a lesson of basher and one of sark each, the likeliest first."""
+    return [
+        await opened_pair(
+            at(fleet, LEARNT),
+            Lesson("basher", f"Own {n}{ends}", f"own-{n}"),
+            Lesson("sark", f"Other {n}{ends}", f"other-{n}"),
+            rank=1 - n / 100,
+        )
+        for n in range(count)
+    ]
+
+
+async def contrary(fleet: Fleet) -> Pair:
+    """Open a pair that its two programs judge differently: it needs a third."""
+    pair = await opened_pair(at(fleet, LEARNT), Lesson("basher", LOOK), Lesson("sark", LATE))
+    await judged(fleet, "basher", pair, "same")
+    await judged(fleet, "sark", pair, "different")
+    return await current(fleet, pair)
+
+
+async def rewritten(fleet: Fleet, *texts: str) -> list[str]:
+    """Let basher rewrite lessons that it shares with sark; return the ids of the questions about them."""
+    for number, text in enumerate(texts):
+        for program in ("basher", "sark"):
+            await learn(fleet, program, f"Shared lesson {number} of both programs", id_=f"shared-{number}")
+        await pattern_consolidate(fleet, no_progress)
+        later = at(fleet, NOW + timedelta(minutes=30))
+        lesson = NewPattern(pattern=text, domain="tasks", confidence=0.8, evidence="seen", id=f"shared-{number}")
+        await store_memory(later, "basher", lesson)
+    return [one.pair_id for one in await booted(fleet, "basher")]
+
+
+async def used_up(fleet: Fleet, name: str) -> None:
+    """Let a program have given all verdicts of its day."""
+
+    def change(program: Program) -> Program:
+        return replace(program, judged_at=(fleet.now(),) * 24)
+
+    (versioned,) = await fleet.programs.read_versioned(name)
+    await fleet.programs.store.commit(*fleet.programs.writes(versioned, change(versioned.program)))

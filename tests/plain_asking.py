@@ -1,0 +1,283 @@
+"""Who is asked about a pair in the plain model: what boots and commits show, and what they note about ignored pairs."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from tests.plain_entry import Contribution, Entry, Lesson, RefusedError, folded, words_of
+from tests.plain_judging import PlainJudging
+from tests.plain_memory import STALE_AFTER
+from tests.plain_pair import MAX_SHOWINGS, Pair, Showings, Side, Voice
+
+MAX_SHOWN = 3
+MAX_VERDICTS_A_CALL = 6
+
+Texts = frozenset[str]
+Answer = tuple[Iterable[str], str]
+"""The two texts of a pair and the verdict about them."""
+
+
+class Proposal(NamedTuple):
+    """A pair that numbers proposed: its sides with the program of each, and how it is marked."""
+
+    texts: Texts
+    sides: tuple[Side, Side]
+    programs: tuple[str, str]
+    objection: str
+    likely: bool
+
+
+class Judged(NamedTuple):
+    """The pairs that a call shows, and which of the verdicts it took."""
+
+    shown: list[Texts]
+    taken: list[bool]
+
+
+class Questions(NamedTuple):
+    """What a program may be shown, in the order of their kinds: own rewrites, own pairs, pairs for a third program."""
+
+    rewrites: list[Texts]
+    own: list[Texts]
+    third: list[Texts]
+    ignored: list[Texts]
+    optional: list[Texts]  # pairs that the next run closes: a side is stale, or has joined an entry since
+
+    def first(self) -> list[Texts]:
+        """Return those that a call shows; which of one kind come first is a matter of numbers."""
+        return [*self.rewrites, *self.own, *self.third][:MAX_SHOWN]
+
+    def allow(self, shown: Sequence[Texts]) -> bool:
+        """Say whether a call may show these: as many as fit, no pair of a later kind before one of an earlier."""
+        left, room = list(shown), MAX_SHOWN
+        for kind in (self.rewrites, self.own, self.third):
+            chosen = [texts for texts in left if texts in kind]
+            left = [texts for texts in left if texts not in kind]
+            room -= len(chosen)
+            if room < 0 or (room > 0 and not {*kind} <= {*chosen, *self.optional}):
+                return False
+            if room == 0:
+                break
+        return not left and len(shown) == len(set(shown))
+
+
+class PlainAsking(PlainJudging):
+    """The pairs that a run opened, and the calls of programs that are asked about them."""
+
+    def ask(
+        self,
+        one: Side,
+        other: Side,
+        *,
+        objection: str = "",
+        likely: bool = False,
+        at: datetime,  # noqa: ARG002  # the package dates its pairs
+    ) -> None:
+        """Open a pair, as a run does where numbers propose it."""
+        left, right = self.resolve(one, other), self.resolve(other, one)
+        texts = self._texts_to_judge(one, other, left, right)
+        if left is right:
+            raise RefusedError("both are in one entry")
+        programs = self._program_of(left), self._program_of(right)
+        if folded(programs[0]) == folded(programs[1]):
+            raise RefusedError("lessons of one program are no pair")
+        known = self.pairs.get(texts)
+        if known is not None and known.sides is not None:
+            objection, likely = known.objection, known.likely
+        self.adopt(Proposal(texts, (self._side_of(left), self._side_of(right)), programs, objection, likely))
+
+    def adopt(self, proposal: Proposal) -> None:
+        """Take a pair as a run has opened it."""
+        pair = self.pairs.setdefault(proposal.texts, Pair())
+        _, pair.sides, pair.programs, pair.objection, pair.likely = proposal
+
+    def _side_of(self, resolved: Entry | Lesson) -> Side:
+        if isinstance(resolved, Entry):
+            return ("entry", resolved.text)
+        return ("lesson", resolved.program, resolved.lesson_id)
+
+    def _program_of(self, resolved: Entry | Lesson) -> str:
+        """Return the program that is asked about this side: an entry's is its oldest contributor."""
+        if isinstance(resolved, Lesson):
+            return resolved.program
+        return min(resolved.contributions, key=self._stored_at).program
+
+    def _stored_at(self, contribution: Contribution) -> tuple[bool, datetime]:
+        return contribution.echo, self.lessons[contribution.program, contribution.lesson_id].stored_at
+
+    # Calls
+
+    def boot(self, program: str, at: datetime, chosen: Sequence[Texts] | None = None) -> Judged:
+        """Begin a session: show the program at most 3 pairs of its own; `chosen` are those that numbers put first."""
+        return Judged(self._show_questions(program, self.questions(program, at), at, chosen), [])
+
+    def verdict(
+        self,
+        judge: str | None,
+        one: Side,
+        other: Side | None = None,
+        verdict: str = "same",
+        *,
+        at: datetime,
+        connection: str | None = None,
+        chosen: Sequence[Texts] | None = None,
+    ) -> Judged:
+        """Take the verdict of a person, or of a program that ends a session with it alone."""
+        if judge is None:
+            self.judge(None, one, other, verdict, at=at)
+            return Judged([], [True])
+        texts = self._texts_of(one, other)
+        if texts is None:
+            raise RefusedError("there is no such pair")
+        return self.commit(judge, at, [(texts, verdict)], chosen, connection)
+
+    def commit(
+        self,
+        program: str,
+        at: datetime,
+        answers: Sequence[Answer] = (),
+        chosen: Sequence[Texts] | None = None,
+        connection: str | None = None,
+    ) -> Judged:
+        """End a session with verdicts; show own pairs that these do not answer, and then pairs for a third program."""
+        questions = self.questions(program, at, third=True, answered={_words(pair) for pair, _ in answers})
+        shown = self._show_questions(program, questions, at, chosen)
+        return Judged(shown, self._take(program, answers, at, connection))
+
+    def consolidate(
+        self,
+        program: str,
+        at: datetime,
+        answers: Sequence[Answer] = (),
+        chosen: Sequence[Texts] | None = None,
+        connection: str | None = None,
+    ) -> Judged:
+        """Judge, run, and be shown own pairs; a call of which every verdict is refused does nothing."""
+        taken = self._take(program, answers, at, connection)
+        if taken and not any(taken):
+            return Judged([], taken)
+        self.propose(at)
+        return Judged(self._show_questions(program, self.questions(program, at), at, chosen), taken)
+
+    def _take(self, program: str, answers: Sequence[Answer], at: datetime, connection: str | None) -> list[bool]:
+        taken = []
+        for pair, verdict in answers[:MAX_VERDICTS_A_CALL]:
+            try:
+                self.judge(program, *self._sides_of(program, _words(pair)), verdict, at=at, connection=connection)
+            except RefusedError:
+                taken.append(False)
+            else:
+                taken.append(True)
+        return [*taken, *(False for _ in answers[MAX_VERDICTS_A_CALL:])]
+
+    def _sides_of(self, program: str, texts: Texts) -> tuple[Side, Side | None]:
+        """Return the sides of a pair as it was opened, or the rewrite of the program that it is about."""
+        for lesson in self.lessons.values():
+            if lesson.program == program and texts in self._rewrites_of(lesson):
+                return ("rewrite", lesson.program, lesson.lesson_id), None
+        if texts not in self.pairs or not self.is_current(texts):
+            raise RefusedError("there is no such pair, or its texts changed")
+        return self.pairs[texts].sides or ((), None)
+
+    def _rewrites_of(self, lesson: Lesson) -> list[Texts]:
+        return [
+            frozenset({one.words, lesson.words})
+            for _, one in self._places(lesson)
+            if one.words != lesson.words and not one.echo
+        ]
+
+    def _show_questions(
+        self, program: str, questions: Questions, at: datetime, chosen: Sequence[Texts] | None
+    ) -> list[Texts]:
+        shown = questions.first() if chosen is None else list(chosen)
+        if not questions.allow(shown):
+            raise AssertionError(f"{program} was shown {written(shown)} of {questions}")
+        for texts in questions.ignored:
+            self._record(texts, Voice(folded(program), "unsure", at, None, self._has_side(program, texts)))
+        for texts in shown:
+            if texts not in questions.rewrites:
+                self.show_pair(program, texts, at)
+        return shown
+
+    def show_pair(self, program: str, texts: Texts, at: datetime) -> None:
+        """Show a pair, and so the texts in it that are not the program's own."""
+        pair = self.pairs[texts]
+        pair.shown.setdefault(program, Showings()).show(at)
+        mine = {one.words for one in self.lessons.values() if one.program == program}
+        self.showings += [(program, words, at) for words in texts - mine]
+
+    # Questions
+
+    def questions(
+        self, program: str, at: datetime, *, third: bool = False, answered: Collection[Texts] = ()
+    ) -> Questions:
+        """Return what the program may be shown now, and the pairs that it was shown three times without an answer."""
+        lessons = [lesson for lesson in self.lessons.values() if lesson.program == program]
+        rewrites = [texts for lesson in lessons if self._is_open(lesson) for texts in self._rewrites_of(lesson)]
+        open_ = [texts for texts, pair in self.pairs.items() if texts not in answered and pair.sides]
+        own = [texts for texts in open_ if program in self.pairs[texts].asked().programs]
+        thirds = [texts for texts in open_ if third and self._may_be_third(program, texts)]
+        ignored = [texts for texts in (*own, *thirds) if self._is_ignored(program, texts, at)]
+        return Questions(
+            [texts for texts in rewrites if texts not in answered],
+            [texts for texts in own if texts not in ignored],
+            [texts for texts in thirds if texts not in ignored],
+            ignored,
+            [texts for texts in (*own, *thirds) if self._is_stale(texts, at) or not self.is_current(texts)],
+        )
+
+    def _is_open(self, lesson: Lesson) -> bool:
+        return any(one.rewrite_is_open for _, one in self._places(lesson))
+
+    def for_people(self) -> list[Texts]:
+        """Return the pairs that nobody but people is left to judge."""
+        return [texts for texts, pair in self.pairs.items() if pair.asked().people and self.is_current(texts)]
+
+    def unanswered(self, program: str) -> list[Texts]:
+        """Return the pairs that this program was shown and has given no verdict about, in the order of their texts."""
+        shown = [
+            texts for texts, pair in self.pairs.items() if program in pair.shown and not pair.has_answered(program)
+        ]
+        return sorted(shown, key=sorted)
+
+    def is_current(self, texts: Texts) -> bool:
+        """Say whether a pair is opened and its sides are as they were."""
+        sides = self.pairs[texts].sides
+        return sides is not None and self._texts_of(*sides) == texts
+
+    def _texts_of(self, one: Side, other: Side | None) -> Texts | None:
+        """Return the pair that a verdict about these sides is about; None where there is none."""
+        if other is None:
+            return next(iter(self._rewrites_of(self._lesson(*one[1:]))), None)
+        try:
+            return self._texts_to_judge(one, other, self.resolve(one, other), self.resolve(other, one))
+        except RefusedError:
+            return None
+
+    def _may_be_third(self, program: str, texts: Texts) -> bool:
+        pair = self.pairs[texts]
+        return pair.asked().third and not pair.has_answered(program) and not self._has_side(program, texts)
+
+    def _has_side(self, program: str, texts: Texts) -> bool:
+        pair = self.pairs[texts]
+        assert pair.sides is not None
+        one, other = pair.sides
+        sides = self.resolve(one, other), self.resolve(other, one)
+        return self._contributed(Voice(folded(program), "unsure", datetime.min, None), texts, *sides)
+
+    def _is_stale(self, texts: Texts, at: datetime) -> bool:
+        lessons = [self._lesson(*side[1:]) for side in self.pairs[texts].sides or () if side[0] == "lesson"]
+        return any(at - lesson.last_reinforced > STALE_AFTER for lesson in lessons)
+
+    def _is_ignored(self, program: str, texts: Texts, at: datetime) -> bool:
+        shown = self.pairs[texts].shown.get(program, Showings())
+        return shown.times >= MAX_SHOWINGS and shown.is_new(at)
+
+
+def _words(pair: Iterable[str]) -> Texts:
+    return frozenset(map(words_of, pair))
+
+
+def written(pairs: Iterable[Texts]) -> list[list[str]]:
+    """Return pairs in the order of their texts, as a history writes them."""
+    return sorted(sorted(texts) for texts in pairs)

@@ -1,0 +1,218 @@
+"""Which pairs a program is asked about: few at a time, seldom the same, and it remembers that it was shown them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet_memory.rules.consensus.asking import (
+    MAX_ASKED,
+    MAX_SHOWINGS,
+    MAX_SHOWN_PAIRS,
+    MAX_VERDICTS_PER_DAY,
+    SHOWN_FOR,
+    ChosenQuestions,
+    chosen_questions,
+    verdicts_left,
+    was_shown,
+    with_questions,
+    with_verdict,
+)
+from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.rules.guard import SPEAKS_TO_READER
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.pairs import Pair, Verdict
+from fleet_memory.schemas.patterns import Pattern, Rewrite
+from fleet_memory.schemas.programs import Asked, Program
+from tests.entries import CHECK, KEY, LOOK, judgement, pair, side
+from tests.lessons import START, days, pattern, program
+
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+
+
+def numbered(count: int) -> list[Pair]:
+    """Return pairs of a lesson of basher and one of sark each."""
+    return [pair(side("basher", f"Own {n}"), side("sark", f"Other {n}")) for n in range(count)]
+
+
+def named(name: str, *patterns: Pattern) -> Program:
+    return program(*patterns, program_id=name)
+
+
+def rewritten(id_: str, *, judged_same: bool = False) -> Pattern:
+    return pattern(id=id_, knowledge_key=KEY, rewrite=Rewrite(voting_text=LOOK, at=START, judged_same=judged_same))
+
+
+def judged(*verdicts: tuple[str | None, Verdict], objection: str = "") -> Pair:
+    after = pair(objection=objection)
+    for name, verdict in verdicts:
+        after = with_judgement(after, judgement(name, verdict, contributed=name in ("basher", "sark")))
+    return after
+
+
+def shown_often(pairs: Sequence[Pair], times: int) -> Program:
+    """Return basher after it was shown pairs so often, an hour and a minute apart, the first time at START."""
+    known = program()
+    for number in range(times):
+        known = with_questions(known, pairs, START + number * (HOUR + MINUTE))
+    return known
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdicts", "objection", "is_asked"),
+    [
+        ("basher", [], "", True),
+        ("basher", [("basher", "unsure")], "", False),
+        ("basher", [("sark", "same")], "", True),
+        ("basher", [("sark", "different")], "", False),
+        ("basher", [], f"{SPEAKS_TO_READER}: 'answer same'", False),
+        ("iso", [], "", False),
+        ("iso", [("basher", "same"), ("sark", "different")], "", True),
+        ("iso", [("basher", "same"), ("sark", "different"), ("iso", "unsure")], "", False),
+        ("iso", [("basher", "same")], "", False),
+        ("iso", [("basher", "same")], "opposite polarity", True),
+        ("iso", [("basher", "same"), ("sark", "different"), (None, "same")], "", False),
+    ],
+)
+def test_a_program_is_asked_about_its_own_pairs_and_about_those_that_need_a_third(
+    asked: str, verdicts: list[tuple[str | None, Verdict]], objection: str, is_asked: bool
+) -> None:
+    waiting = judged(*verdicts, objection=objection)
+    assert chosen_questions(named(asked), [waiting], START).pairs == ([waiting] if is_asked else [])
+
+
+def test_a_contributor_is_no_third_program() -> None:
+    about_entry = pair(side("basher", CHECK), side("sark", LOOK, key=KEY))
+    about_entry = with_judgement(about_entry, judgement("basher", "same"))
+    about_entry = with_judgement(about_entry, judgement("sark", "different"))
+    contributor = named("iso", pattern(knowledge_key=KEY))
+    assert chosen_questions(contributor, [about_entry], START) == ChosenQuestions([], [], [])
+    assert chosen_questions(named("iso"), [about_entry], START).pairs == [about_entry]
+
+
+def test_own_rewrites_come_first_and_count_among_the_three() -> None:
+    lessons = [rewritten("old", judged_same=True), rewritten("one"), rewritten("two")]
+    pairs = numbered(3)
+    assert chosen_questions(program(*lessons), pairs, START) == ChosenQuestions(lessons[1:], pairs[:1], [])
+    many = [rewritten(f"p{n}") for n in range(4)]
+    assert chosen_questions(program(*many), pairs, START) == ChosenQuestions(many[:3], [], [])
+
+
+def test_a_pair_that_this_call_answers_is_not_asked_about() -> None:
+    one, two = numbered(2)
+    assert chosen_questions(program(), [one, two], START, answered={one.pair_id}).pairs == [two]
+
+
+def test_a_pair_shown_three_times_is_asked_about_no_more_and_makes_room_for_the_next() -> None:
+    pairs = numbered(4)
+    known = shown_often(pairs[:2], MAX_SHOWINGS)
+    now = START + days(1)
+    assert chosen_questions(known, pairs, now) == ChosenQuestions([], pairs[2:], pairs[:2])
+
+
+def test_the_third_showing_lasts_an_hour() -> None:
+    (one,) = numbered(1)
+    known = shown_often([one], MAX_SHOWINGS)
+    last = known.asked[one.pair_id].at
+    assert chosen_questions(known, [one], last + HOUR) == ChosenQuestions([], [one], [])
+    assert chosen_questions(known, [one], last + HOUR + MINUTE) == ChosenQuestions([], [], [one])
+
+
+def test_showings_within_an_hour_are_one_however_many_follow_each_other() -> None:
+    (one,) = numbered(1)
+    known = program()
+    for number in range(9):  # every 20 minutes: three hours
+        known = with_questions(known, [one], START + number * 20 * MINUTE)
+    assert known.asked == {one.pair_id: Asked(times=MAX_SHOWINGS, at=START + 2 * 80 * MINUTE)}
+
+
+def test_showing_again_within_the_hour_changes_nothing() -> None:
+    once = with_questions(program(), numbered(2), START)
+    assert with_questions(once, numbered(2), START + HOUR) is once
+    assert with_questions(once, [], START + days(9)) is once
+
+
+def test_a_showing_remembers_the_texts_of_others_alone() -> None:
+    own_entry = pair(side("basher", CHECK), side("basher", "An entry's text", key=KEY))
+    shown = with_questions(program(), [pair(), own_entry], START).shown
+    assert shown == {text_hash(LOOK): START, text_hash("An entry's text"): START}
+    third = with_questions(named("iso"), [pair()], START).shown
+    assert third == {text_hash(CHECK): START, text_hash(LOOK): START}
+
+
+def test_a_verdict_counts_for_thirty_days_after_a_showing() -> None:
+    known = with_questions(program(), [pair()], START)
+    assert was_shown(known, pair().pair_id, START + SHOWN_FOR)
+    assert not was_shown(known, pair().pair_id, START + SHOWN_FOR + MINUTE)
+    assert not was_shown(known, "another", START)
+
+
+def test_a_program_has_twenty_four_verdicts_in_twenty_four_hours() -> None:
+    known = program()
+    for number in range(MAX_VERDICTS_PER_DAY):
+        assert verdicts_left(known, START + number * MINUTE) == MAX_VERDICTS_PER_DAY - number
+        known = with_verdict(known, START + number * MINUTE)
+    assert verdicts_left(known, START + days(1) - MINUTE) == 0
+    assert verdicts_left(known, START + days(1)) == 1
+    assert len(with_verdict(known, START + days(1)).judged_at) == MAX_VERDICTS_PER_DAY
+
+
+calls = st.lists(
+    st.tuples(
+        st.integers(0, 200),  # minutes since the call before
+        st.integers(1, MAX_SHOWN_PAIRS),
+        st.sets(st.integers(0, 7)),  # the pairs that ask
+        st.sets(st.integers(0, 7), max_size=2),  # those that the call answers
+    ),
+    max_size=40,
+)
+PAIRS = numbered(8)
+
+
+@given(calls)
+def test_never_more_than_three_and_none_in_more_than_three_hours(
+    calls: list[tuple[int, int, set[int], set[int]]],
+) -> None:
+    known, now = program(), START
+    showings: dict[str, list[timedelta]] = {}
+    first: dict[str, object] = {}
+    for minutes, limit, asking, answers in calls:
+        now += minutes * MINUTE
+        answered = {PAIRS[n].pair_id for n in answers}
+        chosen = chosen_questions(known, [PAIRS[n] for n in sorted(asking)], now, limit=limit, answered=answered)
+        ids = [one.pair_id for one in chosen.pairs]
+        assert len(ids) == len(set(ids)) <= limit
+        assert not answered & set(ids)
+        assert not set(ids) & {one.pair_id for one in chosen.ignored}
+        known = with_questions(known, chosen.pairs, now)
+        for one in chosen.pairs:
+            began = showings.setdefault(one.pair_id, [])
+            if not began or now - START - began[-1] > HOUR:
+                began.append(now - START)
+            first.setdefault(text_hash(one.b.text), now)
+    assert all(len(began) <= MAX_SHOWINGS for began in showings.values())
+    assert {id_: len(began) for id_, began in showings.items()} == {id_: one.times for id_, one in known.asked.items()}
+    assert known.shown == first
+
+
+@given(st.lists(st.integers(0, 99), max_size=150))
+def test_the_sixty_four_pairs_shown_last_are_remembered(order: list[int]) -> None:
+    pairs = numbered(100)
+    known = program()
+    for step, number in enumerate(order):
+        known = with_questions(known, [pairs[number]], START + step * (HOUR + MINUTE))
+    latest = list(dict.fromkeys(reversed(order)))[:MAX_ASKED]
+    assert list(known.asked) == [pairs[number].pair_id for number in reversed(latest)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=40))
+def test_a_showing_never_resets_the_first_time_of_a_text(steps: list[tuple[int, int]]) -> None:
+    known: Program = replace(program(), shown={text_hash("Other 0"): START - days(9)})
+    for number, hours in sorted(steps, key=lambda step: step[1]):
+        before = dict(known.shown)
+        known = with_questions(known, [PAIRS[number]], START + hours * HOUR)
+        assert before.items() <= dict(known.shown).items()

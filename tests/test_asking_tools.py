@@ -1,0 +1,184 @@
+"""Programs are shown pairs to judge as they boot and as they leave, and it is remembered in the same commit."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.jobs.deletion import delete_program
+from fleet_memory.jobs.policy import set_policy
+from fleet_memory.rules.retrieval.boot import Depth
+from fleet_memory.rules.retrieval.budget import size
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
+from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.programs import Asked
+from fleet_memory.stores import Store, Write
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from tests.asking import booted, contrary, ids, judged, left, numbered, rewritten, verdict
+from tests.fleets import NOW, at, documents, learn, on
+from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair, shared_entry
+from tests.wrapped import Wrapped
+
+pytestmark = pytest.mark.anyio
+
+OPPOSITE = "opposite polarity"
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    return at(replace(fleet, caller=Caller()), NOW)
+
+
+class Commits(Wrapped):
+    """A store that remembers its commits."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.commits: list[list[str]] = []
+
+    async def commit(self, *writes: Write) -> datetime:
+        self.commits.append([f"{write.ref.collection}/{write.ref.id}" for write in writes])
+        return await super().commit(*writes)
+
+
+async def test_a_boot_asks_about_the_three_likeliest_pairs_of_the_programs_own(fleet: Fleet) -> None:
+    pairs = await numbered(fleet, 4)
+    assert ids(await booted(fleet, "sark")) == [pair.pair_id for pair in pairs[:3]]
+    (first, *_) = await booted(fleet, "basher")
+    assert first == ToJudge(
+        pair_id=pairs[0].pair_id,
+        a=ToJudgeSide(own=True, pattern_id="own-0", domain="tasks", pattern="Own 0", evidence="basher lost a day"),
+        b=ToJudgeSide(domain="tasks", pattern="Other 0", evidence="sark lost a day"),
+    )
+
+
+async def test_own_rewrites_are_asked_about_first(fleet: Fleet) -> None:
+    rewrites = await rewritten(fleet, "Shared lesson one, but reworded", "Shared lesson two, but reworded")
+    assert len(rewrites) == 2
+    pairs = await numbered(fleet, 2)
+    asked = await booted(fleet, "basher")
+    assert ids(asked) == [*rewrites, pairs[0].pair_id]
+    assert [one.b.own for one in asked] == [True, True, None]
+
+
+@pytest.mark.parametrize("text", ["", ", for a long reason" * 30])
+@pytest.mark.parametrize("depth", ["essential", "standard", "full"])
+async def test_questions_fill_at_most_a_fifth_of_a_boot(fleet: Fleet, depth: Depth, text: str) -> None:
+    await numbered(fleet, 3, ends=text)
+    answer = await gsp_bootstrap(fleet, "basher", depth)
+    budget = {"essential": 1_000, "standard": 2_500, "full": 25_000}[depth] * 4
+    assert sum(size(one.wire()) for one in answer.to_judge or ()) <= budget / 5
+    assert len(answer.to_judge or ()) == {"essential": 0 if text else 3, "standard": 1 if text else 3, "full": 3}[depth]
+
+
+@pytest.mark.parametrize("max_tokens", [200, 400, 700, 1_000, 4_000])
+async def test_a_boot_with_questions_keeps_its_budget(fleet: Fleet, max_tokens: int) -> None:
+    await numbered(fleet, 3)
+    await learn(fleet, "basher", "Something that it learnt", id_="more")
+    answer = await gsp_bootstrap(fleet, "basher", max_tokens=max_tokens)
+    assert size(answer.wire()) <= max_tokens * 4
+    assert {one.pair_id for one in answer.to_judge or ()} == set((await fleet.programs.read("basher")).asked)
+
+
+async def test_a_boot_remembers_in_its_one_commit_what_it_showed(fleet: Fleet) -> None:
+    one, two = await numbered(fleet, 2)
+    store = Commits(fleet.knowledge.store)
+    server = on(fleet, store)
+    await booted(server, "basher")
+    program = await fleet.programs.read("basher")
+    assert store.commits == [["fleets/default/programs/basher"]]
+    assert program.asked == {pair.pair_id: Asked(times=1, at=NOW) for pair in (one, two)}
+    assert program.shown == {text_hash(pair.b.text): NOW for pair in (one, two)}
+    await booted(at(server, NOW + timedelta(minutes=50)), "basher")
+    assert len(store.commits) == 1
+
+
+async def test_a_boot_of_an_unknown_program_asks_nothing_and_creates_nothing(fleet: Fleet) -> None:
+    await contrary(fleet)
+    before = await documents(fleet)
+    assert await booted(fleet, "newcomer") == ()
+    assert await documents(fleet) == before
+
+
+async def pair_with_entry(fleet: Fleet) -> Pair:
+    """Open a pair of sark's lesson and of an entry that basher and iso learnt."""
+    entry = await shared_entry(fleet, "basher", "iso")
+    lesson = (await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE))).a
+    about = replace(lesson, program_id="basher", pattern_id="", key=entry.key, text=LOOK)
+    pair = Pair(pair_id="with-entry", a=lesson, b=about, rank=0.9, opened_at=NOW)
+    (absent,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(absent, pair))
+    return pair
+
+
+async def test_a_deleted_program_is_asked_nothing_and_does_not_come_back(fleet: Fleet) -> None:
+    pair = await pair_with_entry(fleet)
+    assert ids(await booted(fleet, "basher")) == [pair.pair_id]
+    await delete_program(fleet, "basher")
+    answer = await gsp_bootstrap(fleet, "basher")
+    program = await fleet.programs.read("basher")
+    assert (answer.exists, answer.to_judge, program.exists, program.asked) == (False, None, False, {})
+
+
+async def test_where_people_judge_no_program_is_asked(fleet: Fleet) -> None:
+    await contrary(fleet)
+    await numbered(fleet, 1)
+    await set_policy(fleet, ["judging", "people"])
+    server = on(fleet, fleet.knowledge.store)
+    assert await booted(server, "basher") == ()
+    assert (await left(server, "iso")).to_judge is None
+    assert (await gsp_bootstrap(server, "basher")).freshness.to_judge == 2
+
+
+async def test_a_session_asks_about_own_pairs_first_and_then_about_one_that_needs_a_third_program(
+    fleet: Fleet,
+) -> None:
+    disputed = await contrary(fleet)
+    own = await opened_pair(fleet, Lesson("iso", CHECK), Lesson("ram", FREE), rank=0.1)
+    store = Commits(fleet.knowledge.store)
+    answer = await left(on(fleet, store), "iso")
+    assert ids(answer.to_judge) == [own.pair_id, disputed.pair_id]
+    assert answer.to_judge
+    assert answer.to_judge[1] == ToJudge(
+        pair_id=disputed.pair_id,
+        a=ToJudgeSide(domain="tasks", pattern=LOOK, evidence="basher lost a day"),
+        b=ToJudgeSide(domain="tasks", pattern=LATE, evidence="sark lost a day"),
+    )
+    program = await fleet.programs.read("iso")
+    assert store.commits == [["fleets/default/programs/iso", "fleets/default/receipts/iso_23_0"]]
+    assert set(program.asked) == {own.pair_id, disputed.pair_id}
+    assert program.shown == {text_hash(text): NOW for text in (LOOK, LATE, FREE)}
+
+
+async def test_a_pair_that_needs_no_third_program_is_shown_to_none(fleet: Fleet) -> None:
+    pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", LATE))
+    assert (await left(fleet, "iso")).to_judge is None
+    await judged(fleet, "basher", pair, "same")
+    assert (await left(fleet, "iso", request_id="r2")).to_judge is None
+
+
+async def test_neither_a_boot_nor_a_contributor_is_asked_as_a_third(fleet: Fleet) -> None:
+    pair = await pair_with_entry(fleet)
+    for program in ("sark", "basher"):
+        await judged(fleet, program, pair, "unsure")
+    await learn(fleet, "flynn", "Something else")
+    assert (await booted(fleet, "flynn"), (await left(fleet, "iso")).to_judge) == ((), None)
+    assert ids((await left(fleet, "flynn")).to_judge) == [pair.pair_id]
+
+
+async def test_a_pair_that_asks_its_own_side_and_a_third_is_shown_once(fleet: Fleet) -> None:
+    pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=OPPOSITE)
+    await judged(fleet, "basher", pair, "same")
+    assert ids((await left(fleet, "sark")).to_judge) == [pair.pair_id]
+    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
+
+
+async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: Fleet) -> None:
+    (rewrite,) = await rewritten(fleet, "Shared lesson one, but reworded")
+    one, two = await numbered(fleet, 2)
+    assert ids(await booted(fleet, "basher")) == [rewrite, one.pair_id, two.pair_id]
+    answer = await left(fleet, "basher", verdict(rewrite), verdict(one.pair_id))
+    assert [(said.pair_id, said.state) for said in answer.judged or ()] == [(rewrite, "same"), (one.pair_id, "same")]
+    assert ids(answer.to_judge) == [two.pair_id]

@@ -1,0 +1,267 @@
+"""Verdicts that a session leaves: which count, which are refused, and who is asked next."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from fleet_memory.errors import ForbiddenError, StoreUnavailableError
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.judging import Judge, judge
+from fleet_memory.jobs.policy import set_policy
+from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.rules.knowledge.state import doubts, entry_state
+from fleet_memory.stores import Write
+from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from tests.asking import booted, contrary, current, ids, judged, left, numbered, rewritten, used_up, verdict, voices
+from tests.fleets import NOW, at, documents, learn, on, show
+from tests.lessons import days, new_pattern
+from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair
+from tests.wrapped import Wrapped
+
+pytestmark = pytest.mark.anyio
+
+HOURS = timedelta(hours=2)  # longer than one showing
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    return at(replace(fleet, caller=Caller()), NOW)
+
+
+class WithoutPairs(Wrapped):
+    """A store that does not take pairs for a while."""
+
+    async def commit(self, *writes: Write) -> datetime:
+        if any(write.ref.collection.endswith("/pairs") for write in writes):
+            raise StoreUnavailableError("pairs cannot be written")
+        return await super().commit(*writes)
+
+
+async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_name(fleet: Fleet) -> None:
+    one, two = await numbered(fleet, 2)
+    await booted(fleet, "basher")
+    other = await opened_pair(fleet, Lesson("iso", CHECK), Lesson("ram", FREE))
+    sent = [verdict(one.pair_id), verdict("x"), verdict(other.pair_id), verdict(two.pair_id, "different")]
+    answer = await commit_session(fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=tuple(sent))
+    assert [said.wire() for said in answer.judged or ()] == [
+        {"pairId": one.pair_id, "state": "same", "key": "pattern/tasks/own-0", "status": "verify"},
+        {
+            "pairId": "x",
+            "error": "invalid_argument: pairId: there is no pair 'x'; pattern_consolidate lists those to judge",
+        },
+        {
+            "pairId": other.pair_id,
+            "error": f"invalid_argument: pairId: {other.pair_id!r} was not shown to basher within 30 days; "
+            "judge those in your toJudge",
+        },
+        {"pairId": two.pair_id, "state": "different"},
+    ]
+    assert "kept" in (await fleet.programs.read("basher")).patterns
+
+
+async def test_lessons_of_a_session_are_durable_though_every_verdict_is_refused(fleet: Fleet) -> None:
+    answer = await commit_session(
+        fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=(verdict("x"),)
+    )
+    assert [said.error is None for said in answer.judged or ()] == [False]
+    assert (answer.failed, list((await fleet.programs.read("basher")).patterns)) == (0, ["kept"])
+
+
+async def test_lessons_of_a_session_are_durable_though_no_pair_can_be_written(fleet: Fleet) -> None:
+    one, two = await numbered(fleet, 2)
+    await booted(fleet, "basher")
+    server = on(fleet, WithoutPairs(fleet.knowledge.store))
+    sent = (verdict(one.pair_id), verdict(two.pair_id))
+    answer = await commit_session(server, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=sent)
+    assert [said.error for said in answer.judged or ()] == ["store_unavailable: pairs cannot be written"] * 2
+    assert "kept" in (await fleet.programs.read("basher")).patterns
+    again = await commit_session(fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=sent)
+    assert [said.state for said in again.judged or ()] == ["same", "same"]
+
+
+async def test_a_repeated_session_answers_the_same_and_counts_its_verdicts_once(fleet: Fleet) -> None:
+    one, two = await numbered(fleet, 2)
+    await booted(fleet, "basher")
+    sent = [verdict(one.pair_id), verdict(two.pair_id, "different")]
+    first = await left(fleet, "basher", *sent)
+    program = await fleet.programs.read("basher")
+    again = await left(fleet, "basher", *sent)
+    assert replace(again, judged=None) == replace(first, judged=None)
+    assert [(said.state, said.error) for said in again.judged or ()] == [("same", None), ("different", None)]
+    assert (program.judged_at, (await fleet.programs.read("basher")).judged_at) == ((NOW, NOW), (NOW, NOW))
+    assert (await voices(fleet, one), await voices(fleet, two)) == ([("basher", "same")], [("basher", "different")])
+
+
+async def test_a_verdict_that_is_said_again_counts_though_the_day_is_used_up_and_the_showing_long_ago(
+    fleet: Fleet,
+) -> None:
+    (pair,) = await numbered(fleet, 1)
+    await judged(fleet, "basher", pair, "same")
+    later = at(fleet, NOW + days(40))
+    await used_up(later, "basher")
+    answer = await left(later, "basher", verdict(pair.pair_id))
+    assert [(said.state, said.error) for said in answer.judged or ()] == [("same", None)]
+    assert len((await fleet.programs.read("basher")).judged_at) == 24
+
+
+async def test_six_verdicts_count_in_a_call(fleet: Fleet) -> None:
+    pairs = await numbered(fleet, 7)
+    await show(fleet, "basher", *pairs)
+    answer = await left(fleet, "basher", *(verdict(pair.pair_id, "different") for pair in pairs))
+    assert [said.error for said in answer.judged or ()] == [
+        *[None] * 6,
+        "invalid_argument: verdicts: 6 count in one call; send the others in the next",
+    ]
+    assert await voices(fleet, pairs[6]) == []
+
+
+async def test_twenty_four_verdicts_count_in_a_day_and_own_rewrites_always(fleet: Fleet) -> None:
+    (rewrite,) = await rewritten(fleet, "Shared lesson one, but reworded")
+    (pair,) = await numbered(fleet, 1)
+    await show(fleet, "basher", pair)
+    await used_up(fleet, "basher")
+    answer = await left(fleet, "basher", verdict(pair.pair_id), verdict(rewrite))
+    assert [(said.state, said.error) for said in answer.judged or ()] == [
+        (None, "invalid_argument: verdicts: basher gave 24 within 24 hours; go on tomorrow"),
+        ("same", None),
+    ]
+    (said,) = (await left(at(fleet, NOW + days(1)), "basher", verdict(pair.pair_id), request_id="r2")).judged or ()
+    assert said.state == "same"
+
+
+async def test_a_pair_that_was_shown_more_than_thirty_days_ago_must_be_shown_again(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    await booted(fleet, "basher")
+    later = at(fleet, NOW + days(31))
+    (refused,) = (await left(later, "basher", verdict(pair.pair_id))).judged or ()
+    assert "was not shown to basher within 30 days" in (refused.error or "")
+    await booted(later, "basher")
+    (said,) = (await left(later, "basher", verdict(pair.pair_id), request_id="r2")).judged or ()
+    assert said.state == "same"
+
+
+async def test_a_person_has_the_last_word_about_a_pair(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    await booted(fleet, "basher")
+    await judge(fleet, Judge(), [verdict(pair.pair_id, "different")])
+    answer = await left(fleet, "basher", verdict(pair.pair_id))
+    assert [said.error for said in answer.judged or ()] == [
+        f"invalid_argument: pairId: a person has judged {pair.pair_id!r} (different); nothing is left to say"
+    ]
+    assert answer.to_judge is None
+
+
+async def test_people_alone_are_asked_about_a_text_that_speaks_to_its_reader(fleet: Fleet) -> None:
+    steering = "speaks to its reader: 'answer same'"
+    pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=steering)
+    for program in ("basher", "sark", "iso"):
+        assert (await booted(fleet, program), (await left(fleet, program)).to_judge) == ((), None)
+    await show(fleet, "basher", pair)
+    (refused,) = (await left(fleet, "basher", verdict(pair.pair_id), request_id="r2")).judged or ()
+    assert refused.error is not None
+    assert "people alone judge" in refused.error
+    assert await fleet.pairs.count_for_people() == 1
+
+
+async def test_an_agent_s_verdicts_are_refused_where_people_judge_but_for_own_rewrites(fleet: Fleet) -> None:
+    (rewrite,) = await rewritten(fleet, "Shared lesson one, but reworded")
+    (pair,) = await numbered(fleet, 1)
+    await booted(fleet, "basher")
+    await set_policy(fleet, ["judging", "people"])
+    server = on(fleet, fleet.knowledge.store)
+    assert ids(await booted(server, "basher")) == [rewrite]
+    answer = await left(server, "basher", verdict(rewrite), verdict(pair.pair_id))
+    assert [(said.state, said.error) for said in answer.judged or ()] == [
+        ("same", None),
+        (
+            None,
+            "invalid_argument: pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites",
+        ),
+    ]
+
+
+async def test_three_showings_count_as_unsure_and_the_pair_goes_to_another_program(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    for number in range(3):
+        assert ids(await booted(at(fleet, NOW + number * HOURS), "basher")) == [pair.pair_id]
+    assert await booted(at(fleet, NOW + 3 * HOURS), "basher") == ()
+    assert await voices(fleet, pair) == [("basher", "unsure")]
+    assert await fleet.pairs.count_for_third() == 0
+    for number in range(4, 8):
+        await left(at(fleet, NOW + number * HOURS), "sark", request_id=f"r{number}")
+    assert await voices(fleet, pair) == [("basher", "unsure"), ("sark", "unsure")]
+    assert ids((await left(at(fleet, NOW + 9 * HOURS), "iso")).to_judge) == [pair.pair_id]
+
+
+async def test_a_third_program_decides_between_contrary_verdicts(fleet: Fleet) -> None:
+    pair = await contrary(fleet)
+    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
+    answer = await left(fleet, "iso", verdict(pair.pair_id), request_id="r2")
+    assert [(said.state, said.status) for said in answer.judged or ()] == [("same", "fresh")]
+    assert (await left(fleet, "ram")).to_judge is None
+
+
+async def test_a_pair_that_two_third_programs_cannot_tell_is_left_to_people(fleet: Fleet) -> None:
+    pair = await contrary(fleet)
+    for program in ("iso", "ram"):
+        assert ids((await left(fleet, program)).to_judge) == [pair.pair_id]
+        await left(fleet, program, verdict(pair.pair_id, "unsure"), request_id="r2")
+    for program in ("flynn", "iso", "basher"):
+        assert (await left(fleet, program, request_id="r3")).to_judge is None
+    assert (await fleet.pairs.count_for_third(), await fleet.pairs.count_for_people()) == (0, 1)
+
+
+async def test_one_different_about_a_likely_pair_is_asked_of_the_other_side_too(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    (before,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, replace(pair, likely=True)))
+    await judged(fleet, "basher", pair, "different")
+    assert ids(await booted(fleet, "sark")) == [pair.pair_id]
+    await left(fleet, "sark", verdict(pair.pair_id, "different"))
+    assert (await fleet.pairs.asking(), (await current(fleet, pair)).state) == ([], "different")
+
+
+async def test_names_over_one_connection_are_one_judge_and_its_second_name_makes_nothing_sure(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    unbound = replace(fleet, caller=Caller(connection="c1"))
+    for program in ("basher", "sark"):
+        await booted(unbound, program)
+        (said,) = (await left(unbound, program, verdict(pair.pair_id))).judged or ()
+        assert said.state == "same"
+    assert await voices(fleet, pair) == [("sark", "same")]
+    (entry,) = [one.entry for one in await fleet.knowledge.all()]
+    assert entry is not None
+    assert (entry_state(entry, NOW), doubts(entry)) == ("verify", ("one_judge",))
+
+
+async def test_a_bound_caller_judges_for_no_other_program(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    await booted(fleet, "basher")
+    before = await documents(fleet)
+    bound = replace(fleet, caller=Caller("sark"))
+    for call in (
+        lambda: left(bound, "basher", verdict(pair.pair_id)),
+        lambda: pattern_consolidate(bound, no_progress, "basher", verdicts=(verdict(pair.pair_id),)),
+        lambda: gsp_bootstrap(bound, "basher"),
+    ):
+        with pytest.raises(ForbiddenError, match="You are sark"):
+            await call()
+    assert await documents(fleet) == before
+
+
+async def test_a_pair_of_changed_texts_asks_nobody_and_the_next_best_pairs_follow(fleet: Fleet) -> None:
+    await learn(fleet, "basher", "Check that a task is still free before you claim it")
+    await learn(fleet, "sark", "Make sure a task is free before claiming it")
+    await pattern_consolidate(fleet, no_progress)
+    (pair,) = await fleet.pairs.asking()
+    await show(fleet, "sark", pair)
+    await learn(fleet, "basher", "Rotate the log files once a day")
+    cold = replace(fleet, memory=ProposingMemory())
+    (refused,) = (await left(cold, "sark", verdict(pair.pair_id))).judged or ()
+    assert "no longer open: one of the two lessons has another text now" in (refused.error or "")
+    assert (await current(fleet, pair)).state == "gone"
+    assert (await booted(fleet, "sark"), await fleet.pairs.asking()) == ((), [])
+    assert (await fleet.programs.read("sark")).pending == ("mine",)
