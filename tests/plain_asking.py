@@ -93,10 +93,10 @@ class PlainAsking(PlainJudging):
         self.adopt(Proposal(texts, (self._side_of(left), self._side_of(right)), programs, objection, likely))
 
     def propose(self, at: datetime) -> None:
-        """Run, which opens the pairs that closed because a side had joined an entry, and has left it since."""
+        """Run, which closes the pairs with a side that has joined an entry, and opens those of which it has left it."""
         super().propose(at)
-        for pair in self.pairs.values():
-            pair.is_closed = False
+        for texts, pair in self.pairs.items():
+            pair.is_closed = not self.is_current(texts)
 
     def adopt(self, proposal: Proposal) -> None:
         """Take a pair as a run has opened it."""
@@ -246,7 +246,7 @@ class PlainAsking(PlainJudging):
             [texts for texts in thirds if texts not in ignored],
             ignored,
             {texts: self._own_side(program, texts) for texts in own},
-            [*members, *(texts for texts in (*own, *thirds) if self._is_changing(texts, at))],
+            [*members, *(texts for texts in (*own, *thirds) if self.is_changing(texts, at))],
         )
 
     def _is_open(self, lesson: Lesson) -> bool:
@@ -295,7 +295,8 @@ class PlainAsking(PlainJudging):
         sides = self.resolve(one, other), self.resolve(other, one)
         return self._contributed(Voice(folded(program), "unsure", datetime.min, None), texts, *sides)
 
-    def _is_changing(self, texts: Texts, at: datetime) -> bool:
+    def is_changing(self, texts: Texts, at: datetime) -> bool:
+        """Say whether the next run closes or renews this pair: a side is stale, or has joined or left an entry."""
         if self.pairs[texts].is_closed or not self.is_current(texts):
             return True
         lessons = [self._lesson(*side[1:]) for side in self.pairs[texts].sides or () if side[0] == "lesson"]
