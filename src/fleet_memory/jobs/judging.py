@@ -111,9 +111,7 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
     if judge_.agent is not None and policy.judging == "people":  # first, so that no guess learns which pairs there are
-        raise InvalidArgumentError(
-            "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
-        )
+        raise InvalidArgumentError("pairId: in this fleet people judge pairs, you only your own rewrites")
     if pair is None or read is None:
         raise InvalidArgumentError(
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
