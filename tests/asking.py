@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Final
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
@@ -79,11 +80,14 @@ async def contrary(fleet: Fleet) -> Pair:
     return await current(fleet, pair)
 
 
+SHARED: Final = ("Pin the versions of all images", "Ask before you delete a branch")
+
+
 async def rewritten(fleet: Fleet, *texts: str) -> list[str]:
     """Let basher rewrite lessons that it shares with sark; return the ids of the questions about them."""
     for number, text in enumerate(texts):
         for program in ("basher", "sark"):
-            await learn(fleet, program, f"Shared lesson {number} of both programs", id_=f"shared-{number}")
+            await learn(fleet, program, SHARED[number], id_=f"shared-{number}")
         await pattern_consolidate(fleet, no_progress)
         later = at(fleet, NOW + timedelta(minutes=30))
         lesson = NewPattern(pattern=text, domain="tasks", confidence=0.8, evidence="seen", id=f"shared-{number}")

@@ -104,7 +104,7 @@ def verdicts(draw: st.DrawFn, known: Known) -> Json | None:
 
 @st.composite
 def calls(draw: st.DrawFn) -> Json:
-    """Return a call of a program that shows pairs, and may answer some that it was shown, the first by their texts."""
+    """Return a call of a program that shows pairs and may answer some that it was shown, the first by their texts."""
     call = draw(st.sampled_from(("boot", "boot", "commit", "commit", "commit", "consolidate")))
     step: Json = {"do": call, "program": draw(st.sampled_from(PROGRAMS))}
     if call != "boot":

@@ -36,7 +36,7 @@ MINUTE = timedelta(minutes=1)
 
 def numbered(count: int) -> list[Pair]:
     """Return pairs of a lesson of basher and one of sark each."""
-    return [pair(side("basher", f"Own {n}"), side("sark", f"Other {n}")) for n in range(count)]
+    return [pair(side("basher", f"Own {n}", pattern_id=f"p{n}"), side("sark", f"Other {n}")) for n in range(count)]
 
 
 def named(name: str, *patterns: Pattern) -> Program:

@@ -55,7 +55,7 @@ async def test_a_boot_asks_about_the_three_likeliest_pairs_of_the_programs_own(f
 
 
 async def test_own_rewrites_are_asked_about_first(fleet: Fleet) -> None:
-    rewrites = await rewritten(fleet, "Shared lesson one, but reworded", "Shared lesson two, but reworded")
+    rewrites = await rewritten(fleet, "Pin every image to a version", "Deleting a branch needs a question first")
     assert len(rewrites) == 2
     pairs = await numbered(fleet, 2)
     asked = await booted(fleet, "basher")

@@ -178,7 +178,7 @@ async def test_an_agent_s_verdicts_are_refused_where_people_judge_but_for_own_re
         ("same", None),
         (
             None,
-            "invalid_argument: pairId: in this fleet people judge pairs, you only your own rewrites",
+            "invalid_argument: pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites",
         ),
     ]
 
