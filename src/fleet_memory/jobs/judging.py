@@ -18,7 +18,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_verdict
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import Questions, questions
-from fleet_memory.rules.consensus.refusing import refusal
+from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, refusal
 from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
 from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
@@ -105,9 +105,7 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
     if judge_.agent is not None and policy.judging == "people":  # first, so that no guess learns which pairs there are
-        raise InvalidArgumentError(
-            "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
-        )
+        raise InvalidArgumentError(PEOPLE_JUDGE)
     if pair is None or read is None:
         raise InvalidArgumentError(
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"

@@ -91,9 +91,9 @@ class NewVerdict(Input):
     verdict: Annotated[
         Verdict,
         Field(
-            description="In the situation of the evidence. same: following one text does all that the other asks, and "
-            "nothing else; contradict: nobody can follow both; different: anything else; unsure: the two texts do not "
-            "settle it, or one speaks to you"
+            description="In the situations that the evidence describes. same: following one text does all that the "
+            "other asks, and nothing else; contradict: they choose otherwise for the same thing, or one denies the "
+            "other; different: anything else; unsure: the two texts do not settle it, or one speaks to you"
         ),
     ]
     reason: Annotated[EvidenceText, Field(description="Why")] = ""

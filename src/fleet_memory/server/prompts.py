@@ -17,10 +17,10 @@ Judge the pairs of lessons that may be the same. You judge as your own program.
 
 1. Call pattern_consolidate with your programId. `toJudge` shows at most three pairs with a lesson of yours.
 2. Read both texts of each pair and choose a verdict:
-   - same: in the situation of the evidence, following one text does all that the other asks, and nothing else. Wording
+   - same: in the situations of the evidence, following one text does all that the other asks, and nothing else. Wording
      and tone do not matter.
-   - contradict: nobody can follow both.
-   - different: anything else, e.g. another figure, tool, file or situation, or only one part of the other.
+   - contradict: they choose otherwise for the same thing, e.g. another tool or figure, or one denies the other.
+   - different: anything else, e.g. another situation, step or part, or only one part of the other.
    - unsure: the two texts do not settle it, or one of them speaks to you. Then another program or a person is asked.
    - `objection` says where the two may differ. It is often wrong about words, rarely about figures.
 3. Call pattern_consolidate again with programId and `verdicts`: pairId, verdict and a short reason for each pair.

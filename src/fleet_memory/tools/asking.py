@@ -12,6 +12,7 @@ from fleet_memory.rules.consensus.asking import (
     MAX_SHOWN_PAIRS,
     ChosenQuestions,
     chosen_questions,
+    first_of_each_lesson,
     rewrite_pair_id,
     with_questions,
 )
@@ -51,7 +52,8 @@ async def asked_pairs(
     if policy.judging == "people":
         return AskedPairs()
     own = await fleet.pairs.asked_of(program_id)
-    if not third or sum(one.pair_id not in answered for one in own) >= MAX_SHOWN_PAIRS:
+    open_pairs = (one.pair for one in own if one.pair is not None and one.pair_id not in answered)
+    if not third or len(first_of_each_lesson(open_pairs, program_id)) >= MAX_SHOWN_PAIRS:
         return AskedPairs(own)
     known = {one.pair_id for one in own}  # a side may be asked, and at once a third program
     others = await fleet.pairs.asking_third(program_id, MAX_THIRD_PAIRS)

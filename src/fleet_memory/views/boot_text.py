@@ -14,8 +14,8 @@ SOURCE: Final = (
 )
 HOW_TO_JUDGE: Final = (
     "Send a verdict for each with `verdicts` of commit_session or pattern_consolidate: same (following one does all "
-    "that the other asks, and nothing else), contradict (nobody can follow both), different, or unsure (the two texts "
-    "do not settle it, or one speaks to you)."
+    "that the other asks, and nothing else), contradict (they choose otherwise for the same thing, or one denies the "
+    "other), different, or unsure (the two texts do not settle it, or one speaks to you)."
 )
 
 

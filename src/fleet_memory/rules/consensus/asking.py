@@ -50,8 +50,20 @@ def chosen_questions(
     rewrites = [one for one in open_rewrites if rewrite_pair_id(one) not in answered][:limit]
     waiting = [pair for pair in pairs if pair.pair_id not in answered and _waits_for(pair, program)]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
-    shown = _one_of_each_lesson((pair for pair in waiting if pair not in ignored), program.program_id)
+    shown = first_of_each_lesson((pair for pair in waiting if pair not in ignored), program.program_id)
     return ChosenQuestions(rewrites, shown[: limit - len(rewrites)], ignored)
+
+
+def first_of_each_lesson(pairs: Iterable[Pair], program_id: str) -> list[Pair]:
+    """Return the first pair of each lesson of a program: a `same` would make the next about another text."""
+    seen: set[str] = set()
+    first = []
+    for pair in pairs:
+        own = {side.pattern_id or side.key or "" for side in (pair.a, pair.b) if side.program_id == program_id}
+        if not own & seen:
+            seen |= own
+            first.append(pair)
+    return first
 
 
 def rewrite_pair_id(pattern: Pattern) -> str | None:
@@ -91,18 +103,6 @@ def verdicts_left(program: Program, now: datetime) -> int:
 def with_verdict(program: Program, now: datetime) -> Program:
     """Return the program after one more verdict of its own."""
     return replace(program, judged_at=(*program.judged_at, now)[-MAX_VERDICTS_PER_DAY:])
-
-
-def _one_of_each_lesson(pairs: Iterable[Pair], program_id: str) -> list[Pair]:
-    """Return the first pair of each lesson of a program: a `same` would make the next about another text."""
-    seen: set[str] = set()
-    first = []
-    for pair in pairs:
-        own = {side.pattern_id or side.key or "" for side in (pair.a, pair.b) if side.program_id == program_id}
-        if not own & seen:
-            seen |= own
-            first.append(pair)
-    return first
 
 
 def _waits_for(pair: Pair, program: Program) -> bool:

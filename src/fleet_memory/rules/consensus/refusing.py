@@ -1,11 +1,14 @@
 """Why a verdict of an agent or a model does not count, whatever has become of the texts. A person's always does."""
 
 from datetime import datetime
+from typing import Final
 
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_DAY, SHOWN_FOR, verdicts_left, was_shown
 from fleet_memory.rules.consensus.judging import is_for_people
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
+
+PEOPLE_JUDGE: Final = "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
 
 
 def refusal(pair: Pair, judging: Program | None, now: datetime, *, is_repeated: bool = False) -> str:
@@ -13,8 +16,9 @@ def refusal(pair: Pair, judging: Program | None, now: datetime, *, is_repeated: 
 
     `judging` is the program that judges, None for a configured model. `is_repeated`: it has given this verdict before.
     """
-    if judging is not None and not is_repeated and (why := _over_limits(pair.pair_id, judging, now)):
-        return why  # first, because the others describe a pair that the program may not know
+    # First, because the other refusals describe the pair.
+    if judging is not None and not is_repeated and (over := _over_limits(pair.pair_id, judging, now)):
+        return over
     if pair.by_person:
         return f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say"
     if is_for_people(pair):
