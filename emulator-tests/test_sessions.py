@@ -160,12 +160,13 @@ async def test_a_session_whose_server_is_killed_is_whole_or_absent_and_repeating
         await learn(fleet, "iso", "shared")
         await consolidate(fleet)
         with anyio.fail_after(PATIENCE_S):
-            shortest_s = await left_by_a_server(store_address, "first", tmp_path / "first", None)
+            took_s = await left_by_a_server(store_address, "first", tmp_path / "first", None)
             while len(left) < KILLS or (len(set(left)) < 2 and len(left) < MAX_KILLS):
                 round_ = f"r{len(left)}x{chance.randrange(10**6)}"
                 before = await confirmations(store)
+                latest_s = took_s * (1 + len(left) / KILLS)  # later and later: the machine may have become slower
                 try:
-                    await left_by_a_server(store_address, round_, tmp_path / round_, chance.uniform(0, shortest_s))
+                    await left_by_a_server(store_address, round_, tmp_path / round_, chance.uniform(0, latest_s))
                 except* MCPError:
                     parts = await settled(partial(parts_of, store, round_, before))
                     assert parts in (WHOLE, ABSENT), "a session is half committed"
