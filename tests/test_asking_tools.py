@@ -55,7 +55,7 @@ async def test_a_boot_asks_about_the_three_likeliest_pairs_of_the_programs_own(f
 
 
 async def test_own_rewrites_are_asked_about_first(fleet: Fleet) -> None:
-    rewrites = await rewritten(fleet, "Shared lesson one, but reworded", "Shared lesson two, but reworded")
+    rewrites = await rewritten(fleet, 2)
     assert len(rewrites) == 2
     pairs = await numbered(fleet, 2)
     asked = await booted(fleet, "basher")
@@ -176,7 +176,7 @@ async def test_a_pair_that_asks_its_own_side_and_a_third_is_shown_once(fleet: Fl
 
 
 async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: Fleet) -> None:
-    (rewrite,) = await rewritten(fleet, "Shared lesson one, but reworded")
+    (rewrite,) = await rewritten(fleet)
     one, two = await numbered(fleet, 2)
     assert ids(await booted(fleet, "basher")) == [rewrite, one.pair_id, two.pair_id]
     answer = await left(fleet, "basher", verdict(rewrite), verdict(one.pair_id))

@@ -10,7 +10,7 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side
 from fleet_memory.tools.asking import IGNORED
 
-_UNUSED: Final = ("margin", "rank", "byPerson", "likely", "ofMember")  # fields that help no reader to judge
+_UNUSED: Final = ("margin", "rank", "byPerson", "likely", "ofMember", "unsaid")  # fields that help no reader to judge
 
 
 class WaitingPair(NamedTuple):
