@@ -73,9 +73,12 @@ async def numbered(fleet: Fleet, count: int, *, ends: str = "") -> list[Pair]:
     ]
 
 
-async def contrary(fleet: Fleet) -> Pair:
+async def contrary(fleet: Fleet, number: int = 0) -> Pair:
     """Open a pair that its two programs judge differently: it needs a third."""
-    pair = await opened_pair(at(fleet, LEARNT), Lesson("basher", LOOK), Lesson("sark", LATE))
+    one, other = (
+        Lesson(name, f"{text}{number or ''}", f"c{number}") for name, text in (("basher", LOOK), ("sark", LATE))
+    )
+    pair = await opened_pair(at(fleet, LEARNT), one, other)
     await judged(fleet, "basher", pair, "same")
     await judged(fleet, "sark", pair, "different")
     return await current(fleet, pair)
