@@ -224,7 +224,7 @@ def lint_programs(
 def own_guarded(rows: Sequence[Row]) -> Iterable[tuple[str | float, ...]]:
     """Yield `GUARDED` for each kind of our pairs, and for each text beside itself in other letters."""
     for kind, name, wanted in (
-        ("same", "ours, the same in other words", "0"),
+        ("same", "ours, the same in other words", "<= .10"),
         ("near", "ours, near topic", "-"),
         ("contra", "ours, contradiction", "1"),
     ):
@@ -238,7 +238,7 @@ def other_guarded(sets: Sets) -> Iterable[tuple[str | float, ...]]:
     probe = {kind: [row for row in sets.probe if row["kind"] == kind] for kind in ("contra", "para", "diff")}
     entailed = [row for row in close(sets.sick) if row["nli"] == "ENTAILMENT"]
     kinds = (
-        ("probe60, the same in other words", probe["para"], "0"),
+        ("probe60, the same in other words", probe["para"], "<= .10"),
         ("probe60, near topic", probe["diff"], "-"),
         ("probe60, contradiction", probe["contra"], "1"),
         ("SICK trial, contradiction", [row for row in sets.sick if row["nli"] == "CONTRADICTION"], ">= .75"),

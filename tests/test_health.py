@@ -48,7 +48,9 @@ MEMORIES: dict[HealthVerdict, Program] = {
     "forgetting": program(*memory(6, age=100), *(learnt(n) for n in range(6, 12))),
     "hoarding": program(*memory(9, confirmations=1), decay=DecayConfig(max_unpromoted_patterns=10)),
     "echoing": program(*memory(3, knowledge_key="pattern/d/x", echo=True)),
-    "repeating": program(*(learnt(n, vector=aligned(1 - n / 50), embedder="e") for n in range(4))),
+    "repeating": program(
+        *(learnt(n, pattern="Lesson" + " amber" * n, vector=aligned(1 - n / 50), embedder="e") for n in range(4))
+    ),
     "unreinforced": program(*memory(10)),
 }
 

@@ -41,7 +41,7 @@ def test_the_instructions_name_only_tools_that_are_there() -> None:
 
 
 def test_the_instructions_and_the_protocol_of_a_boot_lead_through_the_same_calls() -> None:
-    calls = ("recall_memory", "store_memory", "reinforce_memory", "Before you stop", "commit_session")
+    calls = ("recall_memory", "store_memory", "reinforce_memory", "Judge each pair", "Before you stop")
     for text in (INSTRUCTIONS, PROTOCOL):
         assert sorted(calls, key=text.index) == list(calls)
     told = set(re.findall(r"[a-z]+(?:_[a-z]+)+", PROTOCOL))

@@ -15,16 +15,10 @@ from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.asking import (
-    MAX_VERDICTS_PER_CALL,
-    MAX_VERDICTS_PER_DAY,
-    SHOWN_FOR,
-    verdicts_left,
-    was_shown,
-    with_verdict,
-)
+from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_verdict
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
-from fleet_memory.rules.consensus.judging import Questions, is_for_people, questions
+from fleet_memory.rules.consensus.judging import Questions, questions
+from fleet_memory.rules.consensus.refusing import refusal
 from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
 from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
@@ -115,10 +109,13 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
         )
     is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
-    _require_open(pair, judge_, policy)
     documents = read.documents()
-    if judge_.agent is not None and not is_repeated:
-        documents = _counted(documents, judge_.agent, pair.pair_id, fleet.now())
+    judging = documents.programs[judge_.agent] if judge_.agent is not None else None
+    why = "" if judge_.program_id is None else refusal(pair, judging, policy, fleet.now(), is_repeated=is_repeated)
+    if why:
+        raise InvalidArgumentError(why)
+    if judging is not None and not is_repeated:
+        documents = documents.with_program(with_verdict(judging, fleet.now()))
     a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
     if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
         await _close(fleet, read, pair)
@@ -177,34 +174,6 @@ async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedPr
     ordered = sorted(set(names))
     found = await fleet.programs.read_versioned(*ordered) if ordered else []
     return dict(zip(ordered, found, strict=True))
-
-
-def _require_open(pair: Pair, judge_: Judge, policy: Policy) -> None:
-    """Raise InvalidArgumentError for a pair that people alone judge, or that one has judged."""
-    pair_id = pair.pair_id
-    if judge_.agent is not None and policy.judging == "people":
-        raise InvalidArgumentError(
-            "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
-        )
-    if pair.by_person and judge_.program_id is not None:
-        raise InvalidArgumentError(f"pairId: a person has judged {pair_id!r} ({pair.state}); nothing is left to say")
-    if is_for_people(pair) and judge_.program_id is not None:
-        raise InvalidArgumentError(f"pairId: people alone judge {pair_id!r}, because one of its texts {pair.objection}")
-
-
-def _counted(documents: VerdictDocuments, name: str, pair_id: str, now: datetime) -> VerdictDocuments:
-    """Return the documents with one more verdict of a program's day.
-
-    Raises InvalidArgumentError when the program was not shown the pair lately, or has given all of its day.
-    """
-    program = documents.programs[name]
-    if not was_shown(program, pair_id, now):
-        raise InvalidArgumentError(
-            f"pairId: {pair_id!r} was not shown to {name} within {SHOWN_FOR.days} days; judge those in your toJudge"
-        )
-    if not verdicts_left(program, now):
-        raise InvalidArgumentError(f"verdicts: {name} gave {MAX_VERDICTS_PER_DAY} within 24 hours; go on tomorrow")
-    return documents.with_program(with_verdict(program, now))
 
 
 async def _close(fleet: Fleet, read: _Read, pair: Pair) -> None:

@@ -16,9 +16,9 @@ from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
 from fleet_memory.rules.consensus.judging import is_for_people
+from fleet_memory.rules.consensus.objecting import pair_objection
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
-from fleet_memory.rules.guard import objection
 from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.rules.text.vectors import int8_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
@@ -188,7 +188,7 @@ def _objection(a: Side, b: Side, before: Pair | None) -> str:
     """Return the guard's objection; that a text speaks to its reader stays, a judge model may have found it."""
     if before is not None and is_for_people(before):
         return before.objection
-    return objection(a.text, b.text) or ""
+    return pair_objection(a, b)
 
 
 def side_of(one: KnownLesson | KnownEntry) -> Side:

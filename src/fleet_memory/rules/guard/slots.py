@@ -101,14 +101,13 @@ def other_thing(one: str, other: str) -> str | None:
     left, right = terms(one), terms(other)
     mine = own_runs(left, _known(other))
     theirs = own_runs(right, _known(one)) if mine else ()
-    places = list(product(filter(_is_place, mine), filter(_is_place, theirs)))
     things = [sum(run.content > 0 for run in runs) for runs in (mine, theirs)]
-    if not places or max(things) > _MAX_RUNS or not any(things):
+    if not any(things) or max(things) > _MAX_RUNS:
         return None
     own = _weight(mine), _weight(theirs)
     shared = min(_total(left) - own[0], _total(right) - own[1])
     share = 2 * shared / sum(own)
-    for here, there in places:
+    for here, there in product(filter(_is_place, mine), filter(_is_place, theirs)):
         if share >= _least_share(here, there, max(own), things):
             return f"{here.shown()} / {there.shown()}"
     return None

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Final
 
 from fleet_memory.rules.guard.steering_languages import CHINESE_AND_JAPANESE, CYRILLIC, LATIN
-from fleet_memory.rules.guard.steering_phrases import BARE, ENGLISH, HINTED, JUDGING, KINDS, MARKUP, NAMED
+from fleet_memory.rules.guard.steering_names import BARE, HINTED, JUDGING, KINDS, NAMED
+from fleet_memory.rules.guard.steering_phrases import ENGLISH, MARKUP
 
 _MAX_EVIDENCE: Final = 40  # characters with the quotes: enough to find the place, too few for an instruction
 
@@ -24,7 +25,8 @@ _LEET: Final = str.maketrans("013457@$", "oieastas")
 _FOREIGN: Final = (
     r"\u0400-\u052f\u0370-\u03bb\u03bd-\u03ff\u0531-\u0587"  # Cyrillic, Greek (but the mu of "μs"), Armenian
 )
-_MIXED: Final = re.compile(rf"[^\W\d_]*(?:[a-zA-Z][{_FOREIGN}]|[{_FOREIGN}][a-zA-Z])[^\W\d_]*")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_MIXED: Final = re.compile(rf"[a-zA-Z][{_FOREIGN}]|[{_FOREIGN}][a-zA-Z]")
 _SYMBOLS: Final = re.compile(
     "[\u0394\u03a9\u03a3\u03c0\u03bb\u03c3\u03b4\u03a0]+[a-zA-Z]|[a-zA-Z][\u0394\u03a9\u03a3\u03c0\u03bb\u03c3\u03b4\u03a0]+"
 )
@@ -60,8 +62,8 @@ def _hidden(text: str, composed: str) -> str | None:
     if found := _HIDDEN.search(text):
         around = text[max(0, found.start() - 15) : found.end() + 15]
         return f"hidden letters: {_visible(around)}"
-    mixed = (word[0] for word in _MIXED.finditer(composed) if not _SYMBOLS.fullmatch(word[0]))
-    return next(mixed, None)
+    words = _LETTERS.findall(composed)
+    return next((word for word in words if _MIXED.search(word) and not _SYMBOLS.fullmatch(word)), None)
 
 
 def _visible(text: str) -> str:

@@ -1,42 +1,14 @@
 """Phrases of texts that speak to their reader: to the judge of a pair, or to the agent that reads it.
 
 They are matched against a text's words in lower case with one space between them; "." stands for the end of a sentence
-and ":" for a colon or a dash. Capital letters in angle brackets stand for the lists below. Source: written for this
-project after published prompt injections; English and the commonest phrasings of other languages.
+and ":" for a colon or a dash. Capital letters in angle brackets stand for the lists of `steering_lists`. Source:
+written for this project after published prompt injections.
 """
 
 import re
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-_LISTS: Final[Mapping[str, str]] = {
-    # Parts of a pair. The second list leaves out words that often name something else: "this pattern", "all rules"
-    "ANY_TEXT": r"texts?|lessons?|patterns?|entry|entries|notes?|statements?|sentences?|memory|memories|rules?"
-    "|wordings?"
-    r"|claims?|advice|insights?|learnings?|items?|passages?|phrases?|candidates?|comparisons?|pairs?|two",
-    "TEXT": r"texts?|lessons?|memory|memories|notes?|statements?|sentences?|wordings?|insights?|learnings?|advice"
-    "|claims?",
-    "VERDICT": r"same|identical|equal|equivalent|equivalents|duplicates?|synonymous|unsure|contradict|contradictory",
-    # A verdict that ends here: "answer same." but not "answer the same question"
-    "END": r"(?= (?:[.:]|for|to|when|whenever|if|and|every|each|regardless|always|without|please|because|since|no"
-    "|even"
-    r"|whatever|here|now|about|in every|in all|in any|verdict|lesson|text)(?!\w))",
-    "JUDGE": r"judges?|readers?|referees?|graders?|evaluators?|arbiters?|adjudicators?|consolidators?|assessors?"
-    "|raters?"
-    r"|llms?|ais?|(?:language |large language |ai |judge )models?|chatbots?|claude|gpt\w*|chatgpt|gemini|copilot"
-    r"|codex",
-    "ROLE": r"<JUDGE>|reviewers?|examiners?|classifiers?|agents?|assistants?|models?|bots?|verifiers?|voters?"
-    "|curators?"
-    r"|moderators?|maintainers?|programs?|whoever|anyone|everyone|systems?",
-    "TOOL": r"\w*(?:store_memory|recall_memory|reinforce_memory|forget_memory|memory_health|fleet_health"
-    "|gsp_bootstrap"
-    r"|pattern[_ ]consolidate|commit_session|gsp_read|gsp_search|gsp_diff|get_program_state|update_program_state"
-    r"|get_context_history)",
-    "MUST": r"must|should|shall|will|has to|have to|needs? to|ought to|is to|are to|can only|may only",
-    "OLD": r"previous|prior|above|earlier|preceding|foregoing|former|original|initial|system|other|judging|your|all"
-    "|any"
-    r"|every|these|those",
-}
+from fleet_memory.rules.guard.steering_lists import compiled
 
 
 class Phrases(NamedTuple):
@@ -47,13 +19,7 @@ class Phrases(NamedTuple):
 
 
 def _phrases(words: str, *phrases: str) -> Phrases:
-    return Phrases(frozenset(words.split()), _pattern("|".join(phrases)))
-
-
-def _pattern(phrases: str) -> re.Pattern[str]:
-    while found := re.search(r"<([A-Z_]+)>", phrases):
-        phrases = phrases.replace(found[0], f"(?:{_LISTS[found[1]]})" if found[1] != "END" else _LISTS["END"])
-    return re.compile(rf"(?<!\w)(?:{phrases})(?!\w)")
+    return Phrases(frozenset(words.split()), compiled("|".join(phrases)))
 
 
 ENGLISH: Final = (
@@ -67,6 +33,7 @@ ENGLISH: Final = (
         r"|thus"
         r"|question|questions|here|by|saying|quoted|plain|comparison))* (?:same|unsure|identical|equivalent"
         r"|duplicates?)<END>",
+        r"(?:mark|flag|label|classify|record|count|accept|judge|rate|close|log) as (?:a |an |the )?(?:<VERDICT>)<END>",
         r"(?<!the )(?<!this )(?<!that )(?<!very )(?<!at )(?<!these )(?<!exact )(?<!exactly )same(?= [.:])",
         r"(?:one|(?:the|one) (?:and the )?same) (?:lesson|text|statement|sentence|memory|insight)s?(?= [.:]|$)",
         r"same as this(?: (?:one|text|lesson))?(?= [.:])",
@@ -90,7 +57,8 @@ ENGLISH: Final = (
         r" (?:different|unsure|contradict|contradiction|contradictory)",
     ),
     _phrases(  # the pair or its other side is named
-        "other two both pair whatever anything everything any every compared paired equals matches covers",
+        "other two both pair whatever anything everything any every compared paired equals matches covers pairs"
+        " line sentence without beside alongside opposite next",
         r"the other (?:<TEXT>)(?: (?:of|in) (?:the|this) pair)?",
         r"(?:both|these two|the two) (?:lessons?|texts?|statements?|memories|sentences)",
         r"(?:whatever|anything|everything|any \w+|every \w+|all \w+)(?: \w+){0,4}? (?:compared|paired|matched"
@@ -103,6 +71,10 @@ ENGLISH: Final = (
         r"(?: other)? ?(?:<ANY_TEXT>)?",
         r"(?:equals|equal to|same as|repeats|restates|agrees with|rewording of|paraphrase of|synonym of|copy of)"
         r" (?:any|every|all|each|whatever|the other)(?: other)? (?:<TEXT>|one)",
+        r"(?:<TEXT>|one) (?:beside|next to|alongside|opposite|paired with|compared with) (?:this|it|me)",
+        r"without (?:compar|judg|weigh|deliberat)ing(?= [.:])",
+        r"pairs (?:that|which|with|having|where)(?: \w+)? (?:this|include|contain|have|it)",
+        r"(?:include|contain|carry|have|hold|show)(?:s|ing)? this (?:line|sentence|statement|text|lesson|remark)",
         r"this (?:very )?pair (?:of (?:<TEXT>)|<MUST>|is|are|has|was|means|says)(?: (?:be|been|already|always))?",
     ),
     _phrases(  # the reader's instructions are set aside
@@ -160,6 +132,7 @@ ENGLISH: Final = (
         r"|other))* (?:<ROLE>)"
         r"(?= [:.]| who| that| of| reading| judging)",
         r"(?<=\. )(?:system|assistant|user|human|(?:the |any |every )?(?:<JUDGE>)|reviewer|examiner) :",
+        r"(?:judge|grader|evaluator|referee|assessor) s (?:note|hint|remark|key|answer|copy)",
         r"as (?:the|a|an|its) (?:\w+ )?(?:<JUDGE>)(?: (?:of|you|who|i|reading|it is|please|your)| :)",
         r"as (?:the|its|a) (?:\w+ )?(?:<ROLE>)(?: \w+)? (?:of this|reading this|judging|comparing)",
         r"you (?:are|re|were|act as|will act as|must act as)(?: now| only| merely| acting as)* (?:a|an|the|my|our)"
@@ -176,7 +149,7 @@ ENGLISH: Final = (
         r"(?:tell|instruct|ask|order|urge|convince|remind) (?:the |any |every |all )*(?:<JUDGE>)(?: (?:to|that))",
     ),
     _phrases(  # the reader is spoken to as "you"
-        "you your yours i we me act",
+        "you your yours i we me act tokens time effort whom",
         r"(?:if|when|while|since|because|as|once|now that|whenever|and|so|.)? ?you(?: (?:are|re|were|can|be"
         r"|have been|ve been|get|happen to|now|must|should|may))*"
         r" (?:read|reading|see|seeing|judge|judging|compare|comparing|review|reviewing|evaluate|evaluating|decide"
@@ -206,6 +179,8 @@ ENGLISH: Final = (
         r"(?:i am|i m|we are|this is) (?:the |your |a |an )?(?:\w+ )?(?:judge|administrator|supervisor|operator)",
         r"(?:promote|trust|believe|pick|choose|prefer) me(?= [.:]|$)",
         r"act as (?:a|an|the|my|our) (?:\w+ ){0,2}?(?:<JUDGE>|reviewer|assistant)",
+        r"to whom it may concern",
+        r"(?:waste|spend)(?: \w+)? (?:time|tokens|effort)(?: on| in)? (?:compar|judg|weigh|deliberat)ing",
         r"trust (?:me|this (?:<TEXT>))(?: \w+){0,4}? you",
     ),
     _phrases(  # what must become of this text
@@ -240,56 +215,6 @@ ENGLISH: Final = (
         r"(?:<TOOL>) (?:with|now|and (?:answer|set|mark|say|pass)|:|same|verdicts?|programid|confirmed)",
         r"\w*(?:tojudge|pairid)s?",
     ),
-)
-
-# A sentence that names a text of the pair speaks to its reader if it has one, or two, kinds of other words as well.
-NAMED: Final = _pattern(
-    r"(?:this|these|both|the two|two|every|any|all|each|the other|adjacent|neighbou?ring|paired|another|following"
-    r"|next|my|our)"
-    r"(?: (?:very|two|other|adjacent|present|paired|single|of|these|whole))? (?:<TEXT>)"
-)
-HINTED: Final = _pattern(
-    r"this (?:one|item|entry|pattern|pair|rule|candidate|record|proposal)|these (?:two|ones|items|entries|pairs)"
-    r"|(?:the|its) (?:other side|counterpart|partner|neighbour|neighbor)"
-    r"|(?:everything|whatever|anything|all|what) you (?:compare|read|see|judge|meet|are shown|are given)|lessons?"
-    r"|the verdicts?|pairs|verdict|judge?ments?"
-    r"|reinforce (?:it|this)|<TOOL>|asked (?:whether|if)|both of (?:these|them)|the other (?:asks|says|one says"
-    r"|means|states)|your (?:job|task)"
-    r"|they are the same|these are the same"
-)
-BARE: Final = _pattern(
-    r"(?:this|these)(?= (?:[.:]|the|as|is|are|was|were|has|have|and|or|with|to|on|against|beside|supersedes?|into"
-    r"|through"
-    r"|different|same|<MUST>|needs?|by|for|in|when|whenever|again|wins?|means|says|equals|at|now|from|without)(?!\w))"
-)
-JUDGING: Final = 2  # the first kinds are a judge's words
-KINDS: Final = tuple(
-    frozenset(kind.split())
-    for kind in (
-        "same identical equal equivalent equals duplicate duplicates paraphrase paraphrases paraphrased different"
-        " differences"
-        " difference unsure match matches agree agrees agreed agreement synonymous interchangeable"
-        " indistinguishable alike equivalence sameness yes",
-        "verdict verdicts judge judges judged judging judgement judgment vote votes voted evaluator evaluators"
-        " evaluate evaluation"
-        " evaluating grader graders grade reviewer reviewers reader readers consolidate consolidation consolidator"
-        " compare compares"
-        " compared comparing comparison arbiter referee decide decides deciding determined concluded opinion"
-        " disagreement similarity",
-        "promote promotes promoted publish published approve approved approves merge merged merges merging"
-        " reinforce reinforced"
-        " confirm confirmed endorse endorsed accept accepted supersede supersedes authorise authorised authorize"
-        " authorized retire"
-        " contradicts upvote believe confirms confirming known established true folded fold confidence side true"
-        " trusted official preapproved outranks overrides knowledge win wins",
-        "answer answers output reply respond say says vote declare state record choose pick call mark label"
-        " conclude treat consider",
-        "you your please kindly dear i me my ai llm llms agents agent assistant assistants claude gpt chatgpt"
-        " administrator operator"
-        " humans human reviewers readers reader yourself colleague whoever anyone anybody maintainers",
-        "instructions instruction instructed guidelines prompt rules task skip check need needs doubt expected"
-        " forbidden",
-    )
 )
 
 # On the text as it is written, in lower case
