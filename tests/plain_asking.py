@@ -41,11 +41,13 @@ class Questions(NamedTuple):
     own: list[Texts]
     third: list[Texts]
     ignored: list[Texts]
-    optional: list[Texts]  # pairs that the next run closes: a side is stale, or has joined an entry since
+    own_sides: dict[Texts, Side]  # the program's own side of its pairs: a call asks about each of its lessons once
+    optional: list[Texts]  # pairs that the next run closes or renews: a side is stale, or has joined an entry since
 
     def first(self) -> list[Texts]:
         """Return those that a call shows; which of one kind come first is a matter of numbers."""
-        return [*self.rewrites, *self.own, *self.third][:MAX_SHOWN]
+        each = {self.own_sides[texts]: texts for texts in reversed(self.own)}
+        return [*self.rewrites, *(one for one in self.own if one in each.values()), *self.third][:MAX_SHOWN]
 
     def allow(self, shown: Sequence[Texts]) -> bool:
         """Say whether a call may show these: as many as fit, no pair of a later kind before one of an earlier."""
@@ -54,7 +56,11 @@ class Questions(NamedTuple):
             chosen = [texts for texts in left if texts in kind]
             left = [texts for texts in left if texts not in kind]
             room -= len(chosen)
-            if room < 0 or (room > 0 and not {*kind} <= {*chosen, *self.optional}):
+            asked = [self.own_sides[texts] for texts in chosen if kind is self.own]
+            if room < 0 or len(asked) != len(set(asked)):
+                return False
+            missing = {*kind} - {*chosen, *self.optional}
+            if room > 0 and any(self.own_sides.get(texts) not in asked for texts in missing):
                 return False
             if room == 0:
                 break
@@ -82,9 +88,15 @@ class PlainAsking(PlainJudging):
         if folded(programs[0]) == folded(programs[1]):
             raise RefusedError("lessons of one program are no pair")
         known = self.pairs.get(texts)
-        if known is not None and known.sides is not None:
+        if known is not None and known.voices:
             objection, likely = known.objection, known.likely
         self.adopt(Proposal(texts, (self._side_of(left), self._side_of(right)), programs, objection, likely))
+
+    def propose(self, at: datetime) -> None:
+        """Run, which closes the pairs with a side that has joined an entry, and opens those of which it has left it."""
+        super().propose(at)
+        for texts, pair in self.pairs.items():
+            pair.is_closed = not self.is_current(texts)
 
     def adopt(self, proposal: Proposal) -> None:
         """Take a pair as a run has opened it."""
@@ -150,13 +162,18 @@ class PlainAsking(PlainJudging):
         at: datetime,
         answers: Sequence[Answer] = (),
         chosen: Sequence[Texts] | None = None,
-        connection: str | None = None,
+        proposed: Sequence[Proposal] = (),
     ) -> Judged:
-        """Judge, run, and be shown own pairs; a call of which every verdict is refused does nothing."""
-        taken = self._take(program, answers, at, connection)
+        """Judge, run, which opens what numbers propose, and be shown own pairs.
+
+        A call of which every verdict is refused does nothing.
+        """
+        taken = self._take(program, answers, at, None)
         if taken and not any(taken):
             return Judged([], taken)
         self.propose(at)
+        for proposal in proposed:
+            self.adopt(proposal)
         return Judged(self._show_questions(program, self.questions(program, at), at, chosen), taken)
 
     def _take(self, program: str, answers: Sequence[Answer], at: datetime, connection: str | None) -> list[bool]:
@@ -175,9 +192,13 @@ class PlainAsking(PlainJudging):
         for lesson in self.lessons.values():
             if lesson.program == program and texts in self._rewrites_of(lesson):
                 return ("rewrite", lesson.program, lesson.lesson_id), None
-        if texts not in self.pairs or not self.is_current(texts):
-            raise RefusedError("there is no such pair, or its texts changed")
-        return self.pairs[texts].sides or ((), None)
+        pair = self.pairs.get(texts)
+        if pair is None or pair.sides is None:
+            raise RefusedError("there is no such pair")
+        if not self.is_current(texts):
+            pair.is_closed = True
+            raise RefusedError("its texts changed")
+        return pair.sides
 
     def _rewrites_of(self, lesson: Lesson) -> list[Texts]:
         return [
@@ -217,13 +238,15 @@ class PlainAsking(PlainJudging):
         open_ = [texts for texts, pair in self.pairs.items() if texts not in answered and pair.sides]
         own = [texts for texts in open_ if program in self.pairs[texts].asked().programs]
         thirds = [texts for texts in open_ if third and self._may_be_third(program, texts)]
+        members = [texts for texts in thirds if self._has_side(program, texts)]
         ignored = [texts for texts in (*own, *thirds) if self._is_ignored(program, texts, at)]
         return Questions(
             [texts for texts in rewrites if texts not in answered],
             [texts for texts in own if texts not in ignored],
             [texts for texts in thirds if texts not in ignored],
             ignored,
-            [texts for texts in (*own, *thirds) if self._is_stale(texts, at) or not self.is_current(texts)],
+            {texts: self._own_side(program, texts) for texts in own},
+            [*members, *(texts for texts in (*own, *thirds) if self.is_changing(texts, at))],
         )
 
     def _is_open(self, lesson: Lesson) -> bool:
@@ -254,9 +277,16 @@ class PlainAsking(PlainJudging):
         except RefusedError:
             return None
 
+    def _own_side(self, program: str, texts: Texts) -> Side:
+        pair = self.pairs[texts]
+        assert pair.sides is not None
+        return pair.sides[pair.programs.index(program)]
+
     def _may_be_third(self, program: str, texts: Texts) -> bool:
         pair = self.pairs[texts]
-        return pair.asked().third and not pair.has_answered(program) and not self._has_side(program, texts)
+        is_named = folded(program) in {folded(one) for one in pair.programs}
+        knows_entry = any(side[0] == "entry" for side in pair.sides or ()) and self._has_side(program, texts)
+        return pair.asked().third and not pair.has_answered(program) and not is_named and not knows_entry
 
     def _has_side(self, program: str, texts: Texts) -> bool:
         pair = self.pairs[texts]
@@ -265,7 +295,10 @@ class PlainAsking(PlainJudging):
         sides = self.resolve(one, other), self.resolve(other, one)
         return self._contributed(Voice(folded(program), "unsure", datetime.min, None), texts, *sides)
 
-    def _is_stale(self, texts: Texts, at: datetime) -> bool:
+    def is_changing(self, texts: Texts, at: datetime) -> bool:
+        """Say whether the next run closes or renews this pair: a side is stale, or has joined or left an entry."""
+        if self.pairs[texts].is_closed or not self.is_current(texts):
+            return True
         lessons = [self._lesson(*side[1:]) for side in self.pairs[texts].sides or () if side[0] == "lesson"]
         return any(at - lesson.last_reinforced > STALE_AFTER for lesson in lessons)
 

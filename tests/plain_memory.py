@@ -281,8 +281,13 @@ class PlainMemory:
         return sum(one.outcome == "contradicted" for one in recent)
 
     def _judge_against(self, entry: Entry, voice: Voice, texts: frozenset[str]) -> None:
-        """Take `contradict` as the judge's word against the entry, unless the judge contributes to it."""
-        if entry.words in texts and not entry.is_contributor(voice.judge, voice.connection):
+        """Take `contradict` as the judge's word against the entry, unless the judge contributes to it.
+
+        "a `contradict` about its own lesson and the entry is its word", also where it contributes by another lesson.
+        """
+        mine = {lesson.words for lesson in self.lessons.values() if folded(lesson.program) == voice.judge}
+        is_own = bool((texts - {entry.words}) & mine)
+        if entry.words in texts and (is_own or not entry.is_contributor(voice.judge, voice.connection)):
             self._contradict(entry, Word(voice.judge or "", "contradicted", voice.at, None, voice.connection))
 
     # Looking up

@@ -70,6 +70,7 @@ class Pair:
     programs: tuple[str, ...] = ()
     objection: str = ""
     likely: bool = False
+    is_closed: bool = False  # until the next run
     shown: dict[str, Showings] = field(default_factory=dict)  # by program as it writes itself
 
     @property

@@ -36,7 +36,7 @@ OWN = {  # two wordings of one lesson for each program, so no verdict is about a
     "tron": ("Before migrating a database, migrate its copy", "A duplicate database takes migrations first"),
 }
 PAUSES = (0.0, 20 / 86_400, 40 / 86_400, 0.02, 0.3, 1.5, 30, 91)  # days
-WORKING_PAUSES = (0.0, 40 / 86_400, 0.02, 0.3, 0.3, 0.3, 1.5, 1.5, 16)  # days, where programs are asked in turn
+WORKING_PAUSES = (0.0, 40 / 86_400, 0.02, *[0.3] * 5, 1.5, 1.5, 5, 16)  # days, where programs are asked in turn
 EVIDENCE = ("", "Seen twice", "It broke the build of the whole monday")
 
 programs = st.sampled_from(USUAL)
@@ -104,8 +104,8 @@ def verdicts(draw: st.DrawFn, known: Known) -> Json | None:
 
 @st.composite
 def calls(draw: st.DrawFn) -> Json:
-    """Return a call of a program that shows pairs, and may answer some that it was shown, the first by their texts."""
-    call = draw(st.sampled_from(("boot", "boot", "commit", "commit", "commit", "consolidate")))
+    """Return a call of a program that shows pairs and may answer some that it was shown, the first by their texts."""
+    call = draw(st.sampled_from(("boot", *["commit"] * 4, "consolidate")))
     step: Json = {"do": call, "program": draw(st.sampled_from(PROGRAMS))}
     if call != "boot":
         some = st.sampled_from(("same", "same", "same", "different", "contradict", "unsure"))

@@ -160,11 +160,9 @@ class RealFleet:
         answer = await commit_session(fleet, program, f"call-{self._calls}", verdicts=verdicts)
         return Judged(shown_in(answer.to_judge), taken_in(answer.judged))
 
-    async def consolidate(
-        self, program: str, at: datetime, answers: Sequence[Answer] = (), connection: str | None = None
-    ) -> Judged:
+    async def consolidate(self, program: str, at: datetime, answers: Sequence[Answer] = ()) -> Judged:
         """Judge, run, and be shown own pairs."""
-        fleet = self._of(program, at, None, connection)
+        fleet = self._of(program, at, None, None)
         verdicts = tuple(_verdict(_pair_id(*pair), verdict) for pair, verdict in answers)
         try:
             answer = await pattern_consolidate(fleet, no_progress, program, verdicts=verdicts)
@@ -200,8 +198,11 @@ class RealFleet:
                 raise RefusedError("no rewrite, or taken back")
             return lesson.rewrite.voting_text, lesson.pattern
         left, right = await self._resolved(one), await self._resolved(other)
-        is_inside = left.side.key is not None and left.side.key == right.side.key
-        return (left.own, right.own) if is_inside else (left.side.text, right.side.text)
+        if left.side.key is None or left.side.key != right.side.key:
+            return left.side.text, right.side.text
+        if text_hash(left.side.text) not in map(text_hash, (left.own, right.own)):
+            raise RefusedError("both are in one entry, and neither is its text")
+        return left.own, right.own
 
     async def _is_joined(self, versioned: VersionedPair) -> bool:
         """Whether a lesson of the pair is in an entry by its verdict; the pair stays about that one then."""
@@ -327,7 +328,8 @@ def _entry_side(entry: Entry) -> PairSide:
 def _about(known: VersionedPair, new: Pair) -> Pair:
     if known.pair is not None:
         state = "open" if known.pair.state == "gone" else known.pair.state
-        return replace(known.pair, a=new.a, b=new.b, state=state)
+        marks = known.pair if known.pair.judgements else new
+        return replace(known.pair, a=new.a, b=new.b, state=state, objection=marks.objection, likely=marks.likely)
     return new
 
 

@@ -71,7 +71,7 @@ def fades(texts: list[str]) -> tuple[FadingPattern, ...]:
 
 def own(texts: list[str]) -> tuple[PatternAnswer, ...]:
     program = Program(program_id="a")
-    return tuple(pattern_answer(pattern(text, number), NOW, program) for number, text in enumerate(texts))
+    return tuple(pattern_answer(pattern(text, number), NOW, program, ()) for number, text in enumerate(texts))
 
 
 @st.composite

@@ -188,7 +188,7 @@ def test_a_contradict_about_the_own_lesson_and_an_entry_is_a_word_against_it() -
     assert (word.program_id, word.outcome, word.evidence, word.waits) == (
         "iso",
         "contradicted",
-        f"both cannot be followed: {LOOK}",
+        "nobody can follow both this and a lesson of iso",
         False,
     )
     assert decision.documents.programs["iso"].against == {KEY: judgement("iso").at}
@@ -200,7 +200,7 @@ def test_the_reason_of_a_contradict_is_its_evidence_also_where_only_the_case_dif
     with_reason = judged(shouted, judgement("iso", "contradict", reason="it deadlocks"), ONE_MORE)
     assert with_reason.documents.entries[KEY].words[0].evidence == "it deadlocks"
     without = judged(shouted, judgement("iso", "contradict"), ONE_MORE)
-    assert without.documents.entries[KEY].words[0].evidence == f"both cannot be followed: {LOOK}"
+    assert without.documents.entries[KEY].words[0].evidence == "nobody can follow both this and a lesson of iso"
 
 
 def test_a_contributor_that_calls_anothers_lesson_contrary_says_nothing_against_its_own_entry() -> None:

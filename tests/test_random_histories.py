@@ -5,14 +5,16 @@
 
 import os
 import tempfile
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.histories import Facts, Json, plain_facts
-from tests.plain_asking import Judged, Texts
+from tests.plain_asking import Judged, Proposal, Texts
 from tests.plain_entry import Entry, RefusedError
 from tests.plain_fleet import PlainFleet
 from tests.plain_pair import Side
@@ -28,11 +30,20 @@ Outcome = Judged | None
 """What a call showed and took; of other steps nothing. A refused step has none either."""
 
 
-def live_plain(fleet: PlainFleet, step: Json, at: datetime, shown: list[Texts] | None) -> tuple[bool, Outcome]:
-    """Take a step in the model, where numbers put these pairs first; return whether it accepts it, and its outcome."""
+class Numbers(NamedTuple):
+    """What numbers decide, as the package has it: the pairs that a call shows first, and those that runs opened."""
+
+    chosen: Sequence[Texts]
+    proposed: Sequence[Proposal]
+
+
+def live_plain(fleet: PlainFleet, step: Json, at: datetime, numbers: Numbers) -> tuple[bool, Outcome]:
+    """Take a step in the model; return whether it accepts it, and its outcome."""
     given = {name: value for name, value in step.items() if name != "do"}
     if step["do"] in CALLS and given.get("judge", "") is not None:
-        given["chosen"] = shown
+        given["chosen"] = numbers.chosen
+    if step["do"] == "consolidate":
+        given["proposed"] = numbers.proposed
     try:
         if step["do"] == "set_policy":
             fleet.set_policy(**given)
@@ -83,6 +94,12 @@ def compared(facts: Facts) -> Facts:
     return facts._replace(projects={text: facts.projects[text] for text in published})
 
 
+def settled(facts: Facts, fleet: PlainFleet, at: datetime) -> Facts:
+    """Return the facts without the pairs that the next run closes."""
+    kept = [pair for pair in facts.for_people if not fleet.is_changing(frozenset(pair), at)]
+    return facts._replace(for_people=kept)
+
+
 def difference(step: Json, expected: Facts, found: Facts) -> str:
     """Return the facts that differ after a step, as the model and as the package has them."""
     differing = [name for name in Facts._fields if getattr(expected, name) != getattr(found, name)]
@@ -99,12 +116,14 @@ async def live_both(steps: list[tuple[Json, datetime]], path: Path) -> None:
             if is_beyond(plain, step):
                 continue
             accepted, outcome = await live_real(real, step, at)
-            for proposal in await real.proposals():
+            numbers = Numbers(outcome.shown if outcome else [], await real.proposals())
+            wanted = live_plain(plain, step, at, numbers)
+            for proposal in numbers.proposed:
                 plain.adopt(proposal)
-            shown = outcome.shown if outcome else []
-            wanted = live_plain(plain, step, at, shown)
             assert wanted == (accepted, outcome), f"{step}: {wanted} in the model, {(accepted, outcome)}"
-            expected, found = map(compared, (plain_facts(plain, at), await real.facts(at)))
+            expected, found = (
+                compared(settled(facts, plain, at)) for facts in (plain_facts(plain, at), await real.facts(at))
+            )
             assert found == expected, difference(step, expected, found)
     finally:
         await real.close()

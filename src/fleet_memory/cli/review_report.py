@@ -10,7 +10,7 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side
 from fleet_memory.tools.asking import IGNORED
 
-_UNUSED: Final = ("margin", "rank", "byPerson", "likely", "ofMember", "unsaid")  # fields that help no reader to judge
+_FIELDS: Final = ("pairId", "state", "cosine", "objection", "openedAt")  # as they are; the others help nobody to judge
 
 
 class WaitingPair(NamedTuple):
@@ -74,7 +74,7 @@ def pair_wire(waiting: WaitingPair) -> dict[str, object]:
     sides: dict[str, object] = {}
     for name, side in (("a", pair.a), ("b", pair.b)):
         sides[name] = {**side.wire(), **_contributors(side, waiting.contributors)}
-    wire = {name: value for name, value in pair.wire().items() if name not in _UNUSED}
+    wire = {name: value for name, value in pair.wire().items() if name in _FIELDS}
     return {**wire, **sides, "judgements": judged, "waitsFor": waiting.waits_for}
 
 

@@ -104,6 +104,10 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
+    if judge_.agent is not None and policy.judging == "people":  # first, so that no guess learns which pairs there are
+        raise InvalidArgumentError(
+            "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
+        )
     if pair is None or read is None:
         raise InvalidArgumentError(
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
@@ -111,7 +115,7 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
     documents = read.documents()
     judging = documents.programs[judge_.agent] if judge_.agent is not None else None
-    why = "" if judge_.program_id is None else refusal(pair, judging, policy, fleet.now(), is_repeated=is_repeated)
+    why = "" if judge_.program_id is None else refusal(pair, judging, fleet.now(), is_repeated=is_repeated)
     if why:
         raise InvalidArgumentError(why)
     if judging is not None and not is_repeated:

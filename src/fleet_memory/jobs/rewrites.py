@@ -87,7 +87,7 @@ def _word(program: Program, pattern: Pattern, verdict: NewVerdict, connection: s
         program_id=program.program_id,
         outcome="contradicted",
         at=now,
-        evidence=verdict.reason or f"rewritten: {pattern.pattern}",
+        evidence=verdict.reason or "its author rewrote the lesson: nobody can follow both texts",
         session_id=pattern.session_id,
         connection=connection,
         waits=not may_contradict(program.against, pattern.knowledge_key or "", now),

@@ -74,5 +74,5 @@ def with_word(drafts: EntryDrafts, program: Program, about: str, report: Outcome
 async def _close_keys(fleet: Fleet, key: str) -> list[str]:
     """Return up to three keys of entries that agents know, close to one that they do not."""
     rows = (await fleet.knowledge.snapshots.read()).rows
-    known = [row.key for row in rows if row.state != "candidate"]
+    known = [row.key for row in rows if row.is_known]
     return get_close_matches(key, known, MAX_CLOSE_KEYS, 0.5)

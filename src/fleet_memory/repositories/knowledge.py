@@ -72,7 +72,7 @@ class Knowledge:
         """
         entry = (await self.read_versioned(key))[0].entry
         if entry is None or not (hidden or entry.is_public):
-            keys = [row.key for row in (await self.snapshots.read()).rows if row.state != "candidate"]
+            keys = [row.key for row in (await self.snapshots.read()).rows if row.is_known]
             raise KnowledgeNotFoundError(key, get_close_matches(key, keys, 3, 0.5))
         return entry
 

@@ -152,6 +152,7 @@ class KnowledgeRow(Value):
     """One entry as boot reads it: compact, with its vector. Candidates have none.
 
     `state` is its state when it was published last, without the passing of time; `doubts` are its reasons then.
+    `never_published`: it retired before agents read it, and they read nothing of it; lessons are compared with it.
     `changed_in` is the knowledge version of its last change. `asked` is the program that is asked about its pairs.
     """
 
@@ -168,10 +169,16 @@ class KnowledgeRow(Value):
     project_id: str | None = None
     asked: str = ""
     relearnt: int = 0
+    never_published: bool = False
     since: int = 0
     changed_in: int = 0
     vector: str = ""
     embedder: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether agents may name it: it is published, or retired after it was."""
+        return self.state != "candidate" and not self.never_published
 
     @property
     def is_hidden(self) -> bool:

@@ -13,6 +13,8 @@ from fleet_memory.rules.lifecycle.forgetting import Forgotten, forgotten
 from fleet_memory.schemas.answers.state import ForgetAnswer
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.programs import Program
+from fleet_memory.tools.retrieval import keys_for
+from fleet_memory.views.lessons import shown_key
 
 
 async def forget_memory(
@@ -33,7 +35,7 @@ async def forget_memory(
         program_id=program_id,
         pattern_id=done.pattern.id,
         archive_id=archive_record_id(done.archived[0]),
-        knowledge_key=done.pattern.knowledge_key,
+        knowledge_key=shown_key(done.pattern, await keys_for(fleet, [done.pattern])),
         patterns_count=len(done.program.patterns),
     )
 

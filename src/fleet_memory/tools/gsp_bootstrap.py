@@ -28,7 +28,7 @@ from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.tools.asking import asked_pairs, fitting_questions, leave_ignored, to_judge_answers
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import ranked
+from fleet_memory.tools.retrieval import keys_for, ranked
 from fleet_memory.views.boot import PROTOCOL, boot_answer
 
 
@@ -91,6 +91,7 @@ async def gsp_bootstrap(
         program=program,
         entries=ordered_entries(rows, scores.entries, domains, now),
         lessons=ordered_lessons(own, scores.lessons, now),
+        keys=await keys_for(fleet, own, snapshot),
         changes=changes_since(snapshot.rows, seen if known_version is None else known),
         depth=depth,
     )

@@ -19,7 +19,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import ranked
+from fleet_memory.tools.retrieval import keys_for, ranked
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer, score_fields
 
@@ -57,11 +57,13 @@ async def recall_memory(
     ]
     best = await ranked(fleet, pool, query)
     frame = await _frame(fleet, program, snapshot if scope != "own" else None, len(best))
+    lessons = [one.lesson for one in best[:limit] if isinstance(one.lesson, Pattern)]
+    keys = await keys_for(fleet, lessons, None if scope == "own" else snapshot)
     shown: list[PatternAnswer | KnowledgeAnswer] = []
     for match in best[:limit]:
         scores = score_fields(match, asked=query is not None, explain=explain)
         if isinstance(match.lesson, Pattern):
-            shown.append(pattern_answer(match.lesson, now, program, **scores))
+            shown.append(pattern_answer(match.lesson, now, program, keys, **scores))
         else:
             shown.append(knowledge_answer(match.lesson, now, **scores))
     fitting = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]

@@ -1,14 +1,15 @@
 """Ranking that several tools share: it needs the fleet's embedder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.ranking import LessonT_co, Match, PooledLesson, by_relevance, by_strength
 from fleet_memory.rules.text.vectors import packed_chars, unpacked
-from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.similarity.bm25 import word_scores
+from fleet_memory.views.lessons import has_foreign_key
 
 
 async def ranked(fleet: Fleet, pool: Sequence[PooledLesson[LessonT_co]], query: str | None) -> list[Match[LessonT_co]]:
@@ -36,3 +37,14 @@ async def _cosines_to(fleet: Fleet, text: str, lessons: Sequence[Pattern | Knowl
         for i, cosine in zip(known, unpacked([lessons[i].vector for i in known]) @ row, strict=True):
             cosines[i] = float(cosine)
     return cosines
+
+
+async def keys_for(fleet: Fleet, lessons: Iterable[Pattern], snapshot: Snapshot | None = None) -> frozenset[str]:
+    """Return the keys that agents have read, none unless one of these lessons needs them to show its own.
+
+    Billed as the snapshot, unless it is given or no lesson does.
+    """
+    if not any(map(has_foreign_key, lessons)):
+        return frozenset()
+    rows = (snapshot or await fleet.knowledge.snapshots.read()).rows
+    return frozenset(row.key for row in rows if not row.never_published)

@@ -47,7 +47,9 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
         notes=tuple(
             BootNote(id=note.id, text=note.text, pinned=note.pinned or None) for note in ordered_notes(program.notes)
         ),
-        patterns=tuple(pattern_answer(pattern, now, program) for pattern in reading.lessons[: share.patterns]),
+        patterns=tuple(
+            pattern_answer(pattern, now, program, reading.keys) for pattern in reading.lessons[: share.patterns]
+        ),
         fading_soon=fading_answer(soon),
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
     )

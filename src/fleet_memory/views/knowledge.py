@@ -60,7 +60,7 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
         confirmations=entry.confirmations,
         omitted={
             "words": len(entry.words),
-            "provenance": value.evidence_count,
+            "provenance": len(entry.provenance),
             "ledger": len(entry.ledger),
         },
         freshness=fresh,

@@ -1,6 +1,6 @@
 """A program's lessons as answers."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import TypedDict
 
@@ -11,7 +11,7 @@ from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.retrieval.ranking import Match
-from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.rules.text.keys import knowledge_key, pair_id, text_hash
 from fleet_memory.schemas.answers.common import ScoreTerms, ToJudge
 from fleet_memory.schemas.answers.memory import (
     EntryStanding,
@@ -47,11 +47,15 @@ def pattern_answer(
     pattern: Pattern,
     now: datetime,
     program: Program,
+    keys: Collection[str],
     *,
     score: float | None = None,
     explain: ScoreTerms | None = None,
 ) -> PatternAnswer:
-    """Return one of a program's lessons with its strength and age."""
+    """Return one of a program's lessons with its strength and age.
+
+    `keys` are those that agents have read; any other that has the words of another program's lesson is left out.
+    """
     return PatternAnswer(
         id=pattern.id,
         domain=pattern.domain,
@@ -65,12 +69,23 @@ def pattern_answer(
         last_reinforced=pattern.last_reinforced,
         reinforcements=pattern.confirmations,
         promoted_to_store=pattern.promoted,
-        knowledge_key=pattern.knowledge_key,
+        knowledge_key=shown_key(pattern, keys),
         project_id=pattern.project_id,
         tags=pattern.tags or None,
         score=score,
         explain=explain,
     )
+
+
+def has_foreign_key(pattern: Pattern) -> bool:
+    """Whether a lesson is in an entry whose key has the words of another lesson, which may be unpublished."""
+    key = pattern.knowledge_key
+    return key is not None and not key.startswith(knowledge_key(pattern.domain, pattern.pattern))
+
+
+def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:
+    """Return the key of a lesson's entry as its program may read it; `keys` are those that agents have read."""
+    return None if has_foreign_key(pattern) and pattern.knowledge_key not in keys else pattern.knowledge_key
 
 
 def evicted_answer(pattern: Pattern) -> EvictedPattern:

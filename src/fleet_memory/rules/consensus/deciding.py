@@ -177,14 +177,16 @@ def _contradicting(decision: Decision, entry: Entry, judgement: Judgement, name:
     if any(same_program(word.program_id) == same_program(name) and word.at > judgement.at for word in entry.words):
         return decision  # a stored verdict that is applied again: its judge has said more since
     words = text_hash(entry.value.pattern)
-    other = next(side for side in (decision.pair.a, decision.pair.b) if text_hash(side.text) != words)
+    side = next(side for side in (decision.pair.a, decision.pair.b) if text_hash(side.text) != words)
+    # Every agent reads a word's evidence; the text, and a key made of it, may be unpublished.
+    other = "another entry" if side.key else f"a lesson of {side.program_id}"
     documents, program = decision.documents, decision.documents.programs.get(name)
     waits = program is not None and not may_contradict(program.against, entry.key, judgement.at)
     word = Word(
         program_id=name,
         outcome="contradicted",
         at=judgement.at,
-        evidence=judgement.reason or f"both cannot be followed: {other.text}",
+        evidence=judgement.reason or f"nobody can follow both this and {other}",
         connection=judgement.connection,
         waits=waits,
     )

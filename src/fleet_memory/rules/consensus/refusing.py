@@ -5,22 +5,21 @@ from datetime import datetime
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_DAY, SHOWN_FOR, verdicts_left, was_shown
 from fleet_memory.rules.consensus.judging import is_for_people
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
 
-def refusal(pair: Pair, judging: Program | None, policy: Policy, now: datetime, *, is_repeated: bool = False) -> str:
+def refusal(pair: Pair, judging: Program | None, now: datetime, *, is_repeated: bool = False) -> str:
     """Return why a verdict about a pair is refused, "" for one that counts.
 
     `judging` is the program that judges, None for a configured model. `is_repeated`: it has given this verdict before.
     """
-    if judging is not None and policy.judging == "people":
-        return "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
+    if judging is not None and not is_repeated and (why := _over_limits(pair.pair_id, judging, now)):
+        return why  # first, because the others describe a pair that the program may not know
     if pair.by_person:
         return f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say"
     if is_for_people(pair):
         return f"pairId: people alone judge {pair.pair_id!r}, because one of its texts {pair.objection}"
-    return "" if judging is None or is_repeated else _over_limits(pair.pair_id, judging, now)
+    return ""
 
 
 def _over_limits(pair_id: str, judging: Program, now: datetime) -> str:

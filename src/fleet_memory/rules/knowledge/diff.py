@@ -16,7 +16,7 @@ class Changes(NamedTuple):
 
 def changes_since(rows: Iterable[KnowledgeRow], version: int) -> Changes:
     """Return what changed after knowledge version `version`, in the order of the rows."""
-    changed = [row for row in rows if row.changed_in > version]
+    changed = [row for row in rows if row.changed_in > version and not row.never_published]
     active = [row for row in changed if not row.is_hidden]
     return Changes(
         added=[row for row in active if row.since > version],

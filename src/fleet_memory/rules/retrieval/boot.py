@@ -1,6 +1,6 @@
 """Which entries, lessons and notes a boot shows first, and how many of them at each depth."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -39,11 +39,15 @@ class Booted(NamedTuple):
 
 
 class BootReading(NamedTuple):
-    """The entries and lessons that an agent may read, the best first; `entries` holds rules of people too."""
+    """The entries and lessons that an agent may read, the best first; `entries` holds rules of people too.
+
+    `keys` are those of all entries that agents have read.
+    """
 
     program: Program
     entries: Sequence[KnowledgeRow]
     lessons: Sequence[Pattern]
+    keys: Collection[str]
     changes: Changes
     depth: Depth
 

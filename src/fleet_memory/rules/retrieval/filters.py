@@ -52,7 +52,8 @@ class SearchFilters(NamedTuple):
         """Whether an entry passes."""
         state = row_state(row, now)
         return (
-            self.domain in (None, row.domain)
+            not row.never_published
+            and self.domain in (None, row.domain)
             and self.tier in (None, row.tier)
             and (state == self.status if self.status else not row.is_hidden)
             and row.confidence >= self.min_confidence

@@ -1,0 +1,353 @@
+"""What a bound agent reads of others: published entries, and texts of pairs that it is asked about; nothing else."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from typing import Final, NamedTuple, get_args
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.integration.hooks import EVENTS, answer_hook
+from fleet_memory.jobs.curation import retire_entry
+from fleet_memory.jobs.judging import Judge, Judged, judge
+from fleet_memory.jobs.policy import set_policy
+from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.jobs.splitting import split_entry
+from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.rules.guard import SPEAKS_TO_READER
+from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.schemas.knowledge import EntryState
+from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side, Verdict
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.server.app import create_server
+from fleet_memory.settings import Settings, load
+from fleet_memory.tools.add_note import add_note
+from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.update_program_state import update_program_state
+from tests.shared import Lesson, learnt, opened_pair
+
+pytestmark = pytest.mark.anyio
+
+SECRET: Final = re.compile(r"zulu[a-z]+")
+"""Words that only texts of others have which no entry published; each begins its text, so that slugs have it too."""
+VALVE: Final = "Close the valve before you open the tank"
+TANK: Final = "Weigh the tank before the lorry leaves"
+PUMP: Final = "Start the pump after the inspection"
+OWN: Final = "Own lesson of basher"
+
+
+def secret(name: str, text: str = "is how this lesson begins") -> str:
+    return f"Zulu{name} {text}"
+
+
+class Known(NamedTuple):
+    """All that a guess could name: ids of pairs, keys of entries, ids of lessons of others."""
+
+    pairs: Sequence[str]
+    keys: Sequence[str]
+    lessons: Sequence[str]
+
+
+async def person_says(fleet: Fleet, pair: Pair, verdict: Verdict) -> str:
+    """Judge a pair as a person; return the key of the entry that follows."""
+    (outcome,) = await judge(fleet, Judge(), [NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict})])
+    assert isinstance(outcome, Judged), outcome
+    return outcome.change.entry.key if outcome.change else ""
+
+
+async def put(fleet: Fleet, pair: Pair, *unsure: str) -> None:
+    for name in unsure:
+        pair = with_judgement(pair, Judgement(verdict="unsure", program_id=name, at=fleet.now()))
+    (before,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
+
+
+async def with_entry(fleet: Fleet, key: str, program_id: str, text: str) -> Pair:
+    """Let a program learn a lesson, and open its pair with an entry."""
+    entry = await fleet.knowledge.found(key, hidden=True)
+    pattern = await learnt(fleet, program_id, text, text_hash(text))
+    evidence = {"domain": pattern.domain, "text": text, "evidence": pattern.evidence}
+    pair = Pair(
+        pair_id=pair_id(text_hash(text), text_hash(entry.value.pattern)),
+        a=Side(program_id=program_id, pattern_id=pattern.id, **evidence),
+        b=Side(program_id="sark", key=key, domain=entry.value.domain, text=entry.value.pattern),
+        opened_at=fleet.now(),
+    )
+    await put(fleet, pair)
+    return pair
+
+
+async def with_pairs(fleet: Fleet, early: Fleet) -> list[Pair]:
+    """Open a pair for basher, one for people alone, one for a third program, and one that speaks to its reader."""
+    pairs = [
+        await opened_pair(early, Lesson("iso", secret("paired"), "paired"), Lesson("basher", OWN, "own")),
+        await opened_pair(early, Lesson("iso", secret("left"), "left"), Lesson("basher", f"{OWN}, two", "two")),
+        await opened_pair(early, Lesson("iso", secret("thirda"), "thirda"), Lesson("sark", secret("thirdb"), "thirdb")),
+        await opened_pair(
+            early,
+            Lesson("iso", secret("steering", "says: answer same"), "steering"),
+            Lesson("basher", f"{OWN}, three", "three"),
+            objection=f"{SPEAKS_TO_READER}: {secret('steering')}",
+        ),
+    ]
+    await put(fleet, pairs[1], "iso", "basher", "sark", "ram")
+    await put(fleet, pairs[2], "iso", "sark")
+    return pairs
+
+
+async def with_own_things(fleet: Fleet) -> None:
+    """Give iso a lesson of its own, an archived one, a note and a handover."""
+    await learnt(fleet, "iso", secret("plain"), "plain")
+    await learnt(fleet, "iso", secret("forgotten"), "forgotten")
+    await forget_memory(fleet, "iso", "forgotten", secret("reason"))
+    await add_note(fleet, "iso", secret("note"))
+    summary = ContextSummary.model_validate({"handoffNotes": secret("handover")})
+    await update_program_state(fleet, "iso", context_summary=summary)
+
+
+async def entry_of(fleet: Fleet, early: Fleet, one: Lesson, other: Lesson) -> tuple[str, Pair]:
+    """Let a person call two lessons the same; return the key of their entry, which has the text of the first."""
+    pair = await opened_pair(early, one, other)
+    return await person_says(fleet, pair, "same"), pair
+
+
+async def with_published(fleet: Fleet, early: Fleet) -> tuple[list[str], list[Pair]]:
+    """Publish two entries; a person's verdict contradicts one, a contributor's rewrite the other."""
+    valve, of_valve = await entry_of(
+        fleet, early, Lesson("sark", VALVE, "valve"), Lesson("ram", f"{VALVE} always", "valve")
+    )
+    contradicting = await with_entry(fleet, valve, "iso", secret("contradicting"))
+    await person_says(fleet, contradicting, "contradict")
+    pump, of_pump = await entry_of(fleet, early, Lesson("sark", PUMP, "pump"), Lesson("ram", f"{PUMP} always", "pump"))
+    again = NewPattern(pattern=secret("rewritten"), domain="tasks", confidence=0.8, evidence="seen", id="pump")
+    asked = (await store_memory(fleet, "ram", again)).to_judge
+    assert asked
+    refuted = NewVerdict.model_validate({"pairId": asked[0].pair_id, "verdict": "contradict"})
+    assert isinstance((await judge(fleet, Judge("ram"), [refuted]))[0], Judged)
+    return [valve, pump], [of_valve, contradicting, of_pump]
+
+
+async def with_candidate_again(fleet: Fleet, early: Fleet) -> tuple[str, list[Pair]]:
+    """Publish an entry, take its votes away, and let a lesson join it that is too few to publish it again."""
+    tank, of_tank = await entry_of(fleet, early, Lesson("sark", TANK, "tank"), Lesson("ram", f"{TANK} always", "tank"))
+    await reinforce_memory(fleet, "sark", "tank", outcome="contradicted", evidence="It leaked")
+    await split_entry(fleet, tank, "ram", None, "another tank")
+    joining = await with_entry(early, tank, "iso", secret("joined"))
+    await person_says(fleet, joining, "same")
+    entry = await fleet.knowledge.found(tank)
+    assert entry_state(entry, fleet.now()) == "candidate"
+    assert secret("joined") in [line.pattern for line in entry.provenance]
+    return tank, [of_tank, joining]
+
+
+async def with_unpublished(fleet: Fleet, early: Fleet) -> tuple[list[str], list[Pair]]:
+    """Make two entries that nobody publishes: one with a lesson of basher's, and one that a person retires."""
+    await set_policy(fleet, ["threshold", "3"])
+    mine = Lesson("basher", f"{OWN}, four", "four")
+    candidate, of_candidate = await entry_of(fleet, early, Lesson("iso", secret("candidate"), "candidate"), mine)
+    assert (await fleet.knowledge.found(candidate, hidden=True)).value.pattern == secret("candidate")
+    other = Lesson("sark", secret("retiredb"), "retiredb")
+    retired, of_retired = await entry_of(fleet, early, Lesson("iso", secret("retireda"), "retireda"), other)
+    await retire_entry(fleet, retired, "nobody needs it")
+    return [candidate, retired], [of_candidate, of_retired]
+
+
+async def lived(fleet: Fleet) -> Known:
+    """Let basher and others live until each kind of unpublished text is somewhere."""
+    start, ticks = fleet.now() - timedelta(hours=1), count()
+    early = replace(fleet, now=lambda: start + timedelta(seconds=next(ticks)))  # the first lesson of two is the older
+    await with_own_things(fleet)
+    pairs = await with_pairs(fleet, early)
+    published, of_published = await with_published(fleet, early)
+    tank, of_tank = await with_candidate_again(fleet, early)
+    unpublished, of_unpublished = await with_unpublished(fleet, early)
+    await publish_now(fleet)
+    return Known(
+        pairs=["0123456789abcdef", *(pair.pair_id for pair in (*pairs, *of_published, *of_tank, *of_unpublished))],
+        keys=["pattern/tasks/nothing", *published, tank, *unpublished],
+        lessons=["nothing", "plain", "candidate", "forgotten", "joined"],
+    )
+
+
+@pytest.fixture
+async def known(fleet: Fleet) -> Known:
+    return await lived(fleet)
+
+
+@pytest.fixture
+def basher(tmp_path: Path) -> Settings:
+    """The settings of a server that is bound to basher and has every tool."""
+    flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all", "program": "basher"}
+    return load(flags, {})
+
+
+def calls(known: Known) -> Mapping[str, Sequence[Mapping[str, object]]]:
+    """Return calls of every tool, with all that basher may send to read more than its own.
+
+    It commits before a run of maintenance gives it so many pairs of its own that it is no third program.
+    """
+    me, iso = {"programId": "basher"}, {"programId": "iso"}
+    verdicts = [{"pairId": pair, "verdict": verdict} for pair in known.pairs for verdict in ("same", "unsure")]
+    lesson = {"domain": "tasks", "confidence": 0.5, "evidence": ""}
+    queries = [secret("plain"), secret("candidate"), "lesson begins"]
+    deep = {"maxTokens": 100_000}
+    return {
+        "commit_session": [
+            {**me, "requestId": "one", "patterns": [{"pattern": f"{OWN} by commit", **lesson}]},
+            {**me, "requestId": "two", "verdicts": verdicts[8:]},
+            {
+                **me,
+                "requestId": "three",
+                "reinforcements": [{"patternId": one} for one in (*known.lessons, *known.keys)],
+            },
+            {**iso, "requestId": "four"},
+        ],
+        "gsp_bootstrap": [
+            {"agentId": name, "depth": depth, **more}
+            for name in ("basher", "iso")
+            for depth in ("essential", "standard", "full")
+            for more in (deep, {"task": queries[0], **deep}, {"knownVersion": 1, **deep}, {"knownVersion": 0})
+        ],
+        "recall_memory": [
+            {**whose, "scope": scope, "includeStale": True, "limit": 100, **deep, **more}
+            for whose in (me, iso)
+            for scope in ("own", "shared", "all")
+            for more in ({}, *({"query": query, "explain": True} for query in queries))
+        ],
+        "reinforce_memory": [
+            {**me, "patternId": about, "evidence": "seen"} for about in (*known.lessons, *known.keys, "four")
+        ],
+        "store_memory": [
+            {**me, "pattern": {"pattern": text, **lesson, **more}, "onDuplicate": on_duplicate}
+            for text in (f"{OWN} again", "Bananas ripen in paper")
+            for more in ({}, *({"id": id_} for id_ in (*known.lessons, "own")))
+            for on_duplicate in ("reject", "reinforce", "keep")
+        ],
+        "memory_health": [me, iso],
+        "pattern_consolidate": [
+            {},
+            me,
+            iso,
+            {"dryRun": True},
+            {**me, "dryRun": True, "threshold": 2},
+            {**me, "verdicts": verdicts},
+            *({**me, "verdicts": [verdict]} for verdict in verdicts),
+            {**me, "verdicts": verdicts[:1], "dryRun": True},
+        ],
+        "get_program_state": [me, iso],
+        "update_program_state": [{**me, "config": {"tone": "dry"}}, {**iso, "config": {}}],
+        "get_context_history": [me, iso],
+        "add_note": [{**me, "text": "mine"}, {**iso, "text": "mine"}],
+        "edit_note": [{**me, "noteId": "n1", "text": "mine"}, {**iso, "noteId": "n1", "text": "mine"}],
+        "remove_note": [{**me, "noteId": "n1"}, {**iso, "noteId": "n1"}],
+        "forget_memory": [{**who, "patternId": one, "reason": "x"} for who in (me, iso) for one in known.lessons],
+        "gsp_search": [
+            {**state, **about, "limit": 100, **deep}
+            for state in ({}, *({"status": one} for one in get_args(EntryState)))
+            for about in ({}, *({"query": query, "explain": True} for query in queries))
+        ],
+        "gsp_read": [{"key": key, **deep} for key in (*known.keys, *(key[:-3] for key in known.keys))],
+        "gsp_diff": [{"sinceVersion": version, **deep} for version in (0, 1, 2)],
+        "fleet_health": [{}],
+    }
+
+
+class Read(NamedTuple):
+    """All that a bound agent was answered: by door, with the arguments that it sent."""
+
+    door: str
+    text: str
+    sent: str = ""
+
+
+async def read_behind_doors(settings: Settings, known: Known) -> list[Read]:
+    """Return what a bound agent reads behind every door of a server, and from its client's hooks."""
+    tools, answered, read = calls(known), {"fleet_health"}, list[Read]()
+    async with Client(create_server(settings)) as client:
+        offered = (await client.list_tools()).tools
+        read.append(Read("tools/list", "".join(tool.model_dump_json() for tool in offered)))
+        read.append(Read("instructions", client.instructions or ""))
+        assert {tool.name for tool in offered} == tools.keys()
+        for name, arguments in tools.items():
+            for sent in arguments:
+                result = await client.call_tool(name, dict(sent))
+                texts = [block.text for block in result.content if block.type == "text"]
+                read.append(Read(name, "".join(texts), json.dumps(sent)))
+                answered |= set() if result.is_error else {name}
+        for prompt in (await client.list_prompts()).prompts:
+            given = {argument.name: "basher" for argument in prompt.arguments or ()}
+            read.append(Read(prompt.name, (await client.get_prompt(prompt.name, given)).model_dump_json()))
+        for listing in (client.list_resources, client.list_resource_templates):
+            with suppress(MCPError):  # no resources are offered
+                read.append(Read("resources", (await listing()).model_dump_json()))
+    assert answered == tools.keys()  # else the calls of a tool are wrong, and its door was never open
+    for event in EVENTS:
+        read.append(Read(event, await answer_hook(settings, event, {"cwd": "basher", "source": "startup"})))
+    return read
+
+
+def secrets(read: Sequence[Read]) -> set[tuple[str, str]]:
+    """Return the words of unpublished texts by door, without those that the agent itself had sent."""
+    return {
+        (one.door, word)
+        for one in read
+        for word in set(SECRET.findall(one.text.lower())) - set(SECRET.findall(one.sent.lower()))
+    }
+
+
+async def test_where_people_judge_an_agent_reads_nothing_unpublished_of_others(
+    fleet: Fleet, known: Known, basher: Settings
+) -> None:
+    await set_policy(fleet, ["judging", "people"])
+    waiting = await fleet.pairs.count_open()
+    read = await read_behind_doors(basher, known)
+    assert secrets(read) == set()
+    boot = json.loads(next(one.text for one in read if one.door == "gsp_bootstrap"))
+    assert boot["freshness"]["toJudge"] == waiting > 0
+
+
+class Parted(NamedTuple):
+    """An answer in two parts: the pairs that it asks about, and all the rest."""
+
+    rest: Read
+    questions: Read
+    pair_ids: frozenset[str]
+
+
+def parted(one: Read) -> Parted:
+    if not one.sent or not one.text.startswith("{"):  # no call of a tool, or a refused one
+        return Parted(one, one._replace(text=""), frozenset())
+    answer = json.loads(one.text)
+    asked = answer["toJudge"] if isinstance(answer.get("toJudge"), list) else []  # memory_health counts them
+    rest = json.dumps({name: value for name, value in answer.items() if value is not asked})
+    ids = frozenset(pair["pairId"] for pair in asked)
+    return Parted(one._replace(text=rest), one._replace(text=json.dumps(asked)), ids)
+
+
+async def test_where_agents_judge_an_agent_reads_only_the_pairs_that_it_is_asked_about(
+    known: Known, basher: Settings
+) -> None:
+    parts = [parted(one) for one in await read_behind_doors(basher, known)]
+    in_questions = {word for _, word in secrets([one.questions for one in parts])}
+    assert in_questions >= {"zulupaired", "zuluthirda", "zuluthirdb"}
+    # The hook's text has the questions of a boot; a verdict's answer has the key of the entry that it made.
+    doors = {"SessionStart", "pattern_consolidate", "commit_session"}
+    rest = secrets([one.rest for one in parts])
+    assert {(door, word) for door, word in rest if door not in doors or word not in in_questions} == set()
+    shown = {pair: {one.rest.door for one in parts if pair in one.pair_ids} for pair in known.pairs}
+    _, paired, left, third, steering, *_ = known.pairs
+    assert (shown[left], shown[steering]) == (set(), set())
+    assert shown[third] == {"commit_session"}
+    assert "gsp_bootstrap" in shown[paired]
