@@ -244,12 +244,8 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
 
 def _changed_programs(read: _Read, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:
     """Return the programs of a pair as a verdict leaves them and it."""
-    return [
-        VersionedChange(
-            versioned, stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, pair), now)
-        )
-        for name, versioned in read.programs.items()
-    ]
+    programs = {name: _with_next_pairs(after.programs[name], read.pair, pair) for name in read.programs}
+    return [VersionedChange(one, stamped(one.program, programs[name], now)) for name, one in read.programs.items()]
 
 
 def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Program:
