@@ -13,15 +13,9 @@ class Profile(Value):
     Cosines within one program: from `related` up a lesson is named as near to a new one, from `variant` up two lessons
     are no rivals of each other, from `alike` up health counts the later as a repetition. Between programs: `review` is
     the least margin of a pair that is proposed (its cosine less half the best rival's), `floor` the least that a rival
-<<<<<<< HEAD
-    counts for, `likely` the rank above which one `different` does not close a pair. Source of the default figures:
-    docs/consensus.md; of `variant`: docs/decisions/proposing-in-cells.md; of `alike`: docs/decay.md; of `review` and
-    `likely` on stories: docs/decisions/evidence-in-vectors.md.
-=======
     counts for, `likely` the rank above which one `different` is not enough. Source of `review` and `likely`:
     docs/decisions/least-margin.md; of `related`: docs/decisions/merging-by-numbers.md; of `floor`:
     docs/consensus.md; of `variant`: docs/decisions/proposing-in-cells.md; of `alike`: docs/decay.md.
->>>>>>> docs11
     """
 
     related: float = 0.40
