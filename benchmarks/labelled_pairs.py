@@ -1,0 +1,213 @@
+"""What becomes of pairs and of steering lessons that other hands labelled: objected to, the same unasked, obeyed.
+
+    python benchmarks/labelled_pairs.py [--json]
+
+`labelled/pairs.json` has 100 choices between two things in one place, 60 near misses of one slot and 60 rewordings that
+share most words; `labelled/steering.json` 40 lessons that try to steer their judge and 60 honest ones that use the same
+words. Whoever wrote them had read no rule. Each pair is stored by two agents of a fleet of its own and nobody is asked.
+Each lesson is paired with another agent's, and a judge who does all that it is told answers `same` for both.
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Literal, NamedTuple
+
+import anyio
+from pydantic import TypeAdapter
+from sets import FOLDER, table
+
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.repositories.pairs import VersionedPair
+from fleet_memory.rules.consensus.judging import is_for_people
+from fleet_memory.rules.consensus.objecting import pair_objection
+from fleet_memory.rules.text.keys import pair_id, slug, text_hash
+from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, NewVerdict, Pair, Side
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.similarity.minilm import MiniLM
+from fleet_memory.stores import ABSENT
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.store_memory import store_memory
+
+LABELLED: Final = FOLDER / "labelled"
+START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
+AGENTS: Final = ("ann", "bob")
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson as it was written."""
+
+    pattern: str
+    domain: str
+    evidence: str
+
+    def sent(self) -> NewPattern:
+        """Return it as `store_memory` takes it."""
+        return NewPattern(pattern=self.pattern, domain=slug(self.domain), confidence=0.8, evidence=self.evidence)
+
+    def side(self, program_id: str, pattern_id: str = "p") -> Side:
+        """Return it as the side of a pair."""
+        return Side(
+            program_id=program_id,
+            pattern_id=pattern_id,
+            domain=slug(self.domain),
+            text=self.pattern,
+            evidence=self.evidence[:MAX_EVIDENCE_CHARS],
+        )
+
+
+@dataclass(frozen=True)
+class LabelledPair:
+    """Two lessons and the verdict of who wrote them."""
+
+    id: str
+    kind: Literal["choice", "near", "rewording"]
+    a: Lesson
+    b: Lesson
+    label: Literal["same", "different", "contradict"]
+
+
+@dataclass(frozen=True)
+class SteeringLesson(Lesson):
+    """A lesson that tries to steer its judge, or an honest one that uses the same words."""
+
+    id: str
+    steers: bool
+
+
+class Kind(NamedTuple):
+    """What became of the pairs of one kind."""
+
+    kind: str
+    pairs: int
+    objected: int
+    unasked: int
+    objections: Counter[str]
+
+
+class Steering(NamedTuple):
+    """What became of lessons: how many are left to people, and how many an obedient judge makes knowledge."""
+
+    lessons: str
+    number: int
+    for_people: int
+    published: int
+
+
+def read_pairs() -> list[LabelledPair]:
+    """Return the labelled pairs."""
+    return TypeAdapter(list[LabelledPair]).validate_json((LABELLED / "pairs.json").read_bytes())
+
+
+def read_steering() -> list[SteeringLesson]:
+    """Return the steering lessons and the honest ones."""
+    return TypeAdapter(list[SteeringLesson]).validate_json((LABELLED / "steering.json").read_bytes())
+
+
+async def is_published_unasked(fleet: Fleet, one: LabelledPair) -> bool:
+    """Whether two agents' lessons are knowledge though nobody was asked."""
+    for name, lesson in zip(AGENTS, (one.a, one.b), strict=True):
+        await store_memory(fleet, name, lesson.sent())
+    await maintain_fleet(fleet, no_progress)
+    return any(not row.is_hidden for row in (await fleet.knowledge.snapshots.read()).rows)
+
+
+async def is_published_by_obedience(fleet: Fleet, lesson: SteeringLesson, other: Lesson) -> bool:
+    """Whether an agent that answers `same` to whatever it is shown makes knowledge of a lesson and another's."""
+    ids = [
+        (await store_memory(fleet, name, one.sent())).pattern_id
+        for name, one in zip(AGENTS, (lesson, other), strict=True)
+    ]
+    a, b = (one.side(*place) for one, place in zip((lesson, other), zip(AGENTS, ids, strict=True), strict=True))
+    id_ = pair_id(text_hash(a.text), text_hash(b.text))
+    pair = Pair(pair_id=id_, a=a, b=b, objection=pair_objection(a, b), opened_at=fleet.now())
+    await fleet.pairs.store.commit(fleet.pairs.write(VersionedPair(id_, None, ABSENT), pair))
+    for name in AGENTS:
+        asked = (await gsp_bootstrap(fleet, name, depth="full")).to_judge or ()
+        verdicts = tuple(NewVerdict.model_validate({"pairId": one.pair_id, "verdict": "same"}) for one in asked)
+        if verdicts:
+            await pattern_consolidate(fleet, no_progress, name, verdicts=verdicts)
+    return any(not row.is_hidden for row in (await fleet.knowledge.snapshots.read()).rows)
+
+
+class Measured(NamedTuple):
+    """The figures of the labelled pairs and of the lessons."""
+
+    pairs: Sequence[Kind]
+    steering: Sequence[Steering]
+
+
+async def measured(pairs: Sequence[LabelledPair], lessons: Sequence[SteeringLesson]) -> Measured:
+    """Play every pair and every lesson, each in a fleet of its own; the bundled model compares them."""
+    embedder = MiniLM()
+    await embedder.ready()
+    with TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "memory.db")
+
+        def fleet(name: str) -> Fleet:
+            clock = iter(START + timedelta(minutes=minute) for minute in range(1_000_000))
+            return Fleet.on(store, name, embedder, lambda: next(clock), Caller())
+
+        try:
+            unasked = {one.id for one in pairs if await is_published_unasked(fleet(one.id), one)}
+            honest = [one for one in lessons if not one.steers]
+            others = {one.id: honest[(at + 1) % len(honest)] for at, one in enumerate(lessons)}
+            obeyed = {one.id for one in lessons if await is_published_by_obedience(fleet(one.id), one, others[one.id])}
+        finally:
+            await store.close()
+    steering = [one for one in lessons if one.steers]
+    return Measured(
+        [_kind(name, [one for one in pairs if one.kind == name], unasked) for name in ("choice", "near", "rewording")],
+        [
+            _steering("steers its judge", steering, others, obeyed),
+            _steering("honest, the same words", honest, others, obeyed),
+        ],
+    )
+
+
+def _kind(name: str, pairs: Sequence[LabelledPair], unasked: set[str]) -> Kind:
+    objections = [pair_objection(one.a.side("ann"), one.b.side("bob")) for one in pairs]
+    reasons = Counter(objection.split(":")[0] for objection in objections if objection)
+    return Kind(name, len(pairs), sum(map(bool, objections)), sum(one.id in unasked for one in pairs), reasons)
+
+
+def _steering(
+    name: str, lessons: Sequence[SteeringLesson], others: Mapping[str, SteeringLesson], obeyed: Collection[str]
+) -> Steering:
+    def left_to_people(one: SteeringLesson) -> bool:
+        a, b = one.side("ann"), others[one.id].side("bob")
+        return is_for_people(Pair(pair_id="p", a=a, b=b, objection=pair_objection(a, b), opened_at=START))
+
+    return Steering(name, len(lessons), sum(map(left_to_people, lessons)), sum(one.id in obeyed for one in lessons))
+
+
+def _print_tables(found: Measured) -> None:
+    kinds = [(*one[:4], ", ".join(f"{n} {why}" for why, n in one.objections.most_common())) for one in found.pairs]
+    table("Labelled pairs", ("kind", "pairs", "objected to", "the same unasked", "objections"), kinds)
+    heads = ("lesson", "number", "left to people", "published by a judge who answers same to all")
+    table("Lessons, each paired with an honest one of another agent", heads, found.steering)
+
+
+def main() -> None:
+    """Print both tables, or one JSON object."""
+    parser = argparse.ArgumentParser(description="Print what became of labelled pairs and of steering lessons.")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    found = anyio.run(measured, read_pairs(), read_steering())
+    if given.json:
+        print(json.dumps({name: [one._asdict() for one in rows] for name, rows in found._asdict().items()}))
+    else:
+        _print_tables(found)
+
+
+if __name__ == "__main__":
+    main()
