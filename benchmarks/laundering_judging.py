@@ -103,7 +103,7 @@ async def rewritten_and_called_the_same(world: World, *, honest: bool) -> None:
     The earlier text goes on voting, the new one nowhere. Honest: it stores the other lesson as another.
     """
     basher, iso, sark = world.agents("basher", "iso", "sark")
-    world.differ |= {frozenset({CHECK, LOG})}
+    world.differ |= {frozenset({CHECK, LOG}), *({frozenset({LOOK, LOG})} if honest else ())}
     await basher.stores(LOOK, id="lesson")
     await iso.stores(CHECK)
     await world.settle()

@@ -104,6 +104,9 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await fleet.programs.archive.of_program("sark")
     await commit_session(fleet, "sark", "s" * 100, tuple(map(long_lesson, "abcdefghij")), (), long_summary())
     await get_context_history(fleet, "sark")
+    await commit_session(
+        fleet, "tron", "s1", (long_lesson("own"),)
+    )  # it has no pairs, and may be shown those of others
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
     await maintain_fleet(fleet, no_progress)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
@@ -11,17 +10,19 @@ from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.answers.state import SessionAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
-from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import NOW, at, learn, show
 from tests.lessons import days
 from tests.shared import LATE, LOOK, Lesson, opened_pair
 
 LEARNT = NOW - days(1)
+REWORDED = (
+    ("Rotate the log files once a day", "Rotate every log file daily"),
+    ("Quote each variable of a shell script", "Put quotes around the variables of scripts"),
+)
 
 
 def verdict(pair_id: str, said: Verdict = "same") -> NewVerdict:
@@ -72,27 +73,25 @@ async def numbered(fleet: Fleet, count: int, *, ends: str = "") -> list[Pair]:
     ]
 
 
-async def contrary(fleet: Fleet) -> Pair:
+async def contrary(fleet: Fleet, number: int = 0) -> Pair:
     """Open a pair that its two programs judge differently: it needs a third."""
-    pair = await opened_pair(at(fleet, LEARNT), Lesson("basher", LOOK), Lesson("sark", LATE))
+    one, other = (
+        Lesson(name, f"{text}{number or ''}", f"c{number}") for name, text in (("basher", LOOK), ("sark", LATE))
+    )
+    pair = await opened_pair(at(fleet, LEARNT), one, other)
     await judged(fleet, "basher", pair, "same")
     await judged(fleet, "sark", pair, "different")
     return await current(fleet, pair)
 
 
-SHARED: Final = ("Pin the versions of all images", "Ask before you delete a branch")
-
-
-async def rewritten(fleet: Fleet, *texts: str) -> list[str]:
+async def rewritten(fleet: Fleet, count: int = 1) -> list[str]:
     """Let basher rewrite lessons that it shares with sark; return the ids of the questions about them."""
-    for number, text in enumerate(texts):
+    for text, reworded in REWORDED[:count]:
         for program in ("basher", "sark"):
-            await learn(fleet, program, SHARED[number], id_=f"shared-{number}")
+            await learn(fleet, program, text, id_=text[:5])
         await pattern_consolidate(fleet, no_progress)
-        later = at(fleet, NOW + timedelta(minutes=30))
-        lesson = NewPattern(pattern=text, domain="tasks", confidence=0.8, evidence="seen", id=f"shared-{number}")
-        await store_memory(later, "basher", lesson)
-    return [one.pair_id for one in await booted(fleet, "basher")]
+        await learn(at(fleet, NOW + timedelta(minutes=30)), "basher", reworded, id_=text[:5])
+    return ids(await booted(fleet, "basher"))
 
 
 async def used_up(fleet: Fleet, name: str) -> None:

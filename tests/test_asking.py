@@ -36,7 +36,10 @@ MINUTE = timedelta(minutes=1)
 
 def numbered(count: int) -> list[Pair]:
     """Return pairs of a lesson of basher and one of sark each."""
-    return [pair(side("basher", f"Own {n}", pattern_id=f"p{n}"), side("sark", f"Other {n}")) for n in range(count)]
+    return [
+        pair(side("basher", f"Own {n}", pattern_id=f"own-{n}"), side("sark", f"Other {n}", pattern_id=f"other-{n}"))
+        for n in range(count)
+    ]
 
 
 def named(name: str, *patterns: Pattern) -> Program:
@@ -100,6 +103,15 @@ def test_own_rewrites_come_first_and_count_among_the_three() -> None:
     assert chosen_questions(program(*lessons), pairs, START) == ChosenQuestions(lessons[1:], pairs[:1], [])
     many = [rewritten(f"p{n}") for n in range(4)]
     assert chosen_questions(program(*many), pairs, START) == ChosenQuestions(many[:3], [], [])
+
+
+def test_one_pair_is_asked_about_of_each_own_lesson() -> None:
+    first, second, other = [
+        pair(side("basher", text, pattern_id=id_), side("sark", f"Other {n}"))
+        for n, (id_, text) in enumerate([("one", CHECK), ("one", CHECK), ("two", LOOK)])
+    ]
+    assert chosen_questions(program(), [first, second, other], START) == ChosenQuestions([], [first, other], [])
+    assert chosen_questions(program(), [first, second], START, answered={first.pair_id}).pairs == [second]
 
 
 def test_a_pair_that_this_call_answers_is_not_asked_about() -> None:

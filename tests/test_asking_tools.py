@@ -18,6 +18,7 @@ from fleet_memory.stores import Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from tests.asking import booted, contrary, ids, judged, left, numbered, rewritten, verdict
 from tests.fleets import NOW, at, documents, learn, on
+from tests.lessons import days
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair, shared_entry
 from tests.wrapped import Wrapped
 
@@ -55,7 +56,7 @@ async def test_a_boot_asks_about_the_three_likeliest_pairs_of_the_programs_own(f
 
 
 async def test_own_rewrites_are_asked_about_first(fleet: Fleet) -> None:
-    rewrites = await rewritten(fleet, "Pin every image to a version", "Deleting a branch needs a question first")
+    rewrites = await rewritten(fleet, 2)
     assert len(rewrites) == 2
     pairs = await numbered(fleet, 2)
     asked = await booted(fleet, "basher")
@@ -175,8 +176,18 @@ async def test_a_pair_that_asks_its_own_side_and_a_third_is_shown_once(fleet: Fl
     assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
 
 
+async def test_a_third_program_comes_to_every_pair_though_it_cannot_tell_most_of_them(fleet: Fleet) -> None:
+    pairs = [await contrary(fleet, number) for number in range(16)]
+    for pair in pairs[:-1]:
+        await judged(fleet, "iso", pair, "unsure")
+    asked: set[str] = set()
+    for day in range(1, 11):
+        asked |= set(ids((await left(at(fleet, NOW + days(day)), "iso", request_id=f"r{day}")).to_judge))
+    assert asked == {pairs[-1].pair_id}
+
+
 async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: Fleet) -> None:
-    (rewrite,) = await rewritten(fleet, "Shared lesson one, but reworded")
+    (rewrite,) = await rewritten(fleet)
     one, two = await numbered(fleet, 2)
     assert ids(await booted(fleet, "basher")) == [rewrite, one.pair_id, two.pair_id]
     answer = await left(fleet, "basher", verdict(rewrite), verdict(one.pair_id))

@@ -175,13 +175,6 @@ def test_a_lesson_judged_the_same_as_a_retired_entry_counts_that_it_was_learnt_a
     assert (decision.documents.entries[KEY].relearnt, membership(decision, "iso")) == (1, (KEY, True))
 
 
-def test_two_entries_judged_the_same_stay_two() -> None:
-    other = replace(entry("iso"), key="pattern/b/c", value=replace(entry("iso").value, pattern=LOOK))
-    two = documents(entry(*BOTH), other)
-    decision = judged(pair(side("basher", CHECK, key=KEY), side("iso", LOOK, key="pattern/b/c")), judgement("iso"), two)
-    assert (decision.documents, decision.pair.state) == (two, "same")
-
-
 def test_a_contradict_about_the_own_lesson_and_an_entry_is_a_word_against_it() -> None:
     decision = judged(WITH_ENTRY, judgement("iso", "contradict"), ONE_MORE)
     (word,) = decision.documents.entries[KEY].words

@@ -119,7 +119,7 @@ async def test_six_verdicts_count_in_a_call(fleet: Fleet) -> None:
 
 
 async def test_twenty_four_verdicts_count_in_a_day_and_own_rewrites_always(fleet: Fleet) -> None:
-    (rewrite,) = await rewritten(fleet, "Shared lesson one, but reworded")
+    (rewrite,) = await rewritten(fleet)
     (pair,) = await numbered(fleet, 1)
     await show(fleet, "basher", pair)
     await used_up(fleet, "basher")
@@ -167,7 +167,7 @@ async def test_people_alone_are_asked_about_a_text_that_speaks_to_its_reader(fle
 
 
 async def test_an_agent_s_verdicts_are_refused_where_people_judge_but_for_own_rewrites(fleet: Fleet) -> None:
-    (rewrite,) = await rewritten(fleet, "Shared lesson one, but reworded")
+    (rewrite,) = await rewritten(fleet)
     (pair,) = await numbered(fleet, 1)
     await booted(fleet, "basher")
     await set_policy(fleet, ["judging", "people"])

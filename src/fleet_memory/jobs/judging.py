@@ -1,6 +1,6 @@
 """Carrying out verdicts: each reads and commits its pair, its entry and its programs by revision, without a lease."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -9,10 +9,9 @@ from typing import NamedTuple
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.rewrites import OwnRewrite, judge_rewrite, rewrite_in, rewrite_of
+from fleet_memory.jobs.verdict_reads import VerdictReads, read_for_verdict
 from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_verdict
@@ -20,7 +19,7 @@ from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, refusal
 from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
-from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of, settled
+from fleet_memory.rules.knowledge.entries import settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
@@ -57,26 +56,13 @@ class Refused(NamedTuple):
     error: FleetMemoryError
 
 
-class _Read(NamedTuple):
-    """The documents of one verdict with their revisions."""
-
-    pair: VersionedPair
-    programs: Mapping[str, VersionedProgram]
-    entries: Mapping[str, VersionedEntry]
-
-    def documents(self) -> VerdictDocuments:
-        """Return the values alone."""
-        known = {key: one.entry for key, one in self.entries.items() if one.entry is not None}
-        return VerdictDocuments({name: one.program for name, one in self.programs.items()}, known)
-
-
 async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> list[Judged | Refused]:
     """Carry out verdicts one by one, each whole or not at all, and return the outcome of each, in order.
 
     A verdict that cannot be carried out is refused with an error that says why, and the others are carried out: an
     InvalidArgumentError for a pair that is unknown, was not shown to this program, is closed by a person or of changed
     texts, and for a verdict over the limits; ConflictError when every race was lost; the store's errors. Billed at most
-    6 reads and 8 writes each.
+    6 reads and 8 writes each; where two entries become one, 1 read and 1 write more for each program in the younger.
     """
     policy = await fleet.policies.read(fleet.now())
     allowed = len(verdicts) if judge_.agent is None else MAX_VERDICTS_PER_CALL
@@ -99,7 +85,7 @@ async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Polic
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
     (versioned,) = await fleet.pairs.read(verdict.pair_id)
     pair = versioned.pair
-    read = await _read(fleet, versioned, pair, judge_, policy) if pair else None
+    read = await read_for_verdict(fleet, versioned, pair, judge_.agent, policy) if pair else None
     own = await _own_rewrite(fleet, judge_, verdict.pair_id, read)
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
@@ -127,7 +113,7 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     return await _commit(fleet, read, decided(pair, judgement, (a, b), documents, policy), judge_, policy)
 
 
-async def _own_rewrite(fleet: Fleet, judge_: Judge, pair_id: str, read: _Read | None) -> OwnRewrite | None:
+async def _own_rewrite(fleet: Fleet, judge_: Judge, pair_id: str, read: VerdictReads | None) -> OwnRewrite | None:
     """Return the judge's own rewrite that has this pair id, if any. Billed 1 read unless its program is read."""
     known = read.programs.get(judge_.agent or "") if read else None
     return rewrite_in(known.program, pair_id) if known else await rewrite_of(fleet, judge_.agent, pair_id)
@@ -143,42 +129,14 @@ async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | Non
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     if versioned.pair is None or versioned.pair.state != pair.state:
         return None
-    read = await _read(fleet, versioned, pair, judge_, policy)
+    read = await read_for_verdict(fleet, versioned, pair, judge_.agent, policy)
     a, b = (resolved(side, read.documents(), pair.pair_id) for side in (pair.a, pair.b))
     if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
         return None
     return await _commit(fleet, read, decided(pair, judgement, (a, b), read.documents(), policy), judge_, policy)
 
 
-async def _read(fleet: Fleet, versioned: VersionedPair, pair: Pair, judge_: Judge, policy: Policy) -> _Read:
-    """Read the documents that a verdict may change: its programs, its entries, and the key of a new entry."""
-    sides = (pair.a, pair.b)
-    names = [side.program_id for side in sides if side.key is None]
-    if judge_.agent is not None:
-        names.append(judge_.agent)
-    programs = await _programs(fleet, names)
-    keys = {side.key for side in sides if side.key is not None}
-    lessons = [
-        (side.program_id, pattern)
-        for side in sides
-        if side.key is None and (pattern := programs[side.program_id].program.patterns.get(side.pattern_id))
-    ]
-    keys |= {pattern.knowledge_key for _, pattern in lessons if pattern.knowledge_key}
-    free = [JoiningLesson(name, pattern, "judged") for name, pattern in lessons if pattern.knowledge_key is None]
-    if len(free) == len(sides):
-        keys |= set(keys_of(candidate_of(better_text(free), policy)))
-    ordered = sorted(keys)
-    entries = await fleet.knowledge.read_versioned(*ordered) if ordered else []
-    return _Read(versioned, programs, dict(zip(ordered, entries, strict=True)))
-
-
-async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedProgram]:
-    ordered = sorted(set(names))
-    found = await fleet.programs.read_versioned(*ordered) if ordered else []
-    return dict(zip(ordered, found, strict=True))
-
-
-async def _close(fleet: Fleet, read: _Read, pair: Pair) -> None:
+async def _close(fleet: Fleet, read: VerdictReads, pair: Pair) -> None:
     """Ask nobody any more about a pair of texts that changed; the next best pairs of its lessons follow.
 
     A pair that a verdict had settled loses its verdicts, so that the same texts would be asked about from the start.
@@ -191,7 +149,7 @@ async def _close(fleet: Fleet, read: _Read, pair: Pair) -> None:
     )
 
 
-def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, read: _Read) -> Judgement:
+def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, read: VerdictReads) -> Judgement:
     names = {same_program(side.program_id) for side in (pair.a, pair.b)}
     own = judge_.program_id is not None and same_program(judge_.program_id) in names
     return Judgement(
@@ -204,13 +162,13 @@ def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, rea
     )
 
 
-def _contributes(judge_: Judge, read: _Read) -> bool:
+def _contributes(judge_: Judge, read: VerdictReads) -> bool:
     """Whether the judge has a lesson in an entry that the pair is about."""
     entries = read.documents().entries.values()
     return judge_.program_id is not None and any(contributes(entry, judge_.program_id) for entry in entries)
 
 
-def _over_a_contributors_connection(judge_: Judge, read: _Read) -> bool:
+def _over_a_contributors_connection(judge_: Judge, read: VerdictReads) -> bool:
     """Whether anybody contributed to either side over the judge's own unbound connection."""
     if judge_.connection is None:
         return False
@@ -225,7 +183,7 @@ def _over_a_contributors_connection(judge_: Judge, read: _Read) -> bool:
     return judge_.connection in sources
 
 
-async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, policy: Policy) -> Judged:
+async def _commit(fleet: Fleet, read: VerdictReads, decision: Decision, judge_: Judge, policy: Policy) -> Judged:
     now, commit_id = fleet.now(), new_commit_id()
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
@@ -242,14 +200,10 @@ async def _commit(fleet: Fleet, read: _Read, decision: Decision, judge_: Judge, 
     return Judged(decision.pair.pair_id, decision.pair.state, change)
 
 
-def _changed_programs(read: _Read, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:
+def _changed_programs(read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:
     """Return the programs of a pair as a verdict leaves them and it."""
-    return [
-        VersionedChange(
-            versioned, stamped(versioned.program, _with_next_pairs(after.programs[name], read.pair, pair), now)
-        )
-        for name, versioned in read.programs.items()
-    ]
+    programs = {name: _with_next_pairs(after.programs[name], read.pair, pair) for name in read.programs}
+    return [VersionedChange(one, stamped(one.program, programs[name], now)) for name, one in read.programs.items()]
 
 
 def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Program:

@@ -9,7 +9,7 @@ from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.proposing_memory import ProposingMemory
-from fleet_memory.rules.knowledge.entries import oldest_contributor
+from fleet_memory.rules.knowledge.entries import is_empty, oldest_contributor
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
@@ -121,7 +121,9 @@ async def _read_entries(fleet: Fleet, memory: ProposingMemory, view: FleetView) 
         memory.candidates = view.candidates = await fleet.knowledge.in_state("candidate")
     remembered = [one for one in memory.candidates if one.entry and one.entry.key not in view.entries]
     for versioned in (*remembered, *behind, *view.candidates):
-        if versioned.entry is not None:
+        if versioned.entry is not None and is_empty(versioned.entry):
+            view.entries.pop(versioned.entry.key, None)
+        elif versioned.entry is not None:
             view.entries[versioned.entry.key] = known_entry(versioned.entry)
 
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.consensus.judging import ruling, with_judgement
 from fleet_memory.rules.consensus.sides import EntrySide, LessonSide, MemberSide, ResolvedSide, VerdictDocuments
+from fleet_memory.rules.consensus.uniting import TwoEntries, by_age, gives_way, with_contradictions_of
 from fleet_memory.rules.knowledge.entries import (
     JoiningLesson,
     better_text,
@@ -19,8 +20,9 @@ from fleet_memory.rules.knowledge.state import contributes, is_candidate
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.knowledge import Basis, Entry, Word
+from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, Word
 from fleet_memory.schemas.pairs import Judgement, Pair
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
@@ -61,7 +63,9 @@ def decided(
             decision = _judged_again(judged, member, documents, basis if result.state == "same" else None)
         case (MemberSide() as member, MemberSide()):  # people have reworded the entry since
             decision = _judged_again(judged, member, documents, basis if result.state == "same" else None)
-        case _:  # nothing is the same, or two entries are: the maintainer asks about the younger's contributions
+        case (EntrySide(one), EntrySide(other)) if one != other:
+            decision = _of_two_entries(judged, by_age(documents.entries[one], documents.entries[other]), documents)
+        case _:  # nothing is the same
             decision = Decision(judged, documents)
     return _with_words(decision, judgement, sides)
 
@@ -128,6 +132,58 @@ def _judged_again(pair: Pair, member: MemberSide, documents: VerdictDocuments, b
     if program and pattern and pattern.knowledge_key == member.key:
         documents = documents.with_program(with_membership(program, member.pattern_id, None))
     return Decision(pair, documents, member.key)
+
+
+def _of_two_entries(pair: Pair, two: TwoEntries, documents: VerdictDocuments) -> Decision:
+    """Return the two entries as they go on: as one once they are the same for sure, until they are so no longer."""
+    result = ruling(pair)
+    if result.state != "same":
+        return Decision(pair, _divided(pair, two, documents))
+    return _united(pair, two, documents) if result.sure else Decision(pair, documents)
+
+
+def _united(pair: Pair, two: TwoEntries, documents: VerdictDocuments) -> Decision:
+    """Empty the younger entry: the lessons of its words join the older, the next run asks about each of the others.
+
+    They support the text that they were judged the same as, and nothing chains. Words against the younger are the
+    older's too. Both stay as they are where people decide, and where one of the lessons is gone.
+    """
+    older, younger = two
+    if not gives_way(younger) or not all(_lesson_of(line, younger.key, documents) for line in younger.provenance):
+        return Decision(pair, documents)
+    documents = documents.with_entry(replace(younger, provenance=()))
+    for line in younger.provenance:
+        documents = _left(documents, line)
+        program = documents.programs[line.program_id]
+        lesson = program.patterns[line.pattern_id]
+        if lesson.words == text_hash(younger.value.pattern):
+            joining = JoiningLesson(program.program_id, lesson, "judged", pair.cosine, pair.pair_id, program.shown)
+            documents = _with_member(documents, joining, older.key)
+    after = with_contradictions_of(documents.entries[older.key], younger)
+    return Decision(pair, documents.with_entry(after), older.key)
+
+
+def _divided(pair: Pair, two: TwoEntries, documents: VerdictDocuments) -> VerdictDocuments:
+    """Take out the lessons that joined an entry because the two were the same."""
+    for entry in two:
+        for line in entry.provenance:
+            if line.pair == pair.pair_id:
+                after = without_lesson(documents.entries[entry.key], line.program_id, line.pattern_id)
+                documents = documents.with_entry(after)
+                if _lesson_of(line, entry.key, documents):
+                    documents = _left(documents, line)
+    return documents
+
+
+def _lesson_of(line: Contribution, key: str, documents: VerdictDocuments) -> Pattern | None:
+    """Return the lesson of a contribution of the entry `key`; None when it is gone."""
+    program = documents.programs.get(line.program_id)
+    lesson = program.patterns.get(line.pattern_id) if program else None
+    return lesson if lesson and lesson.knowledge_key == key else None
+
+
+def _left(documents: VerdictDocuments, line: Contribution) -> VerdictDocuments:
+    return documents.with_program(with_membership(documents.programs[line.program_id], line.pattern_id, None))
 
 
 def _words(pair: Pair) -> set[str]:

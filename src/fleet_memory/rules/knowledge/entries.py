@@ -214,6 +214,14 @@ def _event(was: EntryState, is_now: EntryState) -> LedgerEvent:
             return "confirmed"
 
 
+def is_empty(entry: Entry) -> bool:
+    """Whether no lesson speaks for an entry any more, and people did not set or retire it: nothing is compared with it.
+
+    An entry that gave way to another of the same meaning is. Lessons of its words make it an entry again.
+    """
+    return not entry.provenance and entry.tier != "constitutional" and entry.retired_at is None
+
+
 def is_contributor(entry: Entry, program_id: str, pattern_id: str) -> bool:
     """Whether this very lesson is a contribution of the entry."""
     return any((line.program_id, line.pattern_id) == (program_id, pattern_id) for line in entry.provenance)
