@@ -34,6 +34,7 @@ COMPACTED: Final = (
 REMINDER: Final = (
     "Fleet Memory: this session has stored nothing yet. If it taught something that will matter again, store it now "
     "(store_memory: one lesson in one sentence, with what you saw) and reinforce_memory what helped or proved wrong. "
+    "If pairs of lessons waited for you at its start, judge them now. "
     "If it taught nothing, just stop: you will not be asked again."
 )
 _WROTE: Final = re.compile(
