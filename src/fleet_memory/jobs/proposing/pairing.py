@@ -15,7 +15,7 @@ from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
-from fleet_memory.rules.consensus.judging import is_for_people
+from fleet_memory.rules.consensus.judging import is_for_people, questions
 from fleet_memory.rules.consensus.objecting import pair_objection
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
@@ -62,7 +62,7 @@ def _wanted(
     asking = Counter(
         name
         for pair in memory.pairs.values()
-        if pair.state == "open" and pair.pair_id not in gone
+        if pair.pair_id not in gone and _takes_a_place(pair)
         for name in {pair.a.program_id, pair.b.program_id}
     )
     freed = {
@@ -89,6 +89,11 @@ def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[Kno
     return [pair for pair in after if pair is not memory.pairs[pair.pair_id]]
 
 
+def _takes_a_place(pair: Pair) -> bool:
+    """Whether a pair counts for the limits of its programs: it is open, and a program with a side is asked."""
+    return pair.state == "open" and bool(questions(pair).programs)
+
+
 class ChosenPairs(NamedTuple):
     """The pairs to write, and those that were judged before about the same texts: their verdicts apply again."""
 
@@ -103,11 +108,11 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     """
     lessons = [one.comparable for one in plan.compared]
     gone = {pair.pair_id for pair in plan.renewed if pair.state == "gone"}
-    asking = [pair for name, pair in memory.pairs.items() if name not in gone]
+    waiting = [pair for name, pair in memory.pairs.items() if name not in gone]
     retired = {key for key, entry in view.entries.items() if entry.is_retired}
     asked = {key: entry.asked for key, entry in view.entries.items()}
-    open_sides = tuple((place_of(pair.a), place_of(pair.b)) for pair in asking if pair.state == "open")
-    undecided = {pair.pair_id for pair in asking if pair.state == "open"}  # one judge's `same` applies to others too
+    open_sides = tuple((place_of(pair.a), place_of(pair.b)) for pair in waiting if _takes_a_place(pair))
+    undecided = {pair.pair_id for pair in waiting if pair.state == "open"}  # one judge's `same` applies to others too
     read: dict[str, VersionedPair] = {}
     judged: dict[str, Pair] = {}
     while True:

@@ -1,0 +1,76 @@
+"""Pairs that wait for a third program or for people are renewed and closed like any other."""
+
+from dataclasses import replace
+
+import pytest
+
+from fleet_memory.cli.review_report import waiting_pairs
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.fenced_writer import leased
+from fleet_memory.jobs.proposing import propose
+from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.rules.guard import SPEAKS_TO_READER
+from fleet_memory.schemas.pairs import Pair, Verdict
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.store_memory import store_memory
+from tests.asking import LEARNT, current, ids, judged, left
+from tests.fleets import NOW, at, learn
+from tests.lessons import new_pattern
+from tests.shared import LATE, LOOK, Lesson, opened_pair
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["warm", "cold"])
+def fleet(fleet: Fleet, request: pytest.FixtureRequest) -> Fleet:
+    return at(replace(fleet, caller=Caller(), max_programs_read=None if request.param == "warm" else 0), NOW)
+
+
+async def run(fleet: Fleet) -> None:
+    """Run once, on another server if this one is to be cold."""
+    fleet = fleet if fleet.max_programs_read is None else replace(fleet, memory=ProposingMemory())
+    async with leased(fleet) as writer:
+        assert writer is not None
+        await propose(fleet, writer, Policy(), no_progress)
+
+
+async def waiting_for_a_third(fleet: Fleet, *verdicts: Verdict) -> Pair:
+    """Open a pair that its programs leave undecided, in a fleet with another program."""
+    pair = await opened_pair(at(fleet, LEARNT), Lesson("basher", LOOK), Lesson("sark", LATE))
+    await learn(fleet, "iso", "Something else")
+    await run(fleet)
+    for name, said in zip(("basher", "sark"), verdicts or ("unsure", "unsure"), strict=True):
+        await judged(fleet, name, pair, said)
+    await run(fleet)
+    return pair
+
+
+@pytest.mark.parametrize("verdicts", [("unsure", "unsure"), ("same", "different")])
+async def test_a_forgotten_lesson_is_shown_to_no_third_program(fleet: Fleet, verdicts: tuple[Verdict, Verdict]) -> None:
+    pair = await waiting_for_a_third(fleet, *verdicts)
+    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
+    await forget_memory(fleet, "sark", "open", "confidential")
+    await run(fleet)
+    assert (await current(fleet, pair)).state == "gone"
+    assert ids((await left(fleet, "iso", request_id="r2")).to_judge) == []
+
+
+async def test_nor_is_a_rewritten_one(fleet: Fleet) -> None:
+    pair = await waiting_for_a_third(fleet)
+    await store_memory(fleet, "sark", new_pattern("Another text altogether", id="open"))
+    await run(fleet)
+    assert (await current(fleet, pair)).state == "gone"
+    assert pair.pair_id not in ids((await left(fleet, "iso")).to_judge)
+
+
+async def test_a_forgotten_lesson_is_shown_to_nobody_who_reviews(fleet: Fleet) -> None:
+    pair = await opened_pair(
+        at(fleet, LEARNT), Lesson("basher", LOOK), Lesson("sark", LATE), objection=SPEAKS_TO_READER
+    )
+    await run(fleet)
+    assert [one.pair.pair_id for one in await waiting_pairs(fleet)] == [pair.pair_id]
+    await forget_memory(fleet, "sark", "open", "confidential")
+    await run(fleet)
+    assert (await current(fleet, pair)).state == "gone"
+    assert await waiting_pairs(fleet) == []
