@@ -205,6 +205,14 @@ def test_a_person_who_is_unsure_leaves_the_pair_to_agents() -> None:
     assert (after.by_person, questions(after)) == (False, Questions(("basher", "sark")))
 
 
+def test_a_contributor_is_one_under_another_name_over_its_connection_too() -> None:
+    after = with_judgement(pair(objection=OPPOSITE), judgement("basher", contributed=True, connection="c1"))
+    after = with_judgement(after, judgement("iso", connection="c1"))
+    after = with_judgement(after, judgement("iso", connection="c2"))
+    after = with_judgement(after, judgement("sark", contributed=True, connection="c3"))
+    assert ([one.contributed for one in after.judgements], after.state) == ([True, True], "open")
+
+
 def test_names_over_one_connection_are_not_asked_in_turn_for_ever() -> None:
     after = with_judgement(pair(), judgement("basher", connection="c1"))
     after = with_judgement(after, judgement("sark", connection="c1"))

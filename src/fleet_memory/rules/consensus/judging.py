@@ -61,12 +61,14 @@ def ruling(pair: Pair) -> Ruling:
 def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
     """Return the pair after a verdict; a judge's later verdict replaces its earlier one.
 
-    Verdicts of several names over one unbound connection are one verdict, as are those of one program.
+    Verdicts of several names over one unbound connection are one verdict, as are those of one program; it is a
+    contributor's if one of them was.
     """
     others = tuple(one for one in pair.judgements if not _is_one_voice(one, judgement))
-    replaced = [name for one in pair.judgements if one not in others for name in _names(one)]
-    also = tuple(dict.fromkeys(name for name in replaced if name not in _names(judgement)))
-    judged = replace(pair, judgements=(*others, replace(judgement, also=also)))
+    replaced = [one for one in pair.judgements if one not in others]
+    also = tuple(dict.fromkeys(name for one in replaced for name in _names(one) if name not in _names(judgement)))
+    contributed = judgement.contributed or any(one.contributed for one in replaced)
+    judged = replace(pair, judgements=(*others, replace(judgement, also=also, contributed=contributed)))
     by_person = any(one.program_id is None and one.verdict != "unsure" for one in judged.judgements)
     return replace(judged, state=ruling(judged).state, by_person=by_person)
 
