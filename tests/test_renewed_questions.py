@@ -6,18 +6,21 @@ import pytest
 
 from fleet_memory.cli.review_report import waiting_pairs
 from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.proposing import propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.rules.consensus.judging import questions
 from fleet_memory.rules.guard import SPEAKS_TO_READER
-from fleet_memory.schemas.pairs import Pair, Verdict
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.store_memory import store_memory
 from tests.asking import LEARNT, current, ids, judged, left
 from tests.fleets import NOW, at, learn
 from tests.lessons import new_pattern
-from tests.shared import LATE, LOOK, Lesson, opened_pair
+from tests.shared import FREE, LATE, LOOK, Lesson, opened_pair, shared_entry
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +57,29 @@ async def test_a_forgotten_lesson_is_shown_to_no_third_program(fleet: Fleet, ver
     await run(fleet)
     assert (await current(fleet, pair)).state == "gone"
     assert ids((await left(fleet, "iso", request_id="r2")).to_judge) == []
+
+
+async def pair_with_entry(fleet: Fleet) -> Pair:
+    """Open a pair of sark's lesson and an entry of basher and iso, about which basher is asked."""
+    entry = await shared_entry(at(fleet, LEARNT), "basher", "iso")
+    lesson = (await opened_pair(at(fleet, LEARNT), Lesson("sark", LATE), Lesson("ram", FREE))).a
+    about = Side(program_id="basher", key=entry.key, domain=entry.value.domain, text=entry.value.pattern)
+    pair = Pair(pair_id=pair_id(text_hash(LATE), text_hash(LOOK)), a=lesson, b=about, rank=0.9, opened_at=LEARNT)
+    (absent,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(absent, pair))
+    return pair
+
+
+@pytest.mark.parametrize("verdict", [None, "same", "unsure"])
+async def test_the_next_oldest_contributor_is_asked_about_an_entry_of_a_deleted_program(
+    fleet: Fleet, verdict: Verdict | None
+) -> None:
+    pair = await pair_with_entry(fleet)
+    if verdict:
+        await judged(fleet, "sark", pair, verdict)
+    await delete_program(fleet, "basher")
+    await run(fleet)
+    assert "iso" in questions(await current(fleet, pair)).programs
 
 
 async def test_nor_is_a_rewritten_one(fleet: Fleet) -> None:
