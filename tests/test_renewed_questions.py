@@ -13,8 +13,10 @@ from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.consensus.judging import questions
 from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.schemas.health import JudgingCounts
 from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.store_memory import store_memory
 from tests.asking import LEARNT, current, ids, judged, left
@@ -100,3 +102,41 @@ async def test_a_forgotten_lesson_is_shown_to_nobody_who_reviews(fleet: Fleet) -
     await run(fleet)
     assert (await current(fleet, pair)).state == "gone"
     assert await waiting_pairs(fleet) == []
+
+
+async def waits(fleet: Fleet) -> tuple[JudgingCounts, list[str]]:
+    """Return for whom the fleet's pairs wait, as health and the command for people say."""
+    return (await fleet_health(fleet)).judging, [one.waits_for for one in await waiting_pairs(fleet)]
+
+
+async def test_where_every_program_has_judged_people_are_asked(fleet: Fleet) -> None:
+    pair = await waiting_for_a_third(fleet)
+    assert await waits(fleet) == (JudgingCounts(third=1), ["a third program"])
+    await judged(fleet, "iso", pair, "unsure")
+    assert await waits(fleet) == (JudgingCounts(people=1), ["people"])
+
+
+async def test_where_every_other_program_contributes_people_are_asked_until_another_comes(fleet: Fleet) -> None:
+    pair = await pair_with_entry(fleet)
+    await delete_program(fleet, "ram")
+    await run(fleet)
+    for name in ("basher", "sark"):
+        await judged(fleet, name, pair, "unsure")
+    assert await waits(fleet) == (JudgingCounts(people=1), ["people"])
+    await learn(fleet, "ram", "Something else")
+    await run(fleet)
+    assert await waits(fleet) == (JudgingCounts(third=1), ["a third program"])
+    assert ids((await left(fleet, "ram")).to_judge) == [pair.pair_id]
+
+
+async def test_a_pair_that_opens_in_a_small_fleet_waits_for_people_after_its_programs(fleet: Fleet) -> None:
+    await learn(fleet, "basher", "Always rotate log files every day")
+    await learn(fleet, "sark", "Remember to rotate log files daily")
+    await run(fleet)
+    (pair,) = [one.pair for one in await fleet.pairs.in_state("open") if one.pair]
+    await learn(fleet, "iso", "Something else")
+    for name in ("basher", "sark"):
+        await judged(fleet, name, pair, "unsure")
+    assert await waits(fleet) == (JudgingCounts(people=1), ["people"])
+    await run(fleet)
+    assert await waits(fleet) == (JudgingCounts(third=1), ["a third program"])

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.rules.consensus.judging import Questions, questions
+from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair
@@ -80,6 +81,19 @@ class ProposingMemory:
             self.pairs[pair.pair_id] = pair
         else:
             self.pairs.pop(pair.pair_id, None)
+
+    def contributors(self) -> dict[str, set[str]]:
+        """Return the programs with a lesson in an entry by its key, as programs are compared."""
+        found: dict[str, set[str]] = {}
+        for name, lessons in self.lessons.items():
+            for lesson in lessons:
+                if lesson.knowledge_key is not None:
+                    found.setdefault(lesson.knowledge_key, set()).add(same_program(name))
+        return found
+
+    def programs(self) -> set[str]:
+        """Return the programs of the fleet, as they are compared."""
+        return {same_program(name) for name in self.lessons}
 
     def living(self, now: datetime) -> list[KnownLesson]:
         """Return the lessons that are not stale, in order of program and id."""

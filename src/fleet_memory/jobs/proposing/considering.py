@@ -52,7 +52,7 @@ def with_others_verdicts(change: PairChange, now: VersionedPair) -> PairChange |
     before = change.before.pair
     if now.pair is None or before is None or now.pair.state != before.state or questions(now.pair) == Questions():
         return None
-    after = replace(now.pair, a=change.after.a, b=change.after.b)
+    after = replace(now.pair, a=change.after.a, b=change.after.b, thirds=change.after.thirds)
     return change._replace(before=now, after=closed(after) if change.after.state == "gone" else after)
 
 

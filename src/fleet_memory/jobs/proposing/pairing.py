@@ -15,7 +15,7 @@ from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
-from fleet_memory.rules.consensus.judging import is_for_people, questions
+from fleet_memory.rules.consensus.judging import is_for_people, questions, with_thirds
 from fleet_memory.rules.consensus.objecting import pair_objection
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
@@ -85,7 +85,11 @@ def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[Kno
         key: EntryText(one.comparable.words, one.comparable.text, one.comparable.domain, one.asked)
         for key, one in view.entries.items()
     }
-    after = (renewed(pair, lambda *place: standing.get(place), texts) for pair in memory.pairs.values())
+    programs, contributors = memory.programs(), memory.contributors()
+    after = (
+        with_thirds(renewed(pair, lambda *place: standing.get(place), texts), programs, contributors)
+        for pair in memory.pairs.values()
+    )
     return [pair for pair in after if pair is not memory.pairs[pair.pair_id]]
 
 
@@ -133,7 +137,9 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
                 pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair)
             ):  # else its words are with the entries already
                 judged[name] = again
-    changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
+    opened = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
+    programs, contributors = memory.programs(), memory.contributors()
+    changes = [one._replace(after=with_thirds(one.after, programs, contributors)) for one in opened]
     return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
 
 
@@ -146,7 +152,7 @@ async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> lis
     for now, after in zip(found, plan.renewed, strict=True):
         as_compared = VersionedPair(after.pair_id, memory.pairs[after.pair_id], "")
         change = with_others_verdicts(PairChange(as_compared, after, _owner(after)), now)
-        if change is not None:
+        if change is not None and change.after != now.pair:
             changes.append(change)
         elif now.pair is not None:
             memory.remember_pair(now.pair)
