@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
-from fleet_memory.rules.consensus.judging import questions
+from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.consensus.model_judging import awaits_model
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
@@ -50,14 +50,18 @@ class Pairs(FleetDocuments):
         """Return the write of a pair that is new or changed, valid until another writes it.
 
         `askA`, `askB` (the programs with a side that are asked) and `openRank` are there to be asked for while one is,
-        `askThird` while a program without a side is, `forPeople` when nobody but people is left. The pair itself is
-        kept as text. `modelRank` is there while a model may judge, named by the policy or not.
+        `askThird` while a program without a side is, `forPeople` when nobody but people is left. `sideA` and `sideB`,
+        the programs of the sides, are there while anybody is asked. The pair itself is kept as text. `modelRank` is
+        there while a model may judge, named by the policy or not.
         """
         asked = questions(after)
         names = asked.programs
         a, b = after.a.program_id, after.b.program_id
+        waits = asked != Questions()
         fields: dict[str, Json] = {
             "state": after.state,
+            "sideA": a if waits and a else None,
+            "sideB": b if waits and b and b != a else None,
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
             "openRank": after.rank if names else None,
@@ -72,8 +76,18 @@ class Pairs(FleetDocuments):
 
     async def asked_of(self, program_id: str) -> list[VersionedPair]:
         """Return the pairs that a program is asked about, the likeliest first. Billed 1 read each, at least 2."""
+        return await self._with_either(("askA", "askB"), program_id)
+
+    async def waiting_of(self, program_id: str) -> list[VersionedPair]:
+        """Return the pairs with a side of a program that programs or people are asked about, the likeliest first.
+
+        Billed 1 read each, at least 2.
+        """
+        return await self._with_either(("sideA", "sideB"), program_id)
+
+    async def _with_either(self, names: tuple[str, str], program_id: str) -> list[VersionedPair]:
         pairs: list[VersionedPair] = []
-        for name in ("askA", "askB"):
+        for name in names:
             pairs += _readable(await self.store.find(Query(self.paths.pairs, {name: program_id})))
         return _best_first(pairs)
 

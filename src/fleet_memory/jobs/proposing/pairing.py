@@ -15,7 +15,7 @@ from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
-from fleet_memory.rules.consensus.judging import is_for_people
+from fleet_memory.rules.consensus.judging import is_for_people, questions, with_thirds
 from fleet_memory.rules.consensus.objecting import pair_objection
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
@@ -62,7 +62,7 @@ def _wanted(
     asking = Counter(
         name
         for pair in memory.pairs.values()
-        if pair.state == "open" and pair.pair_id not in gone
+        if pair.pair_id not in gone and _takes_a_place(pair)
         for name in {pair.a.program_id, pair.b.program_id}
     )
     freed = {
@@ -85,8 +85,17 @@ def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[Kno
         key: EntryText(one.comparable.words, one.comparable.text, one.comparable.domain, one.asked)
         for key, one in view.entries.items()
     }
-    after = (renewed(pair, lambda *place: standing.get(place), texts) for pair in memory.pairs.values())
+    programs, contributors = memory.programs(), memory.contributors()
+    after = (
+        with_thirds(renewed(pair, lambda *place: standing.get(place), texts), programs, contributors)
+        for pair in memory.pairs.values()
+    )
     return [pair for pair in after if pair is not memory.pairs[pair.pair_id]]
+
+
+def _takes_a_place(pair: Pair) -> bool:
+    """Whether a pair counts for the limits of its programs: it is open, and a program with a side is asked."""
+    return pair.state == "open" and bool(questions(pair).programs)
 
 
 class ChosenPairs(NamedTuple):
@@ -103,11 +112,11 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     """
     lessons = [one.comparable for one in plan.compared]
     gone = {pair.pair_id for pair in plan.renewed if pair.state == "gone"}
-    asking = [pair for name, pair in memory.pairs.items() if name not in gone]
+    waiting = [pair for name, pair in memory.pairs.items() if name not in gone]
     retired = {key for key, entry in view.entries.items() if entry.is_retired}
     asked = {key: entry.asked for key, entry in view.entries.items()}
-    open_sides = tuple((place_of(pair.a), place_of(pair.b)) for pair in asking if pair.state == "open")
-    undecided = {pair.pair_id for pair in asking if pair.state == "open"}  # one judge's `same` applies to others too
+    open_sides = tuple((place_of(pair.a), place_of(pair.b)) for pair in waiting if _takes_a_place(pair))
+    undecided = {pair.pair_id for pair in waiting if pair.state == "open"}  # one judge's `same` applies to others too
     read: dict[str, VersionedPair] = {}
     judged: dict[str, Pair] = {}
     while True:
@@ -128,7 +137,9 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
                 pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair)
             ):  # else its words are with the entries already
                 judged[name] = again
-    changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
+    opened = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
+    programs, contributors = memory.programs(), memory.contributors()
+    changes = [one._replace(after=with_thirds(one.after, programs, contributors)) for one in opened]
     return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
 
 
@@ -141,7 +152,7 @@ async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> lis
     for now, after in zip(found, plan.renewed, strict=True):
         as_compared = VersionedPair(after.pair_id, memory.pairs[after.pair_id], "")
         change = with_others_verdicts(PairChange(as_compared, after, _owner(after)), now)
-        if change is not None:
+        if change is not None and change.after != now.pair:
             changes.append(change)
         elif now.pair is not None:
             memory.remember_pair(now.pair)

@@ -89,7 +89,7 @@ async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetVie
         view.unreadable += [str(one) for one in block.unreadable]
         for versioned in block.programs:
             _remember(versioned, memory, view)
-    memory.pairs = {pair.pair_id: pair for pair in await fleet.pairs.asking()}
+    memory.pairs = {pair.pair_id: pair for pair in await fleet.pairs.waiting()}
 
 
 async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, last: LastRun) -> bool:
@@ -100,8 +100,8 @@ async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, 
     names = sorted({versioned.program.program_id for versioned in changed})
     for versioned in changed:
         _remember(versioned, memory, view)
-    asked = [pair for name in names for pair in await fleet.pairs.asked_of(name)]
-    memory.remember_pairs(names, (versioned.pair for versioned in asked if versioned.pair))
+    waiting = [pair for name in names for pair in await fleet.pairs.waiting_of(name)]
+    memory.remember_pairs(names, (versioned.pair for versioned in waiting if versioned.pair))
     return bool(changed)
 
 
