@@ -23,6 +23,7 @@ from fleet_memory.rules.knowledge.entries import settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.schemas.knowledge import EntryState
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, PairState
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
@@ -42,11 +43,16 @@ class Judge(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A pair after a verdict, and the change of the entry that it made or changed."""
+    """A pair after a verdict, the change of the entry that it made or changed, and the entry it is about, changed or not.
+
+    `status` is that entry's state now.
+    """
 
     pair_id: str
     state: PairState
     change: EntryChange | None = None
+    key: str | None = None
+    status: EntryState | None = None
 
 
 class Refused(NamedTuple):
@@ -89,7 +95,8 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     own = await _own_rewrite(fleet, judge_, verdict.pair_id, read)
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
-        return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
+        state: PairState = "open" if verdict.verdict == "unsure" else verdict.verdict
+        return Judged(verdict.pair_id, state, change, change.entry.key, change.after)
     if judge_.agent is not None and policy.judging == "people":  # first, so that no guess learns which pairs there are
         raise InvalidArgumentError(PEOPLE_JUDGE)
     if pair is None or read is None:
@@ -188,16 +195,19 @@ async def _commit(fleet: Fleet, read: VerdictReads, decision: Decision, judge_: 
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
     change: EntryChange | None = None
+    status: EntryState | None = None
     for key, entry in after.entries.items():
         known = read.entries[key]
         final = settled(known.entry, entry, policy, now)
+        if key == decision.key:
+            status = entry_state(final, now)
         if final is known.entry:
             continue
         writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
     await fleet.programs.commit(_changed_programs(read, after, decision.pair, now), writes, commit_id)
-    return Judged(decision.pair.pair_id, decision.pair.state, change)
+    return Judged(decision.pair.pair_id, decision.pair.state, change, decision.key, status)
 
 
 def _changed_programs(read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:

@@ -184,13 +184,10 @@ def _of_session(pattern: NewPattern, session_id: str | None) -> NewPattern:
 async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tuple[Done, Sequence[Write]]:
     known = result_of(program.request_ids, "session", session.request_id)
     if known is not None:
-        return Done(program, (), await _receipt(fleet, program, int(known), session)), []
+        return _asked(program, await _receipt(fleet, program, int(known), session), session), []
     drafts = await read_drafts(fleet, _keys(program, session), session.now)
     work = _Work(program, drafts, session.now)
     answer = _applied(fleet, work, session)
-    chosen = chosen_questions(work.program, session.asked.pairs, session.now, answered=session.answered)
-    work.program = with_questions(work.program, chosen.pairs, session.now)
-    answer = replace(answer, to_judge=tuple(to_judge_answers(work.program, chosen)) or None)
     number = program.sessions
     requests = with_request(work.program.request_ids, request_key("session", session.request_id, str(number)))
     after = replace(work.program, request_ids=requests, sessions=number + 1)
@@ -199,7 +196,16 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
         *work.drafts.writes(fleet, program.program_id),
         Write(fleet.programs.receipt_ref(program.program_id, number), receipt),
     ]
-    return Done(after, work.kept, answer, work.drafts.state_changed, chosen), writes
+    done = _asked(after, answer, session)
+    return done._replace(archived=work.kept, state_changed=work.drafts.state_changed), writes
+
+
+def _asked(program: Program, answer: SessionAnswer, session: SentSession) -> Done:
+    """Return the program after it was shown the pairs that the answer asks about; no receipt keeps their texts."""
+    chosen = chosen_questions(program, session.asked.pairs, session.now, answered=session.answered)
+    questions = tuple(to_judge_answers(program, chosen)) or None
+    after = with_questions(program, chosen.pairs, session.now)
+    return Done(after, (), replace(answer, to_judge=questions), chosen=chosen)
 
 
 def _keys(program: Program, session: SentSession) -> list[str]:
