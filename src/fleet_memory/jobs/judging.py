@@ -43,9 +43,9 @@ class Judge(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A pair after a verdict, the change of the entry that it made or changed, and the entry it is about, changed or not.
+    """A pair after a verdict, and the change of the entry that it made or changed.
 
-    `status` is that entry's state now.
+    `key` and `status` are of the entry that it is about, changed or not.
     """
 
     pair_id: str
