@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.retrieval.boot import Depth
@@ -16,6 +16,7 @@ from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from tests.asking import booted, contrary, ids, judged, left, numbered, rewritten, verdict
 from tests.fleets import NOW, at, documents, learn, on
 from tests.lessons import days
@@ -55,13 +56,24 @@ async def test_a_boot_asks_about_the_three_likeliest_pairs_of_the_programs_own(f
     )
 
 
-async def test_own_rewrites_are_asked_about_first(fleet: Fleet) -> None:
+async def test_one_own_rewrite_is_asked_about_first(fleet: Fleet) -> None:
     rewrites = await rewritten(fleet, 2)
     assert len(rewrites) == 2
-    pairs = await numbered(fleet, 2)
+    pairs = await numbered(fleet, 3)
     asked = await booted(fleet, "basher")
-    assert ids(asked) == [*rewrites, pairs[0].pair_id]
-    assert [one.b.own for one in asked] == [True, True, None]
+    assert ids(asked) == [rewrites[0], pairs[0].pair_id, pairs[1].pair_id]
+    assert [one.b.own for one in asked] == [True, None, None]
+
+
+async def test_rewrites_that_nobody_answers_leave_room_after_three_showings(fleet: Fleet) -> None:
+    one, two = await rewritten(fleet, 2)
+    asked: list[list[str]] = []
+    for day in range(1, 8, 3):
+        asked.append(ids(await booted(at(fleet, NOW + days(day)), "basher")))
+        asked.append(ids((await left(at(fleet, NOW + days(day + 1)), "basher", request_id=f"r{day}")).to_judge))
+        server = at(fleet, NOW + days(day + 2))
+        asked.append(ids((await pattern_consolidate(server, no_progress, "basher")).to_judge))
+    assert asked == [*[[one]] * 3, *[[two]] * 3, *[[]] * 3]
 
 
 @pytest.mark.parametrize("text", ["", ", for a long reason" * 30])

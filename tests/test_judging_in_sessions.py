@@ -287,3 +287,12 @@ async def test_a_verdict_that_is_said_again_names_its_entry(fleet: Fleet) -> Non
     first = await left(fleet, "basher", verdict(pair.pair_id))
     assert (first.judged or ())[0].key == "pattern/tasks/own-0"
     assert (await left(fleet, "basher", verdict(pair.pair_id))).judged == first.judged
+
+
+async def test_a_rewrite_that_its_author_cannot_tell_stays_to_check_and_is_asked_about_no_more(fleet: Fleet) -> None:
+    (rewrite,) = await rewritten(fleet)
+    (said,) = (await left(fleet, "basher", verdict(rewrite, "unsure"))).judged or ()
+    assert (said.state, said.status) == ("open", "verify")
+    assert await booted(fleet, "basher") == ()
+    (said,) = (await left(fleet, "basher", verdict(rewrite), request_id="r2")).judged or ()
+    assert (said.state, said.status) == ("same", "fresh")

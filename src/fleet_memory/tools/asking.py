@@ -96,10 +96,10 @@ async def leave_ignored(fleet: Fleet, program_id: str, asked: AskedPairs, chosen
 
 
 async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, policy: Policy) -> list[ToJudge]:
-    """Return the pairs that a program should judge, its own rewrites first, and remember that it was shown them.
+    """Return the pairs that a program should judge, an own rewrite first, and remember that it was shown them.
 
-    None without a program. Where people judge, its own rewrites alone. Billed 1 read, 2 queries, and 1 write when a
-    pair is shown.
+    None without a program. Where people judge, its own rewrites alone. Billed 1 read, 2 queries, and 1 write when one
+    is shown.
     """
     if program_id is None or not limit:
         return []
@@ -110,7 +110,7 @@ async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, polic
     now = fleet.now()
     chosen = chosen_questions(program, asked.pairs, now, limit=limit)
     await leave_ignored(fleet, program_id, asked, chosen)
-    if chosen.pairs:
-        show = partial(with_questions, pairs=chosen.pairs, now=now)
+    if chosen.pairs or chosen.rewrites:
+        show = partial(with_questions, chosen=chosen, now=now)
         await fleet.programs.update(program_id, lambda program: ProgramChange(show(program)), now)
     return to_judge_answers(program, chosen)

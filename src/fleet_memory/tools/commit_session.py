@@ -204,7 +204,7 @@ def _asked(program: Program, answer: SessionAnswer, session: SentSession) -> Don
     """Return the program after it was shown the pairs that the answer asks about; no receipt keeps their texts."""
     chosen = chosen_questions(program, session.asked.pairs, session.now, answered=session.answered)
     questions = tuple(to_judge_answers(program, chosen)) or None
-    after = with_questions(program, chosen.pairs, session.now)
+    after = with_questions(program, chosen, session.now)
     return Done(after, (), replace(answer, to_judge=questions), chosen=chosen)
 
 

@@ -72,7 +72,7 @@ async def gsp_bootstrap(
 
     def change(program: Program) -> _Booted:
         chosen = fitting_questions(program, asked, depth_tokens, now)
-        after, seen, _ = booted(with_questions(program, chosen.pairs, now), snapshot.version)
+        after, seen, _ = booted(with_questions(program, chosen, now), snapshot.version)
         return _Booted(after, seen, chosen)
 
     program, seen, chosen, _ = await fleet.programs.update(agent_id, change, now)
