@@ -13,13 +13,16 @@ from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from tests.asking import booted, contrary, ids, judged, left, numbered, rewritten, verdict
+from fleet_memory.views.consolidation import rewrite_to_judge, to_judge_answer
+from tests import entries
+from tests.asking import LEARNT, booted, contrary, ids, judged, left, numbered, rewritten, verdict
 from tests.fleets import NOW, at, documents, learn, on
-from tests.lessons import days
+from tests.lessons import days, pattern
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair, shared_entry
 from tests.wrapped import Wrapped
 
@@ -84,6 +87,19 @@ async def test_questions_fill_at_most_a_fifth_of_a_boot(fleet: Fleet, depth: Dep
     budget = {"essential": 1_000, "standard": 2_500, "full": 25_000}[depth] * 4
     assert sum(size(one.wire()) for one in answer.to_judge or ()) <= budget / 5
     assert len(answer.to_judge or ()) == {"essential": 0 if text else 3, "standard": 1 if text else 3, "full": 3}[depth]
+
+
+async def test_a_pair_that_does_not_fit_a_boot_leaves_room_to_those_after_it(fleet: Fleet) -> None:
+    (long,) = await numbered(fleet, 1, ends=", for a long reason" * 50)
+    short = await opened_pair(at(fleet, LEARNT), Lesson("basher", CHECK), Lesson("sark", FREE), rank=0.1)
+    assert ids(await booted(fleet, "basher")) == [short.pair_id]
+    assert ids((await left(fleet, "basher")).to_judge) == [long.pair_id, short.pair_id]
+
+
+def test_a_question_has_160_characters_of_evidence_of_the_own_side_too() -> None:
+    own = pattern(CHECK, evidence="e" * 2_000, rewrite=Rewrite(voting_text=LOOK, at=NOW))
+    asked = [to_judge_answer(entries.pair(), "basher", {"p1": own}), rewrite_to_judge(own, "0123456789abcdef")]
+    assert [(one.a.pattern_id, one.a.evidence) for one in asked] == [("p1", "e" * 160)] * 2
 
 
 @pytest.mark.parametrize("max_tokens", [200, 400, 700, 1_000, 4_000])

@@ -69,18 +69,29 @@ def to_judge_answers(program: Program, chosen: ChosenQuestions) -> list[ToJudge]
 
 
 def fitting_questions(program: Program, asked: AskedPairs, max_tokens: int, now: datetime) -> ChosenQuestions:
-    """Return the questions of a boot: at most 3, and no more than fill a fifth of an answer of so many tokens.
+    """Return the questions of a boot: at most 3, those that fit into a fifth of an answer of so many tokens.
 
     None for a program that does not exist, though pairs of its name may be left: a boot creates no program.
     """
     if not program.exists:
         return ChosenQuestions()
     room = int(max_tokens * 4 * BOOT_SHARE)  # a token is 4 bytes
-    for limit in range(MAX_SHOWN_PAIRS, 0, -1):
-        chosen = chosen_questions(program, asked.pairs, now, limit=limit)
-        if sum(size(one.wire()) for one in to_judge_answers(program, chosen)) <= room:
-            return chosen
-    return chosen._replace(rewrites=(), pairs=())
+    every = chosen_questions(program, asked.pairs, now, limit=len(asked.pairs) + 1)
+    each = [
+        *(ChosenQuestions(rewrites=[one]) for one in every.rewrites),
+        *(ChosenQuestions(pairs=[one]) for one in every.pairs),
+    ]
+    fitting: list[ChosenQuestions] = []
+    for question in each:
+        (answer,) = to_judge_answers(program, question)
+        if len(fitting) < MAX_SHOWN_PAIRS and size(answer.wire()) <= room:
+            room -= size(answer.wire())
+            fitting.append(question)
+    return ChosenQuestions(
+        [one for question in fitting for one in question.rewrites],
+        [one for question in fitting for one in question.pairs],
+        every.ignored,
+    )
 
 
 async def leave_ignored(fleet: Fleet, program_id: str, asked: AskedPairs, chosen: ChosenQuestions) -> None:
