@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Caller, Fleet, Role, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.retrieval.boot import Depth
@@ -221,3 +221,14 @@ async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: F
     answer = await left(fleet, "basher", verdict(rewrite), verdict(one.pair_id))
     assert [(said.pair_id, said.state) for said in answer.judged or ()] == [(rewrite, "same"), (one.pair_id, "same")]
     assert ids(answer.to_judge) == [two.pair_id]
+
+
+@pytest.mark.parametrize("role", ["auditor", "admin"])
+async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_nothing(fleet: Fleet, role: Role) -> None:
+    await rewritten(fleet)
+    await numbered(fleet, 1)
+    before = await documents(fleet)
+    reader = replace(fleet, caller=Caller("quorra", role=role))
+    for day in range(4):
+        assert await booted(at(reader, NOW + days(day)), "basher") == ()
+    assert await documents(fleet) == before
