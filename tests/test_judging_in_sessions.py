@@ -296,3 +296,32 @@ async def test_a_rewrite_that_its_author_cannot_tell_stays_to_check_and_is_asked
     assert await booted(fleet, "basher") == ()
     (said,) = (await left(fleet, "basher", verdict(rewrite), request_id="r2")).judged or ()
     assert (said.state, said.status) == ("same", "fresh")
+
+
+@pytest.mark.parametrize("over", ["X", "Y"])
+async def test_a_late_repeat_of_a_session_undoes_no_later_verdict(fleet: Fleet, over: str) -> None:
+    mine, shared = await numbered(fleet, 2)
+    server = replace(fleet, caller=Caller(connection="X"))
+    await show(fleet, "sark", shared)
+    await booted(fleet, "basher")
+    sent = [verdict(mine.pair_id), verdict(shared.pair_id)]
+    await left(server, "basher", *sent, request_id="s1")
+    await left(at(server, NOW + HOURS), "basher", verdict(mine.pair_id, "contradict"), request_id="s2")
+    await left(at(server, NOW + HOURS), "sark", verdict(shared.pair_id, "different"), request_id="s2")
+    before = await documents(fleet)
+    late = at(replace(fleet, caller=Caller(connection=over)), NOW + HOURS)
+    assert [said.wire() for said in (await left(late, "basher", *sent, request_id="s1")).judged or ()] == [
+        {"pairId": mine.pair_id, "state": "contradict"},
+        {"pairId": shared.pair_id, "state": "different"},
+    ]
+    assert await documents(fleet) == before
+
+
+async def test_a_verdict_that_was_lost_with_its_session_is_carried_out_by_a_repeat(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    await judged(fleet, "basher", pair, "different")
+    later = at(fleet, NOW + HOURS)
+    await left(on(later, WithoutPairs(fleet.knowledge.store)), "basher", verdict(pair.pair_id))
+    assert await voices(fleet, pair) == [("basher", "different")]
+    await left(later, "basher", verdict(pair.pair_id))
+    assert await voices(fleet, pair) == [("basher", "same")]

@@ -16,7 +16,7 @@ from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_verdict
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
-from fleet_memory.rules.consensus.judging import Questions, questions
+from fleet_memory.rules.consensus.judging import Questions, judgement_of, questions
 from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, refusal
 from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
 from fleet_memory.rules.knowledge.entries import settled
@@ -31,10 +31,14 @@ from fleet_memory.stores import Write
 
 
 class Judge(NamedTuple):
-    """Who judges: a program, over which unbound connection; a configured model; a person, who has no `program_id`."""
+    """Who judges: a program, over which unbound connection; a configured model; a person, who has no `program_id`.
+
+    `since` is when a call that is repeated came first: it undoes no verdict that the judge gave later.
+    """
 
     program_id: str | None = None
     connection: str | None = None
+    since: datetime | None = None
 
     @property
     def agent(self) -> str | None:
@@ -104,6 +108,8 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
         )
     is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
+    if not is_repeated and _has_judged_since(pair, judge_):
+        return Judged(pair.pair_id, pair.state)
     documents = read.documents()
     judging = documents.programs[judge_.agent] if judge_.agent is not None else None
     why = "" if judge_.program_id is None else refusal(pair, judging, fleet.now(), is_repeated=is_repeated)
@@ -118,6 +124,14 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {why}")
     judgement = _judgement(pair, verdict, judge_, fleet, read)
     return await _commit(fleet, read, decided(pair, judgement, (a, b), documents, policy), judge_, policy)
+
+
+def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
+    """Whether a judge has given a verdict about a pair since the call that it repeats came first."""
+    if judge_.program_id is None or judge_.since is None:
+        return False
+    latest = judgement_of(pair, judge_.program_id, judge_.connection)
+    return latest is not None and latest.at > judge_.since
 
 
 async def _own_rewrite(fleet: Fleet, judge_: Judge, pair_id: str, read: VerdictReads | None) -> OwnRewrite | None:
