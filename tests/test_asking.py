@@ -25,6 +25,7 @@ from fleet_memory.rules.consensus.asking import (
 )
 from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.guard import SPEAKS_TO_READER
+from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair, Verdict
 from fleet_memory.schemas.patterns import Pattern, Rewrite
@@ -250,3 +251,24 @@ def test_a_showing_never_resets_the_first_time_of_a_text(steps: list[tuple[int, 
         before = dict(known.shown)
         known = with_questions(known, ChosenQuestions(pairs=[PAIRS[number]]), START + hours * HOUR)
         assert before.items() <= dict(known.shown).items()
+
+
+def test_a_clock_that_ran_ahead_uses_up_no_verdict_of_the_day() -> None:
+    ahead = program()
+    for _ in range(MAX_VERDICTS_PER_DAY):
+        ahead = with_verdict(ahead, START + days(300))
+    assert verdicts_left(ahead, START) == MAX_VERDICTS_PER_DAY
+    assert verdicts_left(ahead, START + days(300) - CLOCK_SKEW / 2) == 0
+
+
+def test_a_pair_that_a_clock_ahead_showed_counts_its_showings_as_any_other() -> None:
+    (one,) = numbered(1)
+    chosen = ChosenQuestions(pairs=[one])
+    known = with_questions(program(), chosen, START + days(300))
+    assert with_questions(known, chosen, START + days(300) - CLOCK_SKEW) is known
+    for number in range(MAX_SHOWINGS - 1):
+        assert chosen_questions(known, [one], START).pairs == [one]
+        known = with_questions(known, chosen, START + number * (HOUR + MINUTE))
+    assert known.asked == {one.pair_id: Asked(times=MAX_SHOWINGS, at=START + HOUR + MINUTE)}
+    last = with_questions(program(asked={one.pair_id: Asked(times=2, at=START)}), chosen, START + days(300))
+    assert chosen_questions(last, [one], START + days(1)) == ChosenQuestions([], [], [one])

@@ -203,8 +203,8 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
     number = program.sessions
     requests = with_request(work.program.request_ids, request_key("session", session.request_id, str(number)))
     after = replace(work.program, request_ids=requests, sessions=number + 1)
-    receipt = receipt_write(fleet.programs, number, Receipt(session.call, answer, session.now))
-    writes = [*work.drafts.writes(fleet, program.program_id), receipt]
+    write = receipt_write(fleet.programs, number, Receipt(session.call, answer, session.now))
+    writes = [*work.drafts.writes(fleet, program.program_id), write]
     done = _asked(after, answer, session)
     return done._replace(archived=work.kept, state_changed=work.drafts.state_changed), writes
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from fleet_memory.rules.consensus.judging import has_judged, is_own, questions
 from fleet_memory.rules.consensus.showing import with_shown
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
+from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Pattern
@@ -111,8 +112,11 @@ def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
 
 
 def verdicts_left(program: Program, now: datetime) -> int:
-    """Return how many verdicts of a program count until 24 hours after the oldest of its latest ones."""
-    return MAX_VERDICTS_PER_DAY - sum(now - at < _DAY for at in program.judged_at)
+    """Return how many verdicts of a program count until 24 hours after the oldest of its latest ones.
+
+    Verdicts of a clock that ran ahead are not among them.
+    """
+    return MAX_VERDICTS_PER_DAY - sum(-CLOCK_SKEW <= now - at < _DAY for at in program.judged_at)
 
 
 def with_verdict(program: Program, now: datetime) -> Program:
@@ -133,7 +137,7 @@ def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
     asked = program.asked.get(pair_id)
     if asked is None or asked.times < MAX_SHOWINGS:
         return False
-    return asked.times == _UNSURE or now - asked.at > _ONE_SHOWING
+    return asked.times == _UNSURE or not _goes_on(asked, now)
 
 
 def _with_asked(program: Program, showings: Mapping[str, Asked]) -> Program:
@@ -144,8 +148,13 @@ def _with_asked(program: Program, showings: Mapping[str, Asked]) -> Program:
     return replace(program, asked=dict(newest))
 
 
+def _goes_on(asked: Asked, now: datetime) -> bool:
+    """Whether the last showing goes on, but for one of a clock that ran ahead: it is over."""
+    return -CLOCK_SKEW <= now - asked.at <= _ONE_SHOWING
+
+
 def _asked_again(before: Asked | None, now: datetime) -> Asked:
     """Return the showings of a pair with one of now; it goes on for an hour from when it began."""
-    if before is not None and now - before.at <= _ONE_SHOWING:
+    if before is not None and _goes_on(before, now):
         return before
     return Asked(times=1 + (before.times if before else 0), at=now)
