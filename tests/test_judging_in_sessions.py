@@ -325,3 +325,18 @@ async def test_a_verdict_that_was_lost_with_its_session_is_carried_out_by_a_repe
     assert await voices(fleet, pair) == [("basher", "different")]
     await left(later, "basher", verdict(pair.pair_id))
     assert await voices(fleet, pair) == [("basher", "same")]
+
+
+async def test_lessons_of_a_pair_that_both_sides_ignored_are_compared_again(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    for name in ("basher", "sark"):
+        (versioned,) = await fleet.programs.read_versioned(name)
+        considered = replace(versioned.program, pending=())
+        await fleet.programs.store.commit(*fleet.programs.writes(versioned, considered))
+    for number in range(4):
+        await booted(at(fleet, NOW + number * HOURS), "basher")
+    assert (await fleet.programs.read("basher")).pending == ()
+    for number in range(4):
+        await booted(at(fleet, NOW + number * HOURS), "sark")
+    assert await voices(fleet, pair) == [("basher", "unsure"), ("sark", "unsure")]
+    assert [(await fleet.programs.read(name)).pending for name in ("basher", "sark")] == [("own-0",), ("other-0",)]

@@ -11,10 +11,9 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.rewrites import OwnRewrite, judge_rewrite, rewrite_in, rewrite_of
 from fleet_memory.jobs.verdict_reads import VerdictReads, read_for_verdict
 from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_verdict
+from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_next_pairs, with_verdict
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import Questions, judgement_of, questions
 from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, refusal
@@ -26,7 +25,6 @@ from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.knowledge import EntryState
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, PairState
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Write
 
 
@@ -226,17 +224,8 @@ async def _commit(fleet: Fleet, read: VerdictReads, decision: Decision, judge_: 
 
 def _changed_programs(read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:
     """Return the programs of a pair as a verdict leaves them and it."""
-    programs = {name: _with_next_pairs(after.programs[name], read.pair, pair) for name in read.programs}
+    programs = {name: with_next_pairs(after.programs[name], read.pair.pair, pair) for name in read.programs}
     return [VersionedChange(one, stamped(one.program, programs[name], now)) for name, one in read.programs.items()]
-
-
-def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Program:
-    """Return the program with its lessons of a pair that closes now pending: their next best pairs follow."""
-    if before.pair is None or not questions(before.pair).programs or questions(after).programs:
-        return program
-    sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
-    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
-    return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
 
 
 def _why(pair: Pair) -> str:

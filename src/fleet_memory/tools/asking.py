@@ -8,16 +8,18 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.pairs import VersionedPair
+from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.rules.consensus.asking import (
     MAX_SHOWN_PAIRS,
     ChosenQuestions,
     chosen_questions,
     first_of_each_lesson,
     rewrite_pair_id,
+    with_next_pairs,
     with_questions,
 )
 from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.pairs import Judgement, Pair
@@ -95,15 +97,28 @@ def fitting_questions(program: Program, asked: AskedPairs, max_tokens: int, now:
 
 
 async def leave_ignored(fleet: Fleet, program_id: str, asked: AskedPairs, chosen: ChosenQuestions) -> None:
-    """Note `unsure` for the pairs that a program was shown too often. Billed 1 write each, seldom any."""
+    """Note `unsure` for the pairs that a program was shown too often; their lessons' next best pairs follow.
+
+    Billed 2 reads and at most 3 writes each, seldom any.
+    """
     ids = {pair.pair_id for pair in chosen.ignored}
     for versioned in asked.versioned:
         if versioned.pair is not None and versioned.pair_id in ids:
-            unsure = Judgement(verdict="unsure", program_id=program_id, at=fleet.now(), reason=IGNORED)
             try:
-                await fleet.pairs.store.commit(fleet.pairs.write(versioned, with_judgement(versioned.pair, unsure)))
+                await _leave(fleet, program_id, versioned, versioned.pair)
             except ConflictError:  # somebody judges it at this moment; the next call looks again
                 continue
+
+
+async def _leave(fleet: Fleet, program_id: str, versioned: VersionedPair, pair: Pair) -> None:
+    now = fleet.now()
+    left = with_judgement(pair, Judgement(verdict="unsure", program_id=program_id, at=now, reason=IGNORED))
+    names = {side.program_id for side in (pair.a, pair.b) if side.key is None}
+    programs = await fleet.programs.read_versioned(*sorted(names)) if names else []
+    changes = [
+        VersionedChange(one, stamped(one.program, with_next_pairs(one.program, pair, left), now)) for one in programs
+    ]
+    await fleet.programs.commit(changes, [fleet.pairs.write(versioned, left)])
 
 
 async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, policy: Policy) -> list[ToJudge]:

@@ -105,6 +105,18 @@ def with_unsure(program: Program, pair_id: str, now: datetime) -> Program:
     )
 
 
+def with_next_pairs(program: Program, before: Pair | None, after: Pair) -> Program:
+    """Return the program with its lessons of a pair that asks no side any more pending: their next best pairs follow.
+
+    It is the same object where none did before, or one still does.
+    """
+    if before is None or not questions(before).programs or questions(after).programs:
+        return program
+    sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
+    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
+    return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
+
+
 def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
     """Whether a program was shown a pair so lately that its verdict counts."""
     asked = program.asked.get(pair_id)
