@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
+from fleet_memory.rules.consensus.asking import rewrite_pair_id
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.answers.state import SessionAnswer
@@ -91,7 +92,8 @@ async def rewritten(fleet: Fleet, count: int = 1) -> list[str]:
             await learn(fleet, program, text, id_=text[:5])
         await pattern_consolidate(fleet, no_progress)
         await learn(at(fleet, NOW + timedelta(minutes=30)), "basher", reworded, id_=text[:5])
-    return ids(await booted(fleet, "basher"))
+    patterns = (await fleet.programs.read("basher")).patterns.values()
+    return [asked for one in patterns if (asked := rewrite_pair_id(one))]
 
 
 async def used_up(fleet: Fleet, name: str) -> None:

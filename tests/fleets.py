@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.leases import take
-from fleet_memory.rules.consensus.asking import with_questions
+from fleet_memory.rules.consensus.asking import ChosenQuestions, with_questions
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import NewPattern
@@ -65,7 +65,7 @@ async def show(fleet: Fleet, program: str, *pairs: Pair) -> None:
     now = fleet.now()
 
     def shown(before: Program) -> ProgramChange:
-        return ProgramChange(with_questions(before, pairs, now))
+        return ProgramChange(with_questions(before, ChosenQuestions(pairs=pairs), now))
 
     await fleet.programs.update(program, shown, now)
 

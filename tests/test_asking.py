@@ -16,13 +16,16 @@ from fleet_memory.rules.consensus.asking import (
     SHOWN_FOR,
     ChosenQuestions,
     chosen_questions,
+    rewrite_pair_id,
     verdicts_left,
     was_shown,
     with_questions,
+    with_unsure,
     with_verdict,
 )
 from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.guard import SPEAKS_TO_READER
+from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair, Verdict
 from fleet_memory.schemas.patterns import Pattern, Rewrite
@@ -46,8 +49,9 @@ def named(name: str, *patterns: Pattern) -> Program:
     return program(*patterns, program_id=name)
 
 
-def rewritten(id_: str, *, judged_same: bool = False) -> Pattern:
-    return pattern(id=id_, knowledge_key=KEY, rewrite=Rewrite(voting_text=LOOK, at=START, judged_same=judged_same))
+def rewritten(id_: str, voting: str = LOOK, *, judged_same: bool = False) -> Pattern:
+    rewrite = Rewrite(voting_text=voting, at=START, judged_same=judged_same)
+    return pattern("Another text", id=id_, knowledge_key=KEY, rewrite=rewrite)
 
 
 def judged(*verdicts: tuple[str | None, Verdict], objection: str = "") -> Pair:
@@ -61,7 +65,7 @@ def shown_often(pairs: Sequence[Pair], times: int) -> Program:
     """Return basher after it was shown pairs so often, an hour and a minute apart, the first time at START."""
     known = program()
     for number in range(times):
-        known = with_questions(known, pairs, START + number * (HOUR + MINUTE))
+        known = with_questions(known, ChosenQuestions(pairs=pairs), START + number * (HOUR + MINUTE))
     return known
 
 
@@ -97,12 +101,31 @@ def test_a_contributor_is_no_third_program() -> None:
     assert chosen_questions(named("iso"), [about_entry], START).pairs == [about_entry]
 
 
-def test_own_rewrites_come_first_and_count_among_the_three() -> None:
-    lessons = [rewritten("old", judged_same=True), rewritten("one"), rewritten("two")]
+def test_one_own_rewrite_is_asked_about_first_and_counts_among_the_three() -> None:
+    lessons = [rewritten("old", judged_same=True), rewritten("one"), rewritten("two", CHECK)]
     pairs = numbered(3)
-    assert chosen_questions(program(*lessons), pairs, START) == ChosenQuestions(lessons[1:], pairs[:1], [])
-    many = [rewritten(f"p{n}") for n in range(4)]
-    assert chosen_questions(program(*many), pairs, START) == ChosenQuestions(many[:3], [], [])
+    assert chosen_questions(program(*lessons), pairs, START) == ChosenQuestions(lessons[1:2], pairs[:2], [])
+    answered = {rewrite_pair_id(lessons[1]) or ""}
+    assert chosen_questions(program(*lessons), pairs, START, answered=answered).rewrites == lessons[2:]
+
+
+def test_a_rewrite_shown_three_times_is_asked_about_no_more_and_makes_room_for_the_next() -> None:
+    lessons = [rewritten("one"), rewritten("two", CHECK)]
+    known, asked = program(*lessons), []
+    for number in range(2 * MAX_SHOWINGS + 1):
+        now = START + number * (HOUR + MINUTE)
+        chosen = chosen_questions(known, [], now)
+        known = with_questions(known, chosen, now)
+        asked.append([one.id for one in chosen.rewrites])
+    assert asked == [*[["one"]] * MAX_SHOWINGS, *[["two"]] * MAX_SHOWINGS, []]
+    assert known.shown == {}
+
+
+def test_a_rewrite_that_its_author_cannot_tell_is_not_asked_about_again() -> None:
+    lesson = rewritten("one")
+    known = with_unsure(program(lesson), rewrite_pair_id(lesson) or "", START)
+    assert chosen_questions(known, [], START) == ChosenQuestions([], [], [])
+    assert with_unsure(known, rewrite_pair_id(lesson) or "", START + HOUR) is known
 
 
 def test_one_pair_is_asked_about_of_each_own_lesson() -> None:
@@ -138,26 +161,26 @@ def test_showings_within_an_hour_are_one_however_many_follow_each_other() -> Non
     (one,) = numbered(1)
     known = program()
     for number in range(9):  # every 20 minutes: three hours
-        known = with_questions(known, [one], START + number * 20 * MINUTE)
+        known = with_questions(known, ChosenQuestions(pairs=[one]), START + number * 20 * MINUTE)
     assert known.asked == {one.pair_id: Asked(times=MAX_SHOWINGS, at=START + 2 * 80 * MINUTE)}
 
 
 def test_showing_again_within_the_hour_changes_nothing() -> None:
-    once = with_questions(program(), numbered(2), START)
-    assert with_questions(once, numbered(2), START + HOUR) is once
-    assert with_questions(once, [], START + days(9)) is once
+    once = with_questions(program(), ChosenQuestions(pairs=numbered(2)), START)
+    assert with_questions(once, ChosenQuestions(pairs=numbered(2)), START + HOUR) is once
+    assert with_questions(once, ChosenQuestions(pairs=[]), START + days(9)) is once
 
 
 def test_a_showing_remembers_the_texts_of_others_alone() -> None:
     own_entry = pair(side("basher", CHECK), side("basher", "An entry's text", key=KEY))
-    shown = with_questions(program(), [pair(), own_entry], START).shown
+    shown = with_questions(program(), ChosenQuestions(pairs=[pair(), own_entry]), START).shown
     assert shown == {text_hash(LOOK): START, text_hash("An entry's text"): START}
-    third = with_questions(named("iso"), [pair()], START).shown
+    third = with_questions(named("iso"), ChosenQuestions(pairs=[pair()]), START).shown
     assert third == {text_hash(CHECK): START, text_hash(LOOK): START}
 
 
 def test_a_verdict_counts_for_thirty_days_after_a_showing() -> None:
-    known = with_questions(program(), [pair()], START)
+    known = with_questions(program(), ChosenQuestions(pairs=[pair()]), START)
     assert was_shown(known, pair().pair_id, START + SHOWN_FOR)
     assert not was_shown(known, pair().pair_id, START + SHOWN_FOR + MINUTE)
     assert not was_shown(known, "another", START)
@@ -200,7 +223,7 @@ def test_never_more_than_three_and_none_in_more_than_three_hours(
         assert len(ids) == len(set(ids)) <= limit
         assert not answered & set(ids)
         assert not set(ids) & {one.pair_id for one in chosen.ignored}
-        known = with_questions(known, chosen.pairs, now)
+        known = with_questions(known, chosen, now)
         for one in chosen.pairs:
             began = showings.setdefault(one.pair_id, [])
             if not began or now - START - began[-1] > HOUR:
@@ -216,7 +239,7 @@ def test_the_sixty_four_pairs_shown_last_are_remembered(order: list[int]) -> Non
     pairs = numbered(100)
     known = program()
     for step, number in enumerate(order):
-        known = with_questions(known, [pairs[number]], START + step * (HOUR + MINUTE))
+        known = with_questions(known, ChosenQuestions(pairs=[pairs[number]]), START + step * (HOUR + MINUTE))
     latest = list(dict.fromkeys(reversed(order)))[:MAX_ASKED]
     assert list(known.asked) == [pairs[number].pair_id for number in reversed(latest)]
 
@@ -226,5 +249,26 @@ def test_a_showing_never_resets_the_first_time_of_a_text(steps: list[tuple[int, 
     known: Program = replace(program(), shown={text_hash("Other 0"): START - days(9)})
     for number, hours in sorted(steps, key=lambda step: step[1]):
         before = dict(known.shown)
-        known = with_questions(known, [PAIRS[number]], START + hours * HOUR)
+        known = with_questions(known, ChosenQuestions(pairs=[PAIRS[number]]), START + hours * HOUR)
         assert before.items() <= dict(known.shown).items()
+
+
+def test_a_clock_that_ran_ahead_uses_up_no_verdict_of_the_day() -> None:
+    ahead = program()
+    for _ in range(MAX_VERDICTS_PER_DAY):
+        ahead = with_verdict(ahead, START + days(300))
+    assert verdicts_left(ahead, START) == MAX_VERDICTS_PER_DAY
+    assert verdicts_left(ahead, START + days(300) - CLOCK_SKEW / 2) == 0
+
+
+def test_a_pair_that_a_clock_ahead_showed_counts_its_showings_as_any_other() -> None:
+    (one,) = numbered(1)
+    chosen = ChosenQuestions(pairs=[one])
+    known = with_questions(program(), chosen, START + days(300))
+    assert with_questions(known, chosen, START + days(300) - CLOCK_SKEW) is known
+    for number in range(MAX_SHOWINGS - 1):
+        assert chosen_questions(known, [one], START).pairs == [one]
+        known = with_questions(known, chosen, START + number * (HOUR + MINUTE))
+    assert known.asked == {one.pair_id: Asked(times=MAX_SHOWINGS, at=START + HOUR + MINUTE)}
+    last = with_questions(program(asked={one.pair_id: Asked(times=2, at=START)}), chosen, START + days(300))
+    assert chosen_questions(last, [one], START + days(1)) == ChosenQuestions([], [], [one])

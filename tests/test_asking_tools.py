@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Caller, Fleet, Role, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.retrieval.boot import Depth
@@ -13,12 +13,16 @@ from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from tests.asking import booted, contrary, ids, judged, left, numbered, rewritten, verdict
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.views.consolidation import rewrite_to_judge, to_judge_answer
+from tests import entries
+from tests.asking import LEARNT, booted, contrary, ids, judged, left, numbered, rewritten, verdict
 from tests.fleets import NOW, at, documents, learn, on
-from tests.lessons import days
+from tests.lessons import days, pattern
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair, shared_entry
 from tests.wrapped import Wrapped
 
@@ -55,13 +59,24 @@ async def test_a_boot_asks_about_the_three_likeliest_pairs_of_the_programs_own(f
     )
 
 
-async def test_own_rewrites_are_asked_about_first(fleet: Fleet) -> None:
+async def test_one_own_rewrite_is_asked_about_first(fleet: Fleet) -> None:
     rewrites = await rewritten(fleet, 2)
     assert len(rewrites) == 2
-    pairs = await numbered(fleet, 2)
+    pairs = await numbered(fleet, 3)
     asked = await booted(fleet, "basher")
-    assert ids(asked) == [*rewrites, pairs[0].pair_id]
-    assert [one.b.own for one in asked] == [True, True, None]
+    assert ids(asked) == [rewrites[0], pairs[0].pair_id, pairs[1].pair_id]
+    assert [one.b.own for one in asked] == [True, None, None]
+
+
+async def test_rewrites_that_nobody_answers_leave_room_after_three_showings(fleet: Fleet) -> None:
+    one, two = await rewritten(fleet, 2)
+    asked: list[list[str]] = []
+    for day in range(1, 8, 3):
+        asked.append(ids(await booted(at(fleet, NOW + days(day)), "basher")))
+        asked.append(ids((await left(at(fleet, NOW + days(day + 1)), "basher", request_id=f"r{day}")).to_judge))
+        server = at(fleet, NOW + days(day + 2))
+        asked.append(ids((await pattern_consolidate(server, no_progress, "basher")).to_judge))
+    assert asked == [*[[one]] * 3, *[[two]] * 3, *[[]] * 3]
 
 
 @pytest.mark.parametrize("text", ["", ", for a long reason" * 30])
@@ -72,6 +87,19 @@ async def test_questions_fill_at_most_a_fifth_of_a_boot(fleet: Fleet, depth: Dep
     budget = {"essential": 1_000, "standard": 2_500, "full": 25_000}[depth] * 4
     assert sum(size(one.wire()) for one in answer.to_judge or ()) <= budget / 5
     assert len(answer.to_judge or ()) == {"essential": 0 if text else 3, "standard": 1 if text else 3, "full": 3}[depth]
+
+
+async def test_a_pair_that_does_not_fit_a_boot_leaves_room_to_those_after_it(fleet: Fleet) -> None:
+    (long,) = await numbered(fleet, 1, ends=", for a long reason" * 50)
+    short = await opened_pair(at(fleet, LEARNT), Lesson("basher", CHECK), Lesson("sark", FREE), rank=0.1)
+    assert ids(await booted(fleet, "basher")) == [short.pair_id]
+    assert ids((await left(fleet, "basher")).to_judge) == [long.pair_id, short.pair_id]
+
+
+def test_a_question_has_160_characters_of_evidence_of_the_own_side_too() -> None:
+    own = pattern(CHECK, evidence="e" * 2_000, rewrite=Rewrite(voting_text=LOOK, at=NOW))
+    asked = [to_judge_answer(entries.pair(), "basher", {"p1": own}), rewrite_to_judge(own, "0123456789abcdef")]
+    assert [(one.a.pattern_id, one.a.evidence) for one in asked] == [("p1", "e" * 160)] * 2
 
 
 @pytest.mark.parametrize("max_tokens", [200, 400, 700, 1_000, 4_000])
@@ -193,3 +221,14 @@ async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: F
     answer = await left(fleet, "basher", verdict(rewrite), verdict(one.pair_id))
     assert [(said.pair_id, said.state) for said in answer.judged or ()] == [(rewrite, "same"), (one.pair_id, "same")]
     assert ids(answer.to_judge) == [two.pair_id]
+
+
+@pytest.mark.parametrize("role", ["auditor", "admin"])
+async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_nothing(fleet: Fleet, role: Role) -> None:
+    await rewritten(fleet)
+    await numbered(fleet, 1)
+    before = await documents(fleet)
+    reader = replace(fleet, caller=Caller("quorra", role=role))
+    for day in range(4):
+        assert await booted(at(reader, NOW + days(day)), "basher") == ()
+    assert await documents(fleet) == before

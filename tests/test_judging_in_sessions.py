@@ -11,7 +11,8 @@ from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.knowledge.state import doubts, entry_state
-from fleet_memory.stores import Write
+from fleet_memory.schemas.programs import Asked
+from fleet_memory.stores import Query, Write
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
@@ -24,6 +25,7 @@ from tests.wrapped import Wrapped
 pytestmark = pytest.mark.anyio
 
 HOURS = timedelta(hours=2)  # longer than one showing
+RECEIPTS = "fleets/default/receipts"
 
 
 @pytest.fixture
@@ -89,8 +91,7 @@ async def test_a_repeated_session_answers_the_same_and_counts_its_verdicts_once(
     first = await left(fleet, "basher", *sent)
     program = await fleet.programs.read("basher")
     again = await left(fleet, "basher", *sent)
-    assert replace(again, judged=None) == replace(first, judged=None)
-    assert [(said.state, said.error) for said in again.judged or ()] == [("same", None), ("different", None)]
+    assert again == first
     assert (program.judged_at, (await fleet.programs.read("basher")).judged_at) == ((NOW, NOW), (NOW, NOW))
     assert (await voices(fleet, one), await voices(fleet, two)) == ([("basher", "same")], [("basher", "different")])
 
@@ -265,3 +266,77 @@ async def test_a_pair_of_changed_texts_asks_nobody_and_the_next_best_pairs_follo
     assert (await current(fleet, pair)).state == "gone"
     assert (await booted(fleet, "sark"), await fleet.pairs.asking()) == ((), [])
     assert (await fleet.programs.read("sark")).pending == ("mine",)
+
+
+async def test_no_receipt_keeps_texts_of_others_and_a_repeated_session_asks_about_pairs_as_they_are_now(
+    fleet: Fleet,
+) -> None:
+    gone, kept = await numbered(fleet, 2)
+    assert ids((await left(fleet, "basher")).to_judge) == [gone.pair_id, kept.pair_id]
+    assert not any("Other 0" in str(one.fields) for one in await fleet.pairs.store.find(Query(RECEIPTS)))
+    await judged(fleet, "sark", gone, "contradict")
+    assert ids((await left(at(fleet, NOW + HOURS), "basher")).to_judge) == [kept.pair_id]
+    assert (await fleet.programs.read("basher")).asked[kept.pair_id] == Asked(times=2, at=NOW + HOURS)
+    await set_policy(fleet, ["judging", "people"])
+    assert (await left(on(fleet, fleet.knowledge.store), "basher")).to_judge is None
+
+
+async def test_a_verdict_that_is_said_again_names_its_entry(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    await booted(fleet, "basher")
+    first = await left(fleet, "basher", verdict(pair.pair_id))
+    assert (first.judged or ())[0].key == "pattern/tasks/own-0"
+    assert (await left(fleet, "basher", verdict(pair.pair_id))).judged == first.judged
+
+
+async def test_a_rewrite_that_its_author_cannot_tell_stays_to_check_and_is_asked_about_no_more(fleet: Fleet) -> None:
+    (rewrite,) = await rewritten(fleet)
+    (said,) = (await left(fleet, "basher", verdict(rewrite, "unsure"))).judged or ()
+    assert (said.state, said.status) == ("open", "verify")
+    assert await booted(fleet, "basher") == ()
+    (said,) = (await left(fleet, "basher", verdict(rewrite), request_id="r2")).judged or ()
+    assert (said.state, said.status) == ("same", "fresh")
+
+
+@pytest.mark.parametrize("over", ["X", "Y"])
+async def test_a_late_repeat_of_a_session_undoes_no_later_verdict(fleet: Fleet, over: str) -> None:
+    mine, shared = await numbered(fleet, 2)
+    server = replace(fleet, caller=Caller(connection="X"))
+    await show(fleet, "sark", shared)
+    await booted(fleet, "basher")
+    sent = [verdict(mine.pair_id), verdict(shared.pair_id)]
+    await left(server, "basher", *sent, request_id="s1")
+    await left(at(server, NOW + HOURS), "basher", verdict(mine.pair_id, "contradict"), request_id="s2")
+    await left(at(server, NOW + HOURS), "sark", verdict(shared.pair_id, "different"), request_id="s2")
+    before = await documents(fleet)
+    late = at(replace(fleet, caller=Caller(connection=over)), NOW + HOURS)
+    assert [said.wire() for said in (await left(late, "basher", *sent, request_id="s1")).judged or ()] == [
+        {"pairId": mine.pair_id, "state": "contradict"},
+        {"pairId": shared.pair_id, "state": "different"},
+    ]
+    assert await documents(fleet) == before
+
+
+async def test_a_verdict_that_was_lost_with_its_session_is_carried_out_by_a_repeat(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    await judged(fleet, "basher", pair, "different")
+    later = at(fleet, NOW + HOURS)
+    await left(on(later, WithoutPairs(fleet.knowledge.store)), "basher", verdict(pair.pair_id))
+    assert await voices(fleet, pair) == [("basher", "different")]
+    await left(later, "basher", verdict(pair.pair_id))
+    assert await voices(fleet, pair) == [("basher", "same")]
+
+
+async def test_lessons_of_a_pair_that_both_sides_ignored_are_compared_again(fleet: Fleet) -> None:
+    (pair,) = await numbered(fleet, 1)
+    for name in ("basher", "sark"):
+        (versioned,) = await fleet.programs.read_versioned(name)
+        considered = replace(versioned.program, pending=())
+        await fleet.programs.store.commit(*fleet.programs.writes(versioned, considered))
+    for number in range(4):
+        await booted(at(fleet, NOW + number * HOURS), "basher")
+    assert (await fleet.programs.read("basher")).pending == ()
+    for number in range(4):
+        await booted(at(fleet, NOW + number * HOURS), "sark")
+    assert await voices(fleet, pair) == [("basher", "unsure"), ("sark", "unsure")]
+    assert [(await fleet.programs.read(name)).pending for name in ("basher", "sark")] == [("own-0",), ("other-0",)]

@@ -49,9 +49,13 @@ class Caller:
         """Where the lessons of this call come from."""
         return Source(connection=self.connection, client=self.client, model=self.model)
 
+    def may_write(self, program_id: str) -> bool:
+        """Whether this caller may write the memory of `program_id`."""
+        return self.program_id in (None, program_id)
+
     def require_write(self, program_id: str) -> None:
         """Raise ForbiddenError unless this caller may write the memory of `program_id`."""
-        if self.program_id not in (None, program_id):
+        if not self.may_write(program_id):
             raise ForbiddenError(
                 f"You are {self.program_id} and may write only your own memory, not {program_id}'s. "
                 f"Call again with programId {self.program_id!r}."

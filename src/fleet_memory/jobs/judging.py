@@ -11,29 +11,32 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.rewrites import OwnRewrite, judge_rewrite, rewrite_in, rewrite_of
 from fleet_memory.jobs.verdict_reads import VerdictReads, read_for_verdict
 from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_verdict
+from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_next_pairs, with_verdict
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
-from fleet_memory.rules.consensus.judging import Questions, questions
+from fleet_memory.rules.consensus.judging import Questions, judgement_of, questions
 from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, refusal
 from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
 from fleet_memory.rules.knowledge.entries import settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.schemas.knowledge import EntryState
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, PairState
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Write
 
 
 class Judge(NamedTuple):
-    """Who judges: a program, over which unbound connection; a configured model; a person, who has no `program_id`."""
+    """Who judges: a program, over which unbound connection; a configured model; a person, who has no `program_id`.
+
+    `since` is when a call that is repeated came first: it undoes no verdict that the judge gave later.
+    """
 
     program_id: str | None = None
     connection: str | None = None
+    since: datetime | None = None
 
     @property
     def agent(self) -> str | None:
@@ -42,11 +45,16 @@ class Judge(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A pair after a verdict, and the change of the entry that it made or changed."""
+    """A pair after a verdict, and the change of the entry that it made or changed.
+
+    `key` and `status` are of the entry that it is about, changed or not.
+    """
 
     pair_id: str
     state: PairState
     change: EntryChange | None = None
+    key: str | None = None
+    status: EntryState | None = None
 
 
 class Refused(NamedTuple):
@@ -89,7 +97,8 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     own = await _own_rewrite(fleet, judge_, verdict.pair_id, read)
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
-        return Judged(verdict.pair_id, "open" if verdict.verdict == "unsure" else verdict.verdict, change)
+        state: PairState = "open" if verdict.verdict == "unsure" else verdict.verdict
+        return Judged(verdict.pair_id, state, change, change.entry.key, change.after)
     if judge_.agent is not None and policy.judging == "people":  # first, so that no guess learns which pairs there are
         raise InvalidArgumentError(PEOPLE_JUDGE)
     if pair is None or read is None:
@@ -97,6 +106,8 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
             f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
         )
     is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
+    if not is_repeated and _has_judged_since(pair, judge_):
+        return Judged(pair.pair_id, pair.state)
     documents = read.documents()
     judging = documents.programs[judge_.agent] if judge_.agent is not None else None
     why = "" if judge_.program_id is None else refusal(pair, judging, fleet.now(), is_repeated=is_repeated)
@@ -111,6 +122,14 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {why}")
     judgement = _judgement(pair, verdict, judge_, fleet, read)
     return await _commit(fleet, read, decided(pair, judgement, (a, b), documents, policy), judge_, policy)
+
+
+def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
+    """Whether a judge has given a verdict about a pair since the call that it repeats came first."""
+    if judge_.program_id is None or judge_.since is None:
+        return False
+    latest = judgement_of(pair, judge_.program_id, judge_.connection)
+    return latest is not None and latest.at > judge_.since
 
 
 async def _own_rewrite(fleet: Fleet, judge_: Judge, pair_id: str, read: VerdictReads | None) -> OwnRewrite | None:
@@ -188,31 +207,25 @@ async def _commit(fleet: Fleet, read: VerdictReads, decision: Decision, judge_: 
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
     change: EntryChange | None = None
+    status: EntryState | None = None
     for key, entry in after.entries.items():
         known = read.entries[key]
         final = settled(known.entry, entry, policy, now)
+        if key == decision.key:
+            status = entry_state(final, now)
         if final is known.entry:
             continue
         writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
     await fleet.programs.commit(_changed_programs(read, after, decision.pair, now), writes, commit_id)
-    return Judged(decision.pair.pair_id, decision.pair.state, change)
+    return Judged(decision.pair.pair_id, decision.pair.state, change, decision.key, status)
 
 
 def _changed_programs(read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:
     """Return the programs of a pair as a verdict leaves them and it."""
-    programs = {name: _with_next_pairs(after.programs[name], read.pair, pair) for name in read.programs}
+    programs = {name: with_next_pairs(after.programs[name], read.pair.pair, pair) for name in read.programs}
     return [VersionedChange(one, stamped(one.program, programs[name], now)) for name, one in read.programs.items()]
-
-
-def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Program:
-    """Return the program with its lessons of a pair that closes now pending: their next best pairs follow."""
-    if before.pair is None or not questions(before.pair).programs or questions(after).programs:
-        return program
-    sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
-    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
-    return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
 
 
 def _why(pair: Pair) -> str:

@@ -10,6 +10,7 @@ from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.asking import rewrite_pair_id as rewrite_pair_id  # noqa: PLC0414 - imported from here too
+from fleet_memory.rules.consensus.asking import with_unsure
 from fleet_memory.rules.consensus.deciding import with_membership
 from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.guard import objection
@@ -47,10 +48,11 @@ def rewrite_in(program: Program, wanted: str) -> OwnRewrite | None:
 async def judge_rewrite(
     fleet: Fleet, own: OwnRewrite, verdict: NewVerdict, connection: str | None, policy: Policy
 ) -> EntryChange:
-    """Carry out an author's verdict: `same` keeps the earlier text voting, any other takes it out of its entry.
+    """Carry out an author's verdict: `same` keeps the earlier text voting, a contrary one takes it out of its entry.
 
-    `contradict` is its word against the entry too. Both leave a closed pair, which asks no program again. Raises
-    InvalidArgumentError when the lesson has changed since. Billed 3 reads and at most 4 writes.
+    `contradict` is its word against the entry too. Both leave a closed pair, which asks no program again. `unsure`
+    leaves the entry as it is, and its author is not asked again. Raises InvalidArgumentError when the lesson has
+    changed since. Billed 3 reads and at most 4 writes.
     """
 
     async def attempt() -> EntryChange:
@@ -64,6 +66,8 @@ async def judge_rewrite(
             raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: its entry is gone")
         if verdict.verdict == "unsure":
             state = entry_state(known.entry, now)
+            unsure = with_unsure(versioned.program, own.pair_id, now)
+            await fleet.programs.commit([VersionedChange(versioned, stamped(versioned.program, unsure, now))])
             return EntryChange(known.entry, state, state)
         program, entry = _judged(versioned.program, pattern, known.entry, verdict)
         if verdict.verdict == "contradict":

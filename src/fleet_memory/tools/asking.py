@@ -8,16 +8,18 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.pairs import VersionedPair
+from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.rules.consensus.asking import (
     MAX_SHOWN_PAIRS,
     ChosenQuestions,
     chosen_questions,
     first_of_each_lesson,
     rewrite_pair_id,
+    with_next_pairs,
     with_questions,
 )
 from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.pairs import Judgement, Pair
@@ -69,37 +71,61 @@ def to_judge_answers(program: Program, chosen: ChosenQuestions) -> list[ToJudge]
 
 
 def fitting_questions(program: Program, asked: AskedPairs, max_tokens: int, now: datetime) -> ChosenQuestions:
-    """Return the questions of a boot: at most 3, and no more than fill a fifth of an answer of so many tokens.
+    """Return the questions of a boot: at most 3, those that fit into a fifth of an answer of so many tokens.
 
     None for a program that does not exist, though pairs of its name may be left: a boot creates no program.
     """
     if not program.exists:
         return ChosenQuestions()
     room = int(max_tokens * 4 * BOOT_SHARE)  # a token is 4 bytes
-    for limit in range(MAX_SHOWN_PAIRS, 0, -1):
-        chosen = chosen_questions(program, asked.pairs, now, limit=limit)
-        if sum(size(one.wire()) for one in to_judge_answers(program, chosen)) <= room:
-            return chosen
-    return chosen._replace(rewrites=(), pairs=())
+    every = chosen_questions(program, asked.pairs, now, limit=len(asked.pairs) + 1)
+    each = [
+        *(ChosenQuestions(rewrites=[one]) for one in every.rewrites),
+        *(ChosenQuestions(pairs=[one]) for one in every.pairs),
+    ]
+    fitting: list[ChosenQuestions] = []
+    for question in each:
+        (answer,) = to_judge_answers(program, question)
+        if len(fitting) < MAX_SHOWN_PAIRS and size(answer.wire()) <= room:
+            room -= size(answer.wire())
+            fitting.append(question)
+    return ChosenQuestions(
+        [one for question in fitting for one in question.rewrites],
+        [one for question in fitting for one in question.pairs],
+        every.ignored,
+    )
 
 
 async def leave_ignored(fleet: Fleet, program_id: str, asked: AskedPairs, chosen: ChosenQuestions) -> None:
-    """Note `unsure` for the pairs that a program was shown too often. Billed 1 write each, seldom any."""
+    """Note `unsure` for the pairs that a program was shown too often; their lessons' next best pairs follow.
+
+    Billed 2 reads and at most 3 writes each, seldom any.
+    """
     ids = {pair.pair_id for pair in chosen.ignored}
     for versioned in asked.versioned:
         if versioned.pair is not None and versioned.pair_id in ids:
-            unsure = Judgement(verdict="unsure", program_id=program_id, at=fleet.now(), reason=IGNORED)
             try:
-                await fleet.pairs.store.commit(fleet.pairs.write(versioned, with_judgement(versioned.pair, unsure)))
+                await _leave(fleet, program_id, versioned, versioned.pair)
             except ConflictError:  # somebody judges it at this moment; the next call looks again
                 continue
 
 
-async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, policy: Policy) -> list[ToJudge]:
-    """Return the pairs that a program should judge, its own rewrites first, and remember that it was shown them.
+async def _leave(fleet: Fleet, program_id: str, versioned: VersionedPair, pair: Pair) -> None:
+    now = fleet.now()
+    left = with_judgement(pair, Judgement(verdict="unsure", program_id=program_id, at=now, reason=IGNORED))
+    names = {side.program_id for side in (pair.a, pair.b) if side.key is None}
+    programs = await fleet.programs.read_versioned(*sorted(names)) if names else []
+    changes = [
+        VersionedChange(one, stamped(one.program, with_next_pairs(one.program, pair, left), now)) for one in programs
+    ]
+    await fleet.programs.commit(changes, [fleet.pairs.write(versioned, left)])
 
-    None without a program. Where people judge, its own rewrites alone. Billed 1 read, 2 queries, and 1 write when a
-    pair is shown.
+
+async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, policy: Policy) -> list[ToJudge]:
+    """Return the pairs that a program should judge, an own rewrite first, and remember that it was shown them.
+
+    None without a program. Where people judge, its own rewrites alone. Billed 1 read, 2 queries, and 1 write when one
+    is shown.
     """
     if program_id is None or not limit:
         return []
@@ -110,7 +136,7 @@ async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, polic
     now = fleet.now()
     chosen = chosen_questions(program, asked.pairs, now, limit=limit)
     await leave_ignored(fleet, program_id, asked, chosen)
-    if chosen.pairs:
-        show = partial(with_questions, pairs=chosen.pairs, now=now)
+    if chosen.pairs or chosen.rewrites:
+        show = partial(with_questions, chosen=chosen, now=now)
         await fleet.programs.update(program_id, lambda program: ProgramChange(show(program)), now)
     return to_judge_answers(program, chosen)

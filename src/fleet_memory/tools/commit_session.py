@@ -30,9 +30,10 @@ from fleet_memory.schemas.programs import Program, ProgramRecord
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Input
-from fleet_memory.stores import Json, Write
+from fleet_memory.stores import Write
 from fleet_memory.tools.add_note import NewNote, added
 from fleet_memory.tools.asking import AskedPairs, asked_pairs, leave_ignored, to_judge_answers
+from fleet_memory.tools.session_receipts import Receipt, read_receipt, receipt_write
 from fleet_memory.tools.store_memory import embedded
 from fleet_memory.tools.update_program_state import Update, patch_of, updated
 from fleet_memory.tools.verdicts import Verdicts, judged_answer
@@ -75,13 +76,17 @@ class SentSession(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A program after a session, the answer, and whether an entry of the fleet has another state."""
+    """A program after a session, the answer, and whether an entry of the fleet has another state.
+
+    `since` is when a session that is repeated came first.
+    """
 
     program: Program
     archived: Sequence[ProgramRecord]
     answer: SessionAnswer
     state_changed: bool = False
     chosen: ChosenQuestions = ChosenQuestions()
+    since: datetime | None = None
 
 
 @dataclass
@@ -145,7 +150,8 @@ async def commit_session(
 
     done = await fleet.programs.update_with(program_id, change, now)
     await leave_ignored(fleet, program_id, session.asked, done.chosen)
-    judged = await judge(fleet, Judge(program_id, fleet.caller.connection), verdicts) if verdicts else []
+    judge_ = Judge(program_id, fleet.caller.connection, done.since)
+    judged = await judge(fleet, judge_, verdicts) if verdicts else []
     visible = any(one.change is not None and one.change.is_visible for one in judged if isinstance(one, Judged))
     if done.state_changed or visible:
         await publish_if_due(fleet)
@@ -184,22 +190,31 @@ def _of_session(pattern: NewPattern, session_id: str | None) -> NewPattern:
 async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tuple[Done, Sequence[Write]]:
     known = result_of(program.request_ids, "session", session.request_id)
     if known is not None:
-        return Done(program, (), await _receipt(fleet, program, int(known), session)), []
+        receipt = await read_receipt(fleet.programs, program.program_id, int(known), session.call)
+        if receipt is None:
+            raise InvalidArgumentError(
+                f"requestId: {session.request_id!r} was used for another session, and nothing was written now; "
+                "give this one a name of its own"
+            )
+        return _asked(program, receipt.answer, session)._replace(since=receipt.at), []
     drafts = await read_drafts(fleet, _keys(program, session), session.now)
     work = _Work(program, drafts, session.now)
     answer = _applied(fleet, work, session)
-    chosen = chosen_questions(work.program, session.asked.pairs, session.now, answered=session.answered)
-    work.program = with_questions(work.program, chosen.pairs, session.now)
-    answer = replace(answer, to_judge=tuple(to_judge_answers(work.program, chosen)) or None)
     number = program.sessions
     requests = with_request(work.program.request_ids, request_key("session", session.request_id, str(number)))
     after = replace(work.program, request_ids=requests, sessions=number + 1)
-    receipt: dict[str, Json] = {"number": number, "call": session.call, "text": answer.compact()}
-    writes = [
-        *work.drafts.writes(fleet, program.program_id),
-        Write(fleet.programs.receipt_ref(program.program_id, number), receipt),
-    ]
-    return Done(after, work.kept, answer, work.drafts.state_changed, chosen), writes
+    write = receipt_write(fleet.programs, number, Receipt(session.call, answer, session.now))
+    writes = [*work.drafts.writes(fleet, program.program_id), write]
+    done = _asked(after, answer, session)
+    return done._replace(archived=work.kept, state_changed=work.drafts.state_changed), writes
+
+
+def _asked(program: Program, answer: SessionAnswer, session: SentSession) -> Done:
+    """Return the program after it was shown the pairs that the answer asks about; no receipt keeps their texts."""
+    chosen = chosen_questions(program, session.asked.pairs, session.now, answered=session.answered)
+    questions = tuple(to_judge_answers(program, chosen)) or None
+    after = with_questions(program, chosen, session.now)
+    return Done(after, (), replace(answer, to_judge=questions), chosen=chosen)
 
 
 def _keys(program: Program, session: SentSession) -> list[str]:
@@ -211,17 +226,6 @@ def _keys(program: Program, session: SentSession) -> list[str]:
     lessons = [pattern_of(program, lesson.id) for lesson in session.lessons]
     keys += [lesson.knowledge_key for lesson in lessons if lesson is not None]
     return [key for key in keys if key]
-
-
-async def _receipt(fleet: Fleet, program: Program, number: int, session: SentSession) -> SessionAnswer:
-    """Return what the same call answered. Raises InvalidArgumentError when it was another call."""
-    (receipt,) = await fleet.programs.store.get(fleet.programs.receipt_ref(program.program_id, number))
-    if receipt is None or receipt.fields["number"] != number or receipt.fields["call"] != session.call:
-        raise InvalidArgumentError(
-            f"requestId: {session.request_id!r} was used for another session, and nothing was written now; "
-            "give this one a name of its own"
-        )
-    return SessionAnswer.from_json(str(receipt.fields["text"]))
 
 
 def _applied(fleet: Fleet, work: _Work, session: SentSession) -> SessionAnswer:

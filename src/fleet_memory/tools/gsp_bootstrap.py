@@ -25,7 +25,7 @@ from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.tools.asking import asked_pairs, fitting_questions, leave_ignored, to_judge_answers
+from fleet_memory.tools.asking import AskedPairs, asked_pairs, fitting_questions, leave_ignored, to_judge_answers
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import keys_for, ranked
@@ -68,11 +68,14 @@ async def gsp_bootstrap(
     now = fleet.now()
     snapshot = await fleet.knowledge.snapshots.read()
     depth_tokens = max_tokens or SHARES[depth].tokens
-    asked = await asked_pairs(fleet, agent_id, await fleet.policies.read(now))
+    is_own = fleet.caller.may_write(agent_id)
+    asked = await asked_pairs(fleet, agent_id, await fleet.policies.read(now)) if is_own else AskedPairs()
 
     def change(program: Program) -> _Booted:
+        if not is_own:  # who only reads it neither judges for it nor has read the knowledge for it
+            return _Booted(program, program.read_version, ChosenQuestions())
         chosen = fitting_questions(program, asked, depth_tokens, now)
-        after, seen, _ = booted(with_questions(program, chosen.pairs, now), snapshot.version)
+        after, seen, _ = booted(with_questions(program, chosen, now), snapshot.version)
         return _Booted(after, seen, chosen)
 
     program, seen, chosen, _ = await fleet.programs.update(agent_id, change, now)

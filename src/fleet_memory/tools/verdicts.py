@@ -19,10 +19,4 @@ def judged_answer(outcome: Judged | Refused) -> JudgedAnswer:
     """Return a verdict that was carried out, or why it was refused."""
     if isinstance(outcome, Refused):
         return JudgedAnswer(pair_id=outcome.pair_id, error=f"{outcome.error.code}: {outcome.error}")
-    change = outcome.change
-    return JudgedAnswer(
-        pair_id=outcome.pair_id,
-        state=outcome.state,
-        key=change.entry.key if change else None,
-        status=change.after if change else None,
-    )
+    return JudgedAnswer(pair_id=outcome.pair_id, state=outcome.state, key=outcome.key, status=outcome.status)

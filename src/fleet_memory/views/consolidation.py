@@ -53,7 +53,7 @@ def updated_answer(entry: Entry, state: EntryState) -> UpdatedAnswer:
 
 
 def to_judge_answer(pair: Pair, program_id: str, own: Mapping[str, Pattern]) -> ToJudge:
-    """Return a pair as the program that is asked sees it: its own side whole, any other as a quotation."""
+    """Return a pair as the program that is asked sees it: its own side first, any other as a quotation."""
     if not is_own(pair, program_id):
         return ToJudge(
             pair_id=pair.pair_id, objection=pair.objection or None, a=_other_side(pair.a), b=_other_side(pair.b)
@@ -69,7 +69,7 @@ def to_judge_answer(pair: Pair, program_id: str, own: Mapping[str, Pattern]) -> 
             key=mine.key,
             domain=mine.domain,
             pattern=mine.text,
-            evidence=pattern.evidence if pattern else mine.evidence,
+            evidence=(pattern.evidence if pattern else mine.evidence)[:MAX_EVIDENCE_CHARS],
         ),
         b=_other_side(other),
     )
@@ -86,7 +86,7 @@ def rewrite_to_judge(pattern: Pattern, pair_id: str) -> ToJudge:
             pattern_id=pattern.id,
             domain=pattern.domain,
             pattern=pattern.pattern,
-            evidence=pattern.evidence,
+            evidence=pattern.evidence[:MAX_EVIDENCE_CHARS],
         ),
         b=ToJudgeSide(own=True, key=pattern.knowledge_key, domain=pattern.domain, pattern=voting),
     )

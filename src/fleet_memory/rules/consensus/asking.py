@@ -1,12 +1,14 @@
 """Which pairs a program is shown to judge, how often, and which of its verdicts count."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.consensus.judging import has_judged, is_own, questions
 from fleet_memory.rules.consensus.showing import with_shown
+from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
+from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Pattern
@@ -14,6 +16,7 @@ from fleet_memory.schemas.programs import Asked, Program
 
 # Source of these limits: docs/consensus.md
 MAX_SHOWN_PAIRS: Final = 3  # pairs to judge in one answer
+MAX_SHOWN_REWRITES: Final = 1  # of them; chosen, so that rewrites which nobody answers starve no pair
 MAX_SHOWINGS: Final = 3  # showings of a pair to a program; without an answer they count as `unsure`
 MAX_VERDICTS_PER_CALL: Final = 6
 MAX_VERDICTS_PER_DAY: Final = 24  # of one program within 24 hours
@@ -22,10 +25,11 @@ SHOWN_FOR: Final = timedelta(days=30)  # a verdict counts for a pair that was sh
 MAX_ASKED: Final = 64  # pairs that a program remembers it was shown; chosen: 24 it may be asked, and those of 30 days
 _ONE_SHOWING: Final = timedelta(hours=1)  # a boot, its hook and the commit of a short session are one; chosen
 _DAY: Final = timedelta(days=1)
+_UNSURE: Final = MAX_SHOWINGS + 1  # showings noted of a rewrite that its author cannot tell
 
 
 class ChosenQuestions(NamedTuple):
-    """What a program is asked: its own rewrites, then `pairs`. `ignored` are pairs that it was shown too often."""
+    """The questions to a program: an own rewrite, then `pairs`. `ignored` are pairs that it was shown too often."""
 
     rewrites: Sequence[Pattern] = ()
     pairs: Sequence[Pair] = ()
@@ -40,14 +44,18 @@ def chosen_questions(
     limit: int = MAX_SHOWN_PAIRS,
     answered: Collection[str] = (),
 ) -> ChosenQuestions:
-    """Return at most `limit` questions for a program, its own rewrites first, then `pairs` in their order.
+    """Return at most `limit` questions for a program, one about an own rewrite first, then `pairs` in their order.
 
     A pair with a side of its own is asked if it waits for this program, one about each of its lessons; any other if it
     waits for a third one and the program contributes to no entry of it. `answered` are the ids of pairs that this very
     call judges.
     """
-    open_rewrites = [one for one in program.patterns.values() if one.rewrite and not one.rewrite.judged_same]
-    rewrites = [one for one in open_rewrites if rewrite_pair_id(one) not in answered][:limit]
+    rewrites = [
+        one
+        for one in program.patterns.values()
+        if (asked := rewrite_pair_id(one)) and is_open_rewrite(one)
+        if asked not in answered and not _is_ignored(program, asked, now)
+    ][: min(limit, MAX_SHOWN_REWRITES)]
     waiting = [pair for pair in pairs if pair.pair_id not in answered and _waits_for(pair, program)]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
     shown = first_of_each_lesson((pair for pair in waiting if pair not in ignored), program.program_id)
@@ -71,22 +79,42 @@ def rewrite_pair_id(pattern: Pattern) -> str | None:
     return pair_id(text_hash(pattern.rewrite.voting_text), pattern.words) if pattern.rewrite else None
 
 
-def with_questions(program: Program, pairs: Sequence[Pair], now: datetime) -> Program:
-    """Return the program after it was shown these pairs: their ids, and the texts of others by hash.
+def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> Program:
+    """Return the program after it was shown these questions: their ids, and the texts of others by hash.
 
     It is the same object when nothing changed: all were shown within the hour.
     """
-    if not pairs:
-        return program
     name = program.program_id
-    sides = (side for pair in pairs for side in (pair.a, pair.b))
+    ids = [
+        *(asked for one in chosen.rewrites if (asked := rewrite_pair_id(one))),
+        *(one.pair_id for one in chosen.pairs),
+    ]
+    if not ids:
+        return program
+    sides = (side for pair in chosen.pairs for side in (pair.a, pair.b))
     texts = {text_hash(side.text): now for side in sides if side.key is not None or side.program_id != name}
-    asked = {**program.asked, **{pair.pair_id: _asked_again(program.asked.get(pair.pair_id), now) for pair in pairs}}
-    remembered = with_shown(program, texts)
-    if asked == program.asked:
-        return remembered
-    newest = sorted(asked.items(), key=lambda item: (item[1].at, item[0]))[-MAX_ASKED:]
-    return replace(remembered, asked=dict(newest))
+    showings = {pair_id: _asked_again(program.asked.get(pair_id), now) for pair_id in ids}
+    return _with_asked(with_shown(program, texts) if texts else program, showings)
+
+
+def with_unsure(program: Program, pair_id: str, now: datetime) -> Program:
+    """Return the program after it said `unsure` of an own rewrite, which is not asked about again."""
+    known = program.asked.get(pair_id)
+    return (
+        program if known and known.times == _UNSURE else _with_asked(program, {pair_id: Asked(times=_UNSURE, at=now)})
+    )
+
+
+def with_next_pairs(program: Program, before: Pair | None, after: Pair) -> Program:
+    """Return the program with its lessons of a pair that asks no side any more pending: their next best pairs follow.
+
+    It is the same object where none did before, or one still does.
+    """
+    if before is None or not questions(before).programs or questions(after).programs:
+        return program
+    sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
+    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
+    return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
 
 
 def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
@@ -96,8 +124,11 @@ def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
 
 
 def verdicts_left(program: Program, now: datetime) -> int:
-    """Return how many verdicts of a program count until 24 hours after the oldest of its latest ones."""
-    return MAX_VERDICTS_PER_DAY - sum(now - at < _DAY for at in program.judged_at)
+    """Return how many verdicts of a program count until 24 hours after the oldest of its latest ones.
+
+    Verdicts of a clock that ran ahead are not among them.
+    """
+    return MAX_VERDICTS_PER_DAY - sum(-CLOCK_SKEW <= now - at < _DAY for at in program.judged_at)
 
 
 def with_verdict(program: Program, now: datetime) -> Program:
@@ -116,11 +147,26 @@ def _waits_for(pair: Pair, program: Program) -> bool:
 
 def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
     asked = program.asked.get(pair_id)
-    return asked is not None and asked.times >= MAX_SHOWINGS and now - asked.at > _ONE_SHOWING
+    if asked is None or asked.times < MAX_SHOWINGS:
+        return False
+    return asked.times == _UNSURE or not _goes_on(asked, now)
+
+
+def _with_asked(program: Program, showings: Mapping[str, Asked]) -> Program:
+    asked = {**program.asked, **showings}
+    if asked == program.asked:
+        return program
+    newest = sorted(asked.items(), key=lambda item: (item[1].at, item[0]))[-MAX_ASKED:]
+    return replace(program, asked=dict(newest))
+
+
+def _goes_on(asked: Asked, now: datetime) -> bool:
+    """Whether the last showing goes on, but for one of a clock that ran ahead: it is over."""
+    return -CLOCK_SKEW <= now - asked.at <= _ONE_SHOWING
 
 
 def _asked_again(before: Asked | None, now: datetime) -> Asked:
     """Return the showings of a pair with one of now; it goes on for an hour from when it began."""
-    if before is not None and now - before.at <= _ONE_SHOWING:
+    if before is not None and _goes_on(before, now):
         return before
     return Asked(times=1 + (before.times if before else 0), at=now)

@@ -118,6 +118,13 @@ def has_judged(pair: Pair, program_id: str) -> bool:
     return any(name in _names(one) for one in pair.judgements)
 
 
+def judgement_of(pair: Pair, program_id: str, connection: str | None) -> Judgement | None:
+    """Return the verdict of a program's voice about a pair: its own, or the one that replaced it."""
+    name = same_program(program_id)
+    over_one = (one for one in pair.judgements if connection is not None and one.connection == connection)
+    return next((one for one in pair.judgements if name in _names(one)), next(over_one, None))
+
+
 def is_own(pair: Pair, program_id: str) -> bool:
     """Whether one side of a pair is a program's: its lesson, or an entry that it is asked about."""
     name = same_program(program_id)

@@ -51,7 +51,7 @@ class ToJudge(Value):
 
 
 class JudgedAnswer(Value):
-    """A verdict carried out, with the entry that it made or changed; or the reason why nothing was written for it."""
+    """A verdict carried out, with the entry that it is about; or the reason why nothing was written for it."""
 
     pair_id: str
     state: PairState | None = None
