@@ -122,7 +122,7 @@ async def test_a_pair_is_shown_with_the_own_side_first_and_the_other_as_a_quotat
         "a": {"own": True, "patternId": "mine", "domain": "tasks", "pattern": CLAIM, "evidence": "seen"},
         "b": {"domain": "workers", "pattern": FREE, "evidence": long[:160]},
     }
-    assert (of_sark.a.evidence, of_sark.b.pattern) == (long, CLAIM)
+    assert (of_sark.a.evidence, of_sark.b.pattern) == (long[:160], CLAIM)
 
 
 async def test_without_a_program_pairs_are_counted_and_not_shown(fleet: Fleet) -> None:

@@ -11,6 +11,7 @@ from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.knowledge.state import doubts, entry_state
+from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.stores import Query, Write
 from fleet_memory.tools.commit_session import commit_session
@@ -19,8 +20,8 @@ from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from tests.asking import booted, contrary, current, ids, judged, left, numbered, rewritten, used_up, verdict, voices
 from tests.fleets import NOW, at, documents, learn, on, show
 from tests.lessons import days, new_pattern
-from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair
-from tests.wrapped import Wrapped
+from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair
+from tests.wrapped import Counted, Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -340,3 +341,21 @@ async def test_lessons_of_a_pair_that_both_sides_ignored_are_compared_again(flee
         await booted(at(fleet, NOW + number * HOURS), "sark")
     assert await voices(fleet, pair) == [("basher", "unsure"), ("sark", "unsure")]
     assert [(await fleet.programs.read(name)).pending for name in ("basher", "sark")] == [("own-0",), ("other-0",)]
+
+
+@pytest.mark.parametrize("said", ["same", "different", "contradict"])
+async def test_a_verdict_on_a_rewrite_reads_and_writes_at_most_four_documents(fleet: Fleet, said: Verdict) -> None:
+    (rewrite,) = await rewritten(fleet)
+    lessons = {
+        name: await learnt(fleet, name, text, "q")
+        for name, text in (("ram", "Rotate every log file daily"), ("quorra", "Rotate the log files once a day"))
+    }
+    a, b = (Side(program_id=name, pattern_id="q", domain="x", text=one.pattern) for name, one in lessons.items())
+    (absent,) = await fleet.pairs.read(rewrite)  # others are asked about the same two texts
+    await fleet.pairs.store.commit(fleet.pairs.write(absent, Pair(pair_id=rewrite, a=a, b=b, opened_at=NOW)))
+    store = Counted(fleet.knowledge.store)
+    server = on(fleet, store)
+    await server.policies.read(NOW)
+    store.reads = 0
+    (outcome,) = await judge(server, Judge("basher"), [verdict(rewrite, said)])
+    assert (outcome.pair_id, store.reads <= 4, store.writes <= 4) == (rewrite, True, True), (store.reads, store.writes)
