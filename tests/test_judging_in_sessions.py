@@ -47,20 +47,28 @@ async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_n
     one, two = await numbered(fleet, 2)
     await booted(fleet, "basher")
     other = await opened_pair(fleet, Lesson("iso", CHECK), Lesson("ram", FREE))
-    sent = [verdict(one.pair_id), verdict("x"), verdict(other.pair_id), verdict(two.pair_id, "different")]
+    sent = [
+        *(verdict(one.pair_id), verdict("x"), verdict(other.pair_id), verdict(two.pair_id, "different")),
+        verdict(two.pair_id, "same"),
+    ]
     answer = await commit_session(fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=tuple(sent))
     assert [said.wire() for said in answer.judged or ()] == [
         {"pairId": one.pair_id, "state": "same", "key": "pattern/tasks/own-0", "status": "verify"},
         {
             "pairId": "x",
-            "error": "invalid_argument: pairId: there is no pair 'x'; pattern_consolidate lists those to judge",
+            "error": "invalid_argument: pairId: 'x' is not among the pairs shown to basher within 30 days; "
+            "judge those in your toJudge",
         },
         {
             "pairId": other.pair_id,
-            "error": f"invalid_argument: pairId: {other.pair_id!r} was not shown to basher within 30 days; "
-            "judge those in your toJudge",
+            "error": f"invalid_argument: pairId: {other.pair_id!r} is not among the pairs shown to basher "
+            "within 30 days; judge those in your toJudge",
         },
         {"pairId": two.pair_id, "state": "different"},
+        {
+            "pairId": two.pair_id,
+            "error": f"invalid_argument: pairId: {two.pair_id!r} was named before; say one thing of a pair",
+        },
     ]
     assert "kept" in (await fleet.programs.read("basher")).patterns
 
@@ -139,7 +147,7 @@ async def test_a_pair_that_was_shown_more_than_thirty_days_ago_must_be_shown_aga
     await booted(fleet, "basher")
     later = at(fleet, NOW + days(31))
     (refused,) = (await left(later, "basher", verdict(pair.pair_id))).judged or ()
-    assert "was not shown to basher within 30 days" in (refused.error or "")
+    assert "is not among the pairs shown to basher within 30 days" in (refused.error or "")
     await booted(later, "basher")
     (said,) = (await left(later, "basher", verdict(pair.pair_id), request_id="r2")).judged or ()
     assert said.state == "same"

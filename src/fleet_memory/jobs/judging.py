@@ -16,7 +16,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_next_pairs, with_verdict
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import Questions, judgement_of, questions
-from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, refusal
+from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, no_pair, refusal
 from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
 from fleet_memory.rules.knowledge.entries import settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
@@ -69,14 +69,23 @@ async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> 
 
     A verdict that cannot be carried out is refused with an error that says why, and the others are carried out: an
     InvalidArgumentError for a pair that is unknown, was not shown to this program, is closed by a person or of changed
-    texts, and for a verdict over the limits; ConflictError when every race was lost; the store's errors. Billed at most
-    6 reads and 8 writes each; where two entries become one, 1 read and 1 write more for each program in the younger.
+    texts, for a second one of a pair and for one over the limits; ConflictError when every race was lost; the store's
+    errors. Billed at most 6 reads and 8 writes each; where two entries become one, 1 read and 1 write more for each
+    program in the younger.
     """
     policy = await fleet.policies.read(fleet.now())
     allowed = len(verdicts) if judge_.agent is None else MAX_VERDICTS_PER_CALL
     over = InvalidArgumentError(f"verdicts: {MAX_VERDICTS_PER_CALL} count in one call; send the others in the next")
-    outcomes = [await _judge(fleet, judge_, verdict, policy) for verdict in verdicts[:allowed]]
-    return [*outcomes, *(Refused(verdict.pair_id, over) for verdict in verdicts[allowed:])]
+    outcomes: list[Judged | Refused] = []
+    for position, verdict in enumerate(verdicts):
+        if position >= allowed:
+            outcomes.append(Refused(verdict.pair_id, over))
+        elif any(one.pair_id == verdict.pair_id for one in verdicts[:position]):
+            before = f"pairId: {verdict.pair_id!r} was named before; say one thing of a pair"
+            outcomes.append(Refused(verdict.pair_id, InvalidArgumentError(before)))
+        else:
+            outcomes.append(await _judge(fleet, judge_, verdict, policy))
+    return outcomes
 
 
 async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged | Refused:
@@ -102,9 +111,7 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     (versioned,) = await fleet.pairs.read(verdict.pair_id)
     pair = versioned.pair
     if pair is None:
-        raise InvalidArgumentError(
-            f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
-        )
+        raise InvalidArgumentError(no_pair(verdict.pair_id, judge_.agent))
     read = await read_for_verdict(fleet, versioned, pair, judges, policy)
     is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
     if not is_repeated and _has_judged_since(pair, judge_):
