@@ -214,7 +214,7 @@ async def test_a_pair_judged_different_is_asked_about_again_when_a_text_changes(
         refused = await basher.refused(
             "pattern_consolidate", programId="basher", verdicts=[{"pairId": "unknown", "verdict": "same"}]
         )
-        assert refused.startswith("invalid_argument: pairId: there is no pair 'unknown'")
+        assert refused.startswith("invalid_argument: pairId: 'unknown' is not among the pairs shown to basher")
     different = await judged(store_address, "basher", "different")
     assert ([one["state"] for one in different["judged"]], different["openPairs"]) == (["different"], 0)
     await learn(store_address, "sark", "2026-03-08T09:00:00Z", lesson(DEADLINE + ", always", "http", id="deadline"))

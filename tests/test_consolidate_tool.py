@@ -11,6 +11,7 @@ from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.rules.consensus.refusing import no_pair
 from fleet_memory.rules.text.keys import knowledge_key, text_hash
 from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
@@ -122,7 +123,7 @@ async def test_a_pair_is_shown_with_the_own_side_first_and_the_other_as_a_quotat
         "a": {"own": True, "patternId": "mine", "domain": "tasks", "pattern": CLAIM, "evidence": "seen"},
         "b": {"domain": "workers", "pattern": FREE, "evidence": long[:160]},
     }
-    assert (of_sark.a.evidence, of_sark.b.pattern) == (long, CLAIM)
+    assert (of_sark.a.evidence, of_sark.b.pattern) == (long[:160], CLAIM)
 
 
 async def test_without_a_program_pairs_are_counted_and_not_shown(fleet: Fleet) -> None:
@@ -212,7 +213,7 @@ async def test_a_refused_verdict_is_named_and_the_others_count(fleet: Fleet) -> 
     pair = await near_lessons(fleet)
     answer = await consolidated(fleet, "sark", verdict("x"), verdict(pair.pair_id))
     assert [(one.pair_id, one.state, one.error) for one in answer.judged or ()] == [
-        ("x", None, "invalid_argument: pairId: there is no pair 'x'; pattern_consolidate lists those to judge"),
+        ("x", None, f"invalid_argument: {no_pair('x', 'sark')}"),
         (pair.pair_id, "same", None),
     ]
 
@@ -234,7 +235,7 @@ async def unchanged(_fleet: Fleet, _pair_id: str) -> None:
     [
         (closed_by_a_person, "sark", r"a person has judged '\w+' \(different\)"),
         (judged_by_people, "sark", "in this fleet people judge pairs"),
-        (unchanged, "iso", r"'\w+' was not shown to iso within 30 days; judge those in your toJudge"),
+        (unchanged, "iso", r"'\w+' is not among the pairs shown to iso within 30 days; judge those in your toJudge"),
     ],
 )
 async def test_a_verdict_that_does_not_count_says_why_and_writes_nothing(

@@ -11,6 +11,7 @@ from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.knowledge.state import doubts, entry_state
+from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.stores import Query, Write
 from fleet_memory.tools.commit_session import commit_session
@@ -19,8 +20,8 @@ from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from tests.asking import booted, contrary, current, ids, judged, left, numbered, rewritten, used_up, verdict, voices
 from tests.fleets import NOW, at, documents, learn, on, show
 from tests.lessons import days, new_pattern
-from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair
-from tests.wrapped import Wrapped
+from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair
+from tests.wrapped import Counted, Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -46,20 +47,28 @@ async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_n
     one, two = await numbered(fleet, 2)
     await booted(fleet, "basher")
     other = await opened_pair(fleet, Lesson("iso", CHECK), Lesson("ram", FREE))
-    sent = [verdict(one.pair_id), verdict("x"), verdict(other.pair_id), verdict(two.pair_id, "different")]
+    sent = [
+        *(verdict(one.pair_id), verdict("x"), verdict(other.pair_id), verdict(two.pair_id, "different")),
+        verdict(two.pair_id, "same"),
+    ]
     answer = await commit_session(fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=tuple(sent))
     assert [said.wire() for said in answer.judged or ()] == [
         {"pairId": one.pair_id, "state": "same", "key": "pattern/tasks/own-0", "status": "verify"},
         {
             "pairId": "x",
-            "error": "invalid_argument: pairId: there is no pair 'x'; pattern_consolidate lists those to judge",
+            "error": "invalid_argument: pairId: 'x' is not among the pairs shown to basher within 30 days; "
+            "judge those in your toJudge",
         },
         {
             "pairId": other.pair_id,
-            "error": f"invalid_argument: pairId: {other.pair_id!r} was not shown to basher within 30 days; "
-            "judge those in your toJudge",
+            "error": f"invalid_argument: pairId: {other.pair_id!r} is not among the pairs shown to basher "
+            "within 30 days; judge those in your toJudge",
         },
         {"pairId": two.pair_id, "state": "different"},
+        {
+            "pairId": two.pair_id,
+            "error": f"invalid_argument: pairId: {two.pair_id!r} was named before; say one thing of a pair",
+        },
     ]
     assert "kept" in (await fleet.programs.read("basher")).patterns
 
@@ -138,7 +147,7 @@ async def test_a_pair_that_was_shown_more_than_thirty_days_ago_must_be_shown_aga
     await booted(fleet, "basher")
     later = at(fleet, NOW + days(31))
     (refused,) = (await left(later, "basher", verdict(pair.pair_id))).judged or ()
-    assert "was not shown to basher within 30 days" in (refused.error or "")
+    assert "is not among the pairs shown to basher within 30 days" in (refused.error or "")
     await booted(later, "basher")
     (said,) = (await left(later, "basher", verdict(pair.pair_id), request_id="r2")).judged or ()
     assert said.state == "same"
@@ -340,3 +349,21 @@ async def test_lessons_of_a_pair_that_both_sides_ignored_are_compared_again(flee
         await booted(at(fleet, NOW + number * HOURS), "sark")
     assert await voices(fleet, pair) == [("basher", "unsure"), ("sark", "unsure")]
     assert [(await fleet.programs.read(name)).pending for name in ("basher", "sark")] == [("own-0",), ("other-0",)]
+
+
+@pytest.mark.parametrize("said", ["same", "different", "contradict"])
+async def test_a_verdict_on_a_rewrite_reads_and_writes_at_most_four_documents(fleet: Fleet, said: Verdict) -> None:
+    (rewrite,) = await rewritten(fleet)
+    lessons = {
+        name: await learnt(fleet, name, text, "q")
+        for name, text in (("ram", "Rotate every log file daily"), ("quorra", "Rotate the log files once a day"))
+    }
+    a, b = (Side(program_id=name, pattern_id="q", domain="x", text=one.pattern) for name, one in lessons.items())
+    (absent,) = await fleet.pairs.read(rewrite)  # others are asked about the same two texts
+    await fleet.pairs.store.commit(fleet.pairs.write(absent, Pair(pair_id=rewrite, a=a, b=b, opened_at=NOW)))
+    store = Counted(fleet.knowledge.store)
+    server = on(fleet, store)
+    await server.policies.read(NOW)
+    store.reads = 0
+    (outcome,) = await judge(server, Judge("basher"), [verdict(rewrite, said)])
+    assert (outcome.pair_id, store.reads <= 4, store.writes <= 4) == (rewrite, True, True), (store.reads, store.writes)

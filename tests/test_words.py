@@ -18,30 +18,14 @@ from fleet_memory.schemas.answers.memory import EntryStanding, ReinforceAnswer, 
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Rewrite, Source
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.stores import Document, Ref, Store, Write
+from fleet_memory.stores import Store, Write
 from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import NOW, at, documents, interrupted, on, writing
-from tests.wrapped import Wrapped
+from tests.wrapped import Counted, Wrapped
 
 pytestmark = pytest.mark.anyio
-
-
-class Counted(Wrapped):
-    """A store that counts the documents it reads and writes."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self.reads = self.writes = 0
-
-    async def get(self, *refs: Ref) -> list[Document | None]:
-        self.reads += len(refs)
-        return await super().get(*refs)
-
-    async def commit(self, *writes: Write) -> datetime:
-        self.writes += len(writes)
-        return await super().commit(*writes)
 
 
 class LosesAnswer(Wrapped):

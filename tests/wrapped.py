@@ -28,3 +28,19 @@ class Wrapped(Store):
 
     async def close(self) -> None:
         await self._store.close()
+
+
+class Counted(Wrapped):
+    """A store that counts the documents it reads and writes."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.reads = self.writes = 0
+
+    async def get(self, *refs: Ref) -> list[Document | None]:
+        self.reads += len(refs)
+        return await super().get(*refs)
+
+    async def commit(self, *writes: Write) -> datetime:
+        self.writes += len(writes)
+        return await super().commit(*writes)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.rewrites import OwnRewrite, judge_rewrite, rewrite_in, rewrite_of
+from fleet_memory.jobs.rewrites import judge_rewrite, rewrite_in
 from fleet_memory.jobs.verdict_reads import VerdictReads, read_for_verdict
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.programs import VersionedChange
@@ -16,7 +16,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_next_pairs, with_verdict
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import Questions, judgement_of, questions
-from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, refusal
+from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, no_pair, refusal
 from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
 from fleet_memory.rules.knowledge.entries import settled
 from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
@@ -69,14 +69,23 @@ async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> 
 
     A verdict that cannot be carried out is refused with an error that says why, and the others are carried out: an
     InvalidArgumentError for a pair that is unknown, was not shown to this program, is closed by a person or of changed
-    texts, and for a verdict over the limits; ConflictError when every race was lost; the store's errors. Billed at most
-    6 reads and 8 writes each; where two entries become one, 1 read and 1 write more for each program in the younger.
+    texts, for a second one of a pair and for one over the limits; ConflictError when every race was lost; the store's
+    errors. Billed at most 6 reads and 8 writes each; where two entries become one, 1 read and 1 write more for each
+    program in the younger.
     """
     policy = await fleet.policies.read(fleet.now())
     allowed = len(verdicts) if judge_.agent is None else MAX_VERDICTS_PER_CALL
     over = InvalidArgumentError(f"verdicts: {MAX_VERDICTS_PER_CALL} count in one call; send the others in the next")
-    outcomes = [await _judge(fleet, judge_, verdict, policy) for verdict in verdicts[:allowed]]
-    return [*outcomes, *(Refused(verdict.pair_id, over) for verdict in verdicts[allowed:])]
+    outcomes: list[Judged | Refused] = []
+    for position, verdict in enumerate(verdicts):
+        if position >= allowed:
+            outcomes.append(Refused(verdict.pair_id, over))
+        elif any(one.pair_id == verdict.pair_id for one in verdicts[:position]):
+            before = f"pairId: {verdict.pair_id!r} was named before; say one thing of a pair"
+            outcomes.append(Refused(verdict.pair_id, InvalidArgumentError(before)))
+        else:
+            outcomes.append(await _judge(fleet, judge_, verdict, policy))
+    return outcomes
 
 
 async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged | Refused:
@@ -91,20 +100,19 @@ async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Polic
 
 
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
-    (versioned,) = await fleet.pairs.read(verdict.pair_id)
-    pair = versioned.pair
-    read = await read_for_verdict(fleet, versioned, pair, judge_.agent, policy) if pair else None
-    own = await _own_rewrite(fleet, judge_, verdict.pair_id, read)
+    judges = await fleet.programs.read_versioned(judge_.agent) if judge_.agent is not None else []
+    own = next((own for one in judges if (own := rewrite_in(one.program, verdict.pair_id))), None)
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         state: PairState = "open" if verdict.verdict == "unsure" else verdict.verdict
         return Judged(verdict.pair_id, state, change, change.entry.key, change.after)
     if judge_.agent is not None and policy.judging == "people":  # first, so that no guess learns which pairs there are
         raise InvalidArgumentError(PEOPLE_JUDGE)
-    if pair is None or read is None:
-        raise InvalidArgumentError(
-            f"pairId: there is no pair {verdict.pair_id!r}; pattern_consolidate lists those to judge"
-        )
+    (versioned,) = await fleet.pairs.read(verdict.pair_id)
+    pair = versioned.pair
+    if pair is None:
+        raise InvalidArgumentError(no_pair(verdict.pair_id, judge_.agent))
+    read = await read_for_verdict(fleet, versioned, pair, judges, policy)
     is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
     if not is_repeated and _has_judged_since(pair, judge_):
         return Judged(pair.pair_id, pair.state)
@@ -132,12 +140,6 @@ def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
     return latest is not None and latest.at > judge_.since
 
 
-async def _own_rewrite(fleet: Fleet, judge_: Judge, pair_id: str, read: VerdictReads | None) -> OwnRewrite | None:
-    """Return the judge's own rewrite that has this pair id, if any. Billed 1 read unless its program is read."""
-    known = read.programs.get(judge_.agent or "") if read else None
-    return rewrite_in(known.program, pair_id) if known else await rewrite_of(fleet, judge_.agent, pair_id)
-
-
 async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:
     """Carry out the verdict of a pair once more: its sides are other lessons or entries of the same texts now.
 
@@ -148,7 +150,8 @@ async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | Non
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     if versioned.pair is None or versioned.pair.state != pair.state:
         return None
-    read = await read_for_verdict(fleet, versioned, pair, judge_.agent, policy)
+    judges = await fleet.programs.read_versioned(judge_.agent) if judge_.agent is not None else []
+    read = await read_for_verdict(fleet, versioned, pair, judges, policy)
     a, b = (resolved(side, read.documents(), pair.pair_id) for side in (pair.a, pair.b))
     if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
         return None

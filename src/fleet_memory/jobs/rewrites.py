@@ -34,11 +34,6 @@ class OwnRewrite(NamedTuple):
     pair_id: str
 
 
-async def rewrite_of(fleet: Fleet, program_id: str | None, wanted: str) -> OwnRewrite | None:
-    """Return the program's rewrite that has this pair id; None when it has none. Billed 1 read."""
-    return None if program_id is None else rewrite_in(await fleet.programs.read(program_id), wanted)
-
-
 def rewrite_in(program: Program, wanted: str) -> OwnRewrite | None:
     """Return the rewrite among a program's lessons that has this pair id; None when there is none."""
     ids = [one.id for one in program.patterns.values() if rewrite_pair_id(one) == wanted]

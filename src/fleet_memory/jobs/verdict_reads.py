@@ -1,6 +1,6 @@
 """The documents that a verdict reads, with the revisions that its commit must expect."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
@@ -28,18 +28,18 @@ class VerdictReads(NamedTuple):
 
 
 async def read_for_verdict(
-    fleet: Fleet, versioned: VersionedPair, pair: Pair, agent: str | None, policy: Policy
+    fleet: Fleet, versioned: VersionedPair, pair: Pair, judges: Sequence[VersionedProgram], policy: Policy
 ) -> VerdictReads:
     """Read the documents that a verdict about `pair` may change.
 
-    These are its programs, that of the judging `agent`, its entries and the key of a new one; of two entries also the
-    programs whose lessons may move from one to the other. Billed 1 read each, at most 6 but for two entries.
+    These are its programs, that of the agent that judges, its entries and the key of a new one; of two entries also the
+    programs whose lessons may move from one to the other. `judges` has been read: that program, none for a person or a
+    model. Billed 1 read each, at most 4 but for two entries.
     """
     sides = (pair.a, pair.b)
-    names = [side.program_id for side in sides if side.key is None]
-    if agent is not None:
-        names.append(agent)
-    programs = await _programs(fleet, names)
+    known = {one.program.program_id: one for one in judges}
+    names = {side.program_id for side in sides if side.key is None}
+    programs = {**known, **await _programs(fleet, names - known.keys())}
     keys = {side.key for side in sides if side.key is not None}
     lessons = [
         (side.program_id, pattern)

@@ -1,4 +1,4 @@
-"""Leave a session: everything it taught, in one commit."""
+"""Leave a session: everything it taught, in one commit, and then its verdicts, one by one."""
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -123,9 +123,9 @@ async def commit_session(
 ) -> SessionAnswer:
     """Call this once before you stop: it stores lessons, reinforces those that helped and hands over, in one commit.
 
-    All of it is written or nothing. Each item has its own result; one that cannot be applied, for example an unknown
-    patternId, fails alone. Judge the pairs of `toJudge` with `verdicts`; each counts by itself. A repeated call with
-    the same requestId changes nothing and answers the same.
+    It is written whole or not at all; then each of `verdicts` on the pairs of `toJudge` counts by itself. Each item has
+    its own result; one that cannot be applied, for example an unknown patternId, fails alone. A repeated call with the
+    same requestId stores nothing twice and answers the same.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()

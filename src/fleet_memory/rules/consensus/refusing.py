@@ -26,10 +26,20 @@ def refusal(pair: Pair, judging: Program | None, now: datetime, *, is_repeated: 
     return ""
 
 
+def no_pair(pair_id: str, agent: str | None) -> str:
+    """Return why there is no pair to judge; an agent learns nothing about those that it was not shown."""
+    if agent is None:
+        return f"pairId: there is no pair {pair_id!r}"
+    return (
+        f"pairId: {pair_id!r} is not among the pairs shown to {agent} within {SHOWN_FOR.days} days; "
+        "judge those in your toJudge"
+    )
+
+
 def _over_limits(pair_id: str, judging: Program, now: datetime) -> str:
     name = judging.program_id
     if not was_shown(judging, pair_id, now):
-        return f"pairId: {pair_id!r} was not shown to {name} within {SHOWN_FOR.days} days; judge those in your toJudge"
+        return no_pair(pair_id, name)
     if not verdicts_left(judging, now):
         return f"verdicts: {name} gave {MAX_VERDICTS_PER_DAY} within 24 hours; go on tomorrow"
     return ""

@@ -42,7 +42,7 @@ class ToJudgeSide(Value):
 
 
 class ToJudge(Value):
-    """Two texts that may be the same lesson. Judge them with `verdicts` of pattern_consolidate."""
+    """Two texts that may be the same lesson. Judge them with `verdicts` of commit_session or pattern_consolidate."""
 
     pair_id: str
     objection: Annotated[str | None, Field(description="Why they may differ")] = None
