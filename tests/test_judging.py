@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.consensus.judging import (
+    UNANSWERED,
     Questions,
     Ruling,
     has_judged,
@@ -16,10 +17,12 @@ from fleet_memory.rules.consensus.judging import (
     sides_of,
     with_judgement,
     with_thirds,
+    with_unanswered,
 )
 from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Verdict
 from tests.entries import judgement, pair, side
+from tests.lessons import days
 
 OPPOSITE = "opposite polarity"
 
@@ -252,3 +255,27 @@ def test_people_are_asked_where_no_third_program_is_left() -> None:
     assert questions(replace(nobody, thirds=1)) == Questions(third=True)
     asked = with_judgement(replace(nobody, thirds=1), judgement("iso", "unsure"))
     assert questions(asked) == Questions(people=True)
+
+
+def test_a_side_that_never_answers_is_unsure_14_days_after_the_other_did() -> None:
+    known = with_judgement(pair(), judgement("basher", "same", contributed=True))
+    answered = known.judgements[0].at
+    assert with_unanswered(known, answered + days(13.9)) is known
+    unsure = judgement("sark", "unsure", contributed=True, at=answered + days(14), reason=UNANSWERED)
+    late = with_unanswered(known, answered + days(14))
+    assert late == with_judgement(known, unsure)
+    assert (late.state, questions(late)) == ("same", Questions(third=True))
+    assert with_unanswered(late, answered + days(30)) is late
+
+
+def test_a_pair_that_opened_again_waits_14_days_from_then() -> None:
+    known = with_judgement(pair(), judgement("basher", "same"))
+    again = replace(known, opened_at=known.opened_at + days(100))
+    assert with_unanswered(again, again.opened_at + days(13)) is again
+    assert with_unanswered(again, again.opened_at + days(14)) is not again
+
+
+def test_a_pair_that_no_side_has_answered_waits_for_both() -> None:
+    assert with_unanswered(pair(), pair().opened_at + days(100)) == pair()
+    by_others = judged((MODEL_NAME, "unsure"), (None, "unsure"), ("iso", "unsure"))
+    assert with_unanswered(by_others, by_others.opened_at + days(100)) is by_others

@@ -5,7 +5,7 @@ considered meanwhile. It can be thrown away at any time.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -36,6 +36,7 @@ class KnownLesson(NamedTuple):
 class ProposingMemory:
     """The lessons by program and the pairs that programs or people are asked about, as of a run of an epoch.
 
+    All these pairs were read at `pairs_at`; verdicts that leave a side to be asked are known from the next time on.
     `candidates` are the entries that agents do not read yet, None while some may have changed; `policy` is that of the
     last run.
     """
@@ -44,6 +45,7 @@ class ProposingMemory:
     epoch: int = 0
     lessons: dict[str, Sequence[KnownLesson]] = field(default_factory=dict)
     pairs: dict[str, Pair] = field(default_factory=dict)
+    pairs_at: datetime | None = None
     candidates: Sequence[VersionedEntry] | None = None
     policy: Policy | None = None
 
@@ -54,7 +56,7 @@ class ProposingMemory:
 
     def copy(self) -> "ProposingMemory":
         """Return another memory of the same, for a run that leaves nothing."""
-        return ProposingMemory(self.run, self.epoch, dict(self.lessons), dict(self.pairs), self.candidates, self.policy)
+        return replace(self, lessons=dict(self.lessons), pairs=dict(self.pairs))
 
     def forget(self) -> None:
         """Start again: the next run reads everything."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.guard import SPEAKS_TO_READER
@@ -9,6 +10,8 @@ from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side
 
 MAX_THIRD_PROGRAMS: Final = 2  # programs without a lesson in a pair that judge it before it is left to people; chosen
+ANSWER_WITHIN: Final = timedelta(days=14)  # of the other side's answer; after that a side counts as unsure. Chosen
+UNANSWERED: Final = f"no answer within {ANSWER_WITHIN.days} days"
 
 
 class Ruling(NamedTuple):
@@ -110,6 +113,20 @@ def with_thirds(pair: Pair, programs: Set[str], contributors: Mapping[str, Set[s
     count = len(programs) - len(own & programs) + len(judged) - len((judged & programs) - own)
     thirds = count if count < MAX_THIRD_PROGRAMS else None
     return pair if thirds == pair.thirds else replace(pair, thirds=thirds)
+
+
+def with_unanswered(pair: Pair, now: datetime) -> Pair:
+    """Return the pair with `unsure` for the side that has not answered within 14 days of the other's answer.
+
+    It is the same object where no answer is overdue; a pair that neither side has answered waits.
+    """
+    answered = [one.at for one in pair.judgements if one.program_id and is_own(pair, one.program_id)]
+    if not answered or now - max(pair.opened_at, *answered) < ANSWER_WITHIN:
+        return pair
+    for name in questions(pair).programs:
+        unsure = Judgement(verdict="unsure", program_id=name, at=now, reason=UNANSWERED, contributed=True)
+        pair = with_judgement(pair, unsure)
+    return pair
 
 
 def has_judged(pair: Pair, program_id: str) -> bool:
