@@ -11,7 +11,7 @@ from pydantic import Field
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store, read_drafts
-from fleet_memory.jobs.judging import Judge, Judged, judge
+from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.jobs.words import entry_key, with_word
 from fleet_memory.repositories.queueing import ChangeResult
@@ -151,12 +151,12 @@ async def commit_session(
 
     done = await fleet.programs.update_with(program_id, change, now)
     await leave_ignored(fleet, program_id, session.asked, done.chosen)
-    judge_ = Judge(program_id, fleet.caller.connection, done.since)
-    judged = await judge(fleet, judge_, verdicts) if verdicts else []
+    judged = await judge(fleet, Judge(program_id, fleet.caller.connection, done.since), verdicts) if verdicts else []
     visible = any(one.change is not None and one.change.is_visible for one in judged if isinstance(one, Judged))
     if done.state_changed or visible:
         await publish_if_due(fleet)
-    return replace(done.answer, judged=tuple(map(judged_answer, judged)) or None)
+    failed = done.answer.failed + sum(isinstance(one, Refused) for one in judged)
+    return replace(done.answer, failed=failed, judged=tuple(map(judged_answer, judged)) or None)
 
 
 def _report(caller: Caller, sent: SessionReport, session_id: str | None, now: datetime) -> OutcomeReport:
