@@ -193,3 +193,16 @@ async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: F
     answer = await left(fleet, "basher", verdict(rewrite), verdict(one.pair_id))
     assert [(said.pair_id, said.state) for said in answer.judged or ()] == [(rewrite, "same"), (one.pair_id, "same")]
     assert ids(answer.to_judge) == [two.pair_id]
+
+
+async def test_a_program_that_leaves_many_sessions_in_a_day_comes_to_every_pair(fleet: Fleet) -> None:
+    for pair in await numbered(fleet, 24):
+        for name in ("basher", "sark"):
+            await judged(fleet, name, pair, "unsure")
+    await learn(fleet, "iso", "Something else")
+    seen: list[str] = []
+    for session in range(30):
+        later = at(fleet, NOW + timedelta(minutes=10 * session))
+        unsure = (verdict(id_, "unsure") for id_ in seen[-3:] if session)
+        seen += ids((await left(later, "iso", *unsure, request_id=f"s{session}")).to_judge)
+    assert len(set(seen)) == 24

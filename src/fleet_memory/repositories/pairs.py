@@ -1,7 +1,6 @@
 """Pairs on top of the four verbs: one document each, asked for by the programs that shall judge."""
 
 from collections.abc import Iterable
-from datetime import date
 from typing import NamedTuple
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
@@ -91,13 +90,13 @@ class Pairs(FleetDocuments):
             pairs += _readable(await self.store.find(Query(self.paths.pairs, {name: program_id})))
         return _best_first(pairs)
 
-    async def asking_third(self, program_id: str, today: date, limit: int) -> list[VersionedPair]:
+    async def asking_third(self, program_id: str, turn: str, limit: int) -> list[VersionedPair]:
         """Return pairs that wait for a program without a side, at most `limit`, the likeliest first.
 
         Each program begins to read at another id, so that programs are asked about different pairs, and at another each
-        day, so that it comes to all of them. Billed 1 read each, at least 2.
+        `turn`, e.g. the time of the call, so that it comes to all of them. Billed 1 read each, at least 2.
         """
-        start = digest(program_id, today.isoformat())
+        start = digest(program_id, turn)
         where: dict[str, Scalar] = {"askThird": True}
         documents = list(await self.store.find(Query(self.paths.pairs, where, after=start, limit=limit)))
         if len(documents) < limit:
