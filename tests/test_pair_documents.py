@@ -108,3 +108,10 @@ async def test_a_model_may_judge_open_pairs_until_it_has_or_they_are_for_people(
     await put(fleet, low, high, unsure, said, same, speaking)
     assert await fleet.pairs.for_model(10) == [high, unsure, low]
     assert await fleet.pairs.for_model(1) == [high]
+
+
+async def test_a_call_reads_at_most_12_pairs_for_each_side_of_a_program(fleet: Fleet) -> None:
+    await put(fleet, *(pair(f"a{n:02}", "basher", "iso") for n in range(14)))
+    await put(fleet, *(pair(f"b{n:02}", "sark", "basher") for n in range(13)))
+    assert len(await fleet.pairs.asked_of("basher")) == 24
+    assert len(await fleet.pairs.waiting_of("basher")) == 27

@@ -1,8 +1,7 @@
 """Pairs on top of the four verbs: one document each, asked for by the programs that shall judge."""
 
 from collections.abc import Iterable
-from datetime import date
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
@@ -11,6 +10,8 @@ from fleet_memory.rules.consensus.model_judging import awaits_model
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
 from fleet_memory.stores import ABSENT, Document, Json, Query, Scalar, Write
+
+MAX_ASKED_BY_SIDE: Final = 12  # pairs that a call reads to find 3 to show, for each side; as many as a run opens
 
 
 class VersionedPair(NamedTuple):
@@ -75,8 +76,11 @@ class Pairs(FleetDocuments):
         return Write(self.paths.pair(after.pair_id), fields, before.revision)
 
     async def asked_of(self, program_id: str) -> list[VersionedPair]:
-        """Return the pairs that a program is asked about, the likeliest first. Billed 1 read each, at least 2."""
-        return await self._with_either(("askA", "askB"), program_id)
+        """Return pairs that a program is asked about, at most 24, the likeliest first. Billed 1 read each, at least 2.
+
+        More than 12 can ask it, though no run opens more for it: a `same` of one judge goes on asking.
+        """
+        return await self._with_either(("askA", "askB"), program_id, MAX_ASKED_BY_SIDE)
 
     async def waiting_of(self, program_id: str) -> list[VersionedPair]:
         """Return the pairs with a side of a program that programs or people are asked about, the likeliest first.
@@ -85,19 +89,21 @@ class Pairs(FleetDocuments):
         """
         return await self._with_either(("sideA", "sideB"), program_id)
 
-    async def _with_either(self, names: tuple[str, str], program_id: str) -> list[VersionedPair]:
+    async def _with_either(
+        self, names: tuple[str, str], program_id: str, limit: int | None = None
+    ) -> list[VersionedPair]:
         pairs: list[VersionedPair] = []
         for name in names:
-            pairs += _readable(await self.store.find(Query(self.paths.pairs, {name: program_id})))
+            pairs += _readable(await self.store.find(Query(self.paths.pairs, {name: program_id}, limit=limit)))
         return _best_first(pairs)
 
-    async def asking_third(self, program_id: str, today: date, limit: int) -> list[VersionedPair]:
+    async def asking_third(self, program_id: str, turn: str, limit: int) -> list[VersionedPair]:
         """Return pairs that wait for a program without a side, at most `limit`, the likeliest first.
 
         Each program begins to read at another id, so that programs are asked about different pairs, and at another each
-        day, so that it comes to all of them. Billed 1 read each, at least 2.
+        `turn`, e.g. the time of the call, so that it comes to all of them. Billed 1 read each, at least 2.
         """
-        start = digest(program_id, today.isoformat())
+        start = digest(program_id, turn)
         where: dict[str, Scalar] = {"askThird": True}
         documents = list(await self.store.find(Query(self.paths.pairs, where, after=start, limit=limit)))
         if len(documents) < limit:
