@@ -10,6 +10,7 @@ from fleet_memory.rules.consensus.model_judging import awaits_model
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
 from fleet_memory.stores import ABSENT, Document, Json, Query, Scalar, Write
+
 MAX_ASKED_BY_SIDE: Final = 12  # pairs that a call reads to find 3 to show, for each side; as many as a run opens
 
 
@@ -143,6 +144,11 @@ class Pairs(FleetDocuments):
     async def count_for_third(self) -> int:
         """Return how many pairs wait for a program without a side. Billed as one sum."""
         return await self.store.total(Query(self.paths.pairs, {"askThird": True}))
+
+    async def count_open_without_side(self) -> int:
+        """Return how many open pairs wait for a program without a side or for people. Billed as two sums."""
+        names = ("askThird", "forPeople")
+        return sum([await self.store.total(Query(self.paths.pairs, {"state": "open", name: True})) for name in names])
 
     async def count_asked_of(self, program_id: str) -> int:
         """Return how many pairs a program is asked about. Billed as two sums."""
