@@ -15,6 +15,7 @@ from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_verdict
+from fleet_memory.rules.consensus.choosing import with_lessons_freed
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, refusal
@@ -210,9 +211,7 @@ def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Pr
     """Return the program with its lessons of a pair that closes now pending: their next best pairs follow."""
     if before.pair is None or not questions(before.pair).programs or questions(after).programs:
         return program
-    sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
-    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
-    return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
+    return with_lessons_freed(program, after)
 
 
 def _why(pair: Pair) -> str:
