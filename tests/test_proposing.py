@@ -171,6 +171,12 @@ def test_lessons_of_other_domains_are_partners_and_those_of_other_projects_are_n
     assert found == {frozenset(pair) for pair in (("1", "2"), ("2", "3"), ("1", "entry"), ("2", "entry"))}
 
 
+def test_two_spellings_of_one_program_are_no_pair() -> None:
+    lessons = [lesson("ISO", "0"), lesson("basher", "1"), lesson("iso", "2")]
+    found = proposals(lessons, rows_of([1, 0], [0.9, 0.1], [1, 0.1]), range(3), PROFILE)
+    assert places(found, lessons) == {frozenset({"0", "1"}), frozenset({"1", "2"})}
+
+
 def test_equal_words_are_no_pair() -> None:
     lessons = [lesson("a", "1", "Use pnpm."), lesson("b", "2", "use pnpm"), lesson("", "x", "USE PNPM")]
     assert proposals(lessons, rows_of([1, 0], [1, 0], [1, 0]), [0, 1, 2], PROFILE) == []
