@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.consensus import cells, comparison, proposing
-from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_LESSON, MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
+from fleet_memory.rules.consensus.choosing import (
+    MAX_OPEN_PER_LESSON,
+    MAX_OPEN_PER_PROGRAM,
+    KnownPairs,
+    chosen,
+    with_lessons_freed,
+)
 from fleet_memory.rules.consensus.comparison import Int8Rows
 from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, proposals
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
+from tests.entries import CHECK, KEY, LOOK, pair, side
+from tests.lessons import pattern
+from tests.lessons import program as remembering
 
 PROFILE = Profile()
 DIMENSIONS = 24
@@ -161,6 +171,12 @@ def test_lessons_of_other_domains_are_partners_and_those_of_other_projects_are_n
     assert found == {frozenset(pair) for pair in (("1", "2"), ("2", "3"), ("1", "entry"), ("2", "entry"))}
 
 
+def test_two_spellings_of_one_program_are_no_pair() -> None:
+    lessons = [lesson("ISO", "0"), lesson("basher", "1"), lesson("iso", "2")]
+    found = proposals(lessons, rows_of([1, 0], [0.9, 0.1], [1, 0.1]), range(3), PROFILE)
+    assert places(found, lessons) == {frozenset({"0", "1"}), frozenset({"1", "2"})}
+
+
 def test_equal_words_are_no_pair() -> None:
     lessons = [lesson("a", "1", "Use pnpm."), lesson("b", "2", "use pnpm"), lesson("", "x", "USE PNPM")]
     assert proposals(lessons, rows_of([1, 0], [1, 0], [1, 0]), [0, 1, 2], PROFILE) == []
@@ -254,6 +270,13 @@ def id_of(pair: Proposal, lessons: Sequence[ComparableLesson]) -> str:
 
 def sides(pair: Proposal, lessons: Sequence[ComparableLesson]) -> tuple[tuple[str, str], tuple[str, str]]:
     return lessons[pair.a].place, lessons[pair.b].place
+
+
+def test_the_lessons_of_pairs_that_ask_a_program_no_more_are_considered_again() -> None:
+    program = remembering(pattern(), pattern(LOOK, id="p2"), pending=("p2",))
+    about_entry = pair(side("basher", CHECK, key=KEY), side("sark", LOOK))
+    assert with_lessons_freed(program, about_entry) is program
+    assert with_lessons_freed(program, pair(), about_entry) == replace(program, pending=("p2", "p1"))
 
 
 def test_a_lesson_has_three_open_pairs_and_one_of_them_with_an_entry() -> None:

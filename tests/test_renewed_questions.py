@@ -140,3 +140,11 @@ async def test_a_pair_that_opens_in_a_small_fleet_waits_for_people_after_its_pro
     assert await waits(fleet) == (JudgingCounts(people=1), ["people"])
     await run(fleet)
     assert await waits(fleet) == (JudgingCounts(third=1), ["a third program"])
+
+
+async def test_a_same_that_waits_for_a_third_takes_nothing_from_the_pairs_that_programs_are_asked_about(
+    fleet: Fleet,
+) -> None:
+    await waiting_for_a_third(fleet, "same", "unsure")
+    await opened_pair(fleet, Lesson("basher", "Rotate logs", "other"), Lesson("sark", "Turn the logs over", "other"))
+    assert (await waits(fleet))[0] == JudgingCounts(third=1, programs=1)

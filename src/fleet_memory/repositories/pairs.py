@@ -145,6 +145,11 @@ class Pairs(FleetDocuments):
         """Return how many pairs wait for a program without a side. Billed as one sum."""
         return await self.store.total(Query(self.paths.pairs, {"askThird": True}))
 
+    async def count_open_without_side(self) -> int:
+        """Return how many open pairs wait for a program without a side or for people. Billed as two sums."""
+        names = ("askThird", "forPeople")
+        return sum([await self.store.total(Query(self.paths.pairs, {"state": "open", name: True})) for name in names])
+
     async def count_asked_of(self, program_id: str) -> int:
         """Return how many pairs a program is asked about. Billed as two sums."""
         totals = [await self.store.total(Query(self.paths.pairs, {name: program_id})) for name in ("askA", "askB")]
