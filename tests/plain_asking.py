@@ -108,12 +108,8 @@ class PlainAsking(PlainJudging):
         _, pair.sides, pair.programs, pair.objection, pair.likely, unanswered = proposal
         for program, at in unanswered:
             if not pair.has_answered(program):
-<<<<<<< HEAD
                 sides = {folded(name) for name in pair.programs}
                 answers = [one.at for one in pair.voices if one.judge in sides]
-=======
-                answers = [one.at for one in pair.voices if one.judge in [folded(name) for name in pair.programs]]
->>>>>>> fix1
                 assert at - max(answers) >= ANSWERS_WITHIN, (proposal, answers)
                 self._record(proposal.texts, Voice(folded(program), "unsure", at, None, contributed=True))
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,16 +15,12 @@ from fleet_memory.rules.consensus.choosing import (
     MAX_OPEN_PER_PROGRAM,
     KnownPairs,
     chosen,
-    with_lessons_freed,
 )
 from fleet_memory.rules.consensus.comparison import Int8Rows
 from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, proposals
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
-from tests.entries import CHECK, KEY, LOOK, pair, side
-from tests.lessons import pattern
-from tests.lessons import program as remembering
 
 PROFILE = Profile()
 DIMENSIONS = 24
@@ -270,13 +265,6 @@ def id_of(pair: Proposal, lessons: Sequence[ComparableLesson]) -> str:
 
 def sides(pair: Proposal, lessons: Sequence[ComparableLesson]) -> tuple[tuple[str, str], tuple[str, str]]:
     return lessons[pair.a].place, lessons[pair.b].place
-
-
-def test_the_lessons_of_pairs_that_ask_a_program_no_more_are_considered_again() -> None:
-    program = remembering(pattern(), pattern(LOOK, id="p2"), pending=("p2",))
-    about_entry = pair(side("basher", CHECK, key=KEY), side("sark", LOOK))
-    assert with_lessons_freed(program, about_entry) is program
-    assert with_lessons_freed(program, pair(), about_entry) == replace(program, pending=("p2", "p1"))
 
 
 def test_a_lesson_has_three_open_pairs_and_one_of_them_with_an_entry() -> None:

@@ -13,12 +13,7 @@ from fleet_memory.jobs.verdict_reads import VerdictReads, read_for_verdict
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-<<<<<<< HEAD
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_next_pairs, with_verdict
-=======
-from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_verdict
-from fleet_memory.rules.consensus.choosing import with_lessons_freed
->>>>>>> fix1
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import Questions, judgement_of, questions
 from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, no_pair, refusal
@@ -236,16 +231,6 @@ def _changed_programs(read: VerdictReads, after: VerdictDocuments, pair: Pair, n
     return [VersionedChange(one, stamped(one.program, programs[name], now)) for name, one in read.programs.items()]
 
 
-<<<<<<< HEAD
-=======
-def _with_next_pairs(program: Program, before: VersionedPair, after: Pair) -> Program:
-    """Return the program with its lessons of a pair that closes now pending: their next best pairs follow."""
-    if before.pair is None or not questions(before.pair).programs or questions(after).programs:
-        return program
-    return with_lessons_freed(program, after)
-
-
->>>>>>> fix1
 def _why(pair: Pair) -> str:
     said = [f"{_name(one)}: {one.verdict}" for one in pair.judgements]
     return f"pair {pair.pair_id}: {', '.join(said)}"

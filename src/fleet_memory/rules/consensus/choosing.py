@@ -2,14 +2,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
-from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.programs import Program
 
 MAX_OPEN_PER_PROGRAM: Final = 12
 MAX_OPEN_PER_LESSON: Final = 3
@@ -58,13 +55,6 @@ def chosen(
             taken.update(slots)
             opened[id_] = pair
     return list(opened.values())
-
-
-def with_lessons_freed(program: Program, *pairs: Pair) -> Program:
-    """Return the program with its lessons of pairs that ask them no more pending: their next best pairs follow."""
-    own = (side for pair in pairs for side in (pair.a, pair.b) if side.program_id == program.program_id)
-    ids = [side.pattern_id for side in own if side.key is None and side.pattern_id in program.patterns]
-    return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
 
 
 def _id(pair: Proposal, lessons: Sequence[ComparableLesson]) -> str:
