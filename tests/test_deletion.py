@@ -137,8 +137,8 @@ async def test_nor_when_it_has_judged_them_itself(fleet: Fleet, verdict: Verdict
 @pytest.mark.parametrize("verdict", ["unsure", "same"])
 async def test_nor_is_a_third_program_asked_about_them(fleet: Fleet, verdict: Verdict) -> None:
     pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
-    for name, said in (("iso", "unsure"), ("sark", verdict)):
-        await judged(fleet, name, pair, said)
+    await judged(fleet, "iso", pair, "unsure")
+    await judged(fleet, "sark", pair, verdict)
     assert ids((await left(fleet, "basher")).to_judge) == [pair.pair_id]
     await delete_program(fleet, "iso")
     assert ids((await left(fleet, "basher", request_id="r2")).to_judge) == []
