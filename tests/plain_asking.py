@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tests.plain_entry import Contribution, Entry, Lesson, RefusedError, folded, words_of
 from tests.plain_judging import PlainJudging
 from tests.plain_memory import STALE_AFTER
-from tests.plain_pair import MAX_SHOWINGS, Pair, Showings, Side, Voice
+from tests.plain_pair import ANSWERS_WITHIN, MAX_SHOWINGS, Pair, Showings, Side, Voice
 
 MAX_SHOWN = 3
 MAX_REWRITES = 1  # of them
@@ -19,13 +19,17 @@ Answer = tuple[Iterable[str], str]
 
 
 class Proposal(NamedTuple):
-    """A pair that numbers proposed: its sides with the program of each, and how it is marked."""
+    """A pair that numbers proposed: its sides with the program of each, and how it is marked.
+
+    `unanswered` are the programs that a run found to owe their answer, and when.
+    """
 
     texts: Texts
     sides: tuple[Side, Side]
     programs: tuple[str, str]
     objection: str
     likely: bool
+    unanswered: Sequence[tuple[str, datetime]] = ()
 
 
 class Judged(NamedTuple):
@@ -107,7 +111,13 @@ class PlainAsking(PlainJudging):
     def adopt(self, proposal: Proposal) -> None:
         """Take a pair as a run has opened it."""
         pair = self.pairs.setdefault(proposal.texts, Pair())
-        _, pair.sides, pair.programs, pair.objection, pair.likely = proposal
+        _, pair.sides, pair.programs, pair.objection, pair.likely, unanswered = proposal
+        for program, at in unanswered:
+            if not pair.has_answered(program):
+                sides = {folded(name) for name in pair.programs}
+                answers = [one.at for one in pair.voices if one.judge in sides]
+                assert at - max(answers) >= ANSWERS_WITHIN, (proposal, answers)
+                self._record(proposal.texts, Voice(folded(program), "unsure", at, None, contributed=True))
 
     def _side_of(self, resolved: Entry | Lesson) -> Side:
         if isinstance(resolved, Entry):

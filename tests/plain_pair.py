@@ -12,6 +12,7 @@ MAX_SHOWINGS = 3
 MAX_THIRDS = 2
 ONE_SHOWING = timedelta(hours=1)
 COUNTS_FOR = timedelta(days=30)
+ANSWERS_WITHIN = timedelta(days=14)
 SPEAKS = "speaks to its reader"
 
 

@@ -20,7 +20,7 @@ from fleet_memory.jobs.policy import apply_policy, set_policy
 from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.policies import Policies
-from fleet_memory.rules.consensus.judging import questions
+from fleet_memory.rules.consensus.judging import UNANSWERED, questions
 from fleet_memory.rules.consensus.showing import with_shown
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import entry_state
@@ -338,7 +338,8 @@ def _proposal(versioned: VersionedPair) -> Proposal:
     assert pair is not None
     a, b = pair.a, pair.b
     texts = frozenset({words_of(a.text), words_of(b.text)})
-    return Proposal(texts, (_side(a), _side(b)), (a.program_id, b.program_id), pair.objection, pair.likely)
+    overdue = [(one.program_id or "", one.at) for one in pair.judgements if one.reason == UNANSWERED]
+    return Proposal(texts, (_side(a), _side(b)), (a.program_id, b.program_id), pair.objection, pair.likely, overdue)
 
 
 def _side(side: PairSide) -> Side:

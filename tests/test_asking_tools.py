@@ -232,3 +232,16 @@ async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_noth
     for day in range(4):
         assert await booted(at(reader, NOW + days(day)), "basher") == ()
     assert await documents(fleet) == before
+
+
+async def test_a_program_that_leaves_many_sessions_in_a_day_comes_to_every_pair(fleet: Fleet) -> None:
+    for pair in await numbered(fleet, 24):
+        for name in ("basher", "sark"):
+            await judged(fleet, name, pair, "unsure")
+    await learn(fleet, "iso", "Something else")
+    seen: list[str] = []
+    for session in range(30):
+        later = at(fleet, NOW + timedelta(minutes=10 * session))
+        unsure = (verdict(id_, "unsure") for id_ in seen[-3:] if session)
+        seen += ids((await left(later, "iso", *unsure, request_id=f"s{session}")).to_judge)
+    assert len(set(seen)) == 24

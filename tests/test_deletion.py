@@ -16,6 +16,7 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.stores import ABSENT, Write
+from tests.asking import ids, judged, left
 from tests.fleets import NOW, at, documents, interrupted, writing
 from tests.shared import CHECK, KEY, LATE, Lesson, learnt, opened_pair, shared_entry
 
@@ -126,11 +127,21 @@ async def test_nobody_is_asked_about_its_lessons_any_more(fleet: Fleet) -> None:
 async def test_nor_when_it_has_judged_them_itself(fleet: Fleet, verdict: Verdict) -> None:
     pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     (before,) = await fleet.pairs.read(pair.pair_id)
-    judged = with_judgement(pair, Judgement(verdict=verdict, program_id="iso", at=NOW, contributed=True))
-    await fleet.pairs.store.commit(fleet.pairs.write(before, judged))
+    after = with_judgement(pair, Judgement(verdict=verdict, program_id="iso", at=NOW, contributed=True))
+    await fleet.pairs.store.commit(fleet.pairs.write(before, after))
     assert len(await fleet.pairs.asked_of("sark")) == 1
     await delete_program(fleet, "iso")
     assert await fleet.pairs.asked_of("sark") == []
+
+
+@pytest.mark.parametrize("verdict", ["unsure", "same"])
+async def test_nor_is_a_third_program_asked_about_them(fleet: Fleet, verdict: Verdict) -> None:
+    pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
+    await judged(fleet, "iso", pair, "unsure")
+    await judged(fleet, "sark", pair, verdict)
+    assert ids((await left(fleet, "basher")).to_judge) == [pair.pair_id]
+    await delete_program(fleet, "iso")
+    assert ids((await left(fleet, "basher", request_id="r2")).to_judge) == []
 
 
 async def test_a_pair_that_is_proposed_at_that_moment_is_closed_as_well(fleet: Fleet) -> None:

@@ -187,13 +187,15 @@ def test_pairs_that_wait_for_people_are_said_first() -> None:
 def test_a_pair_waits_for_people_where_nobody_else_is_left(
     programs: int, people_judge: bool, counted: JudgingCounts
 ) -> None:
-    waits = judging_counts(open_pairs=10, for_people=2, for_third=3, programs=programs, people_judge=people_judge)
+    waits = judging_counts(
+        open_pairs=10, without_side=5, for_people=2, for_third=3, programs=programs, people_judge=people_judge
+    )
     assert waits == counted
 
 
-def test_a_pair_for_people_that_is_not_open_takes_nothing_from_the_others() -> None:
-    waits = judging_counts(open_pairs=0, for_people=1, for_third=0, programs=3, people_judge=False)
-    assert waits == JudgingCounts(people=1)
+def test_a_pair_that_waits_though_it_is_not_open_takes_nothing_from_the_others() -> None:
+    waits = judging_counts(open_pairs=4, without_side=1, for_people=2, for_third=3, programs=3, people_judge=False)
+    assert waits == JudgingCounts(people=2, third=3, programs=3)
 
 
 def test_little_junk_says_nothing() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.consensus.judging import (
+    UNANSWERED,
     Questions,
     Ruling,
     has_judged,
@@ -15,10 +16,13 @@ from fleet_memory.rules.consensus.judging import (
     ruling,
     sides_of,
     with_judgement,
+    with_thirds,
+    with_unanswered,
 )
 from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Verdict
 from tests.entries import judgement, pair, side
+from tests.lessons import days
 
 OPPOSITE = "opposite polarity"
 
@@ -205,7 +209,73 @@ def test_a_person_who_is_unsure_leaves_the_pair_to_agents() -> None:
     assert (after.by_person, questions(after)) == (False, Questions(("basher", "sark")))
 
 
+def test_a_contributor_is_one_under_another_name_over_its_connection_too() -> None:
+    after = with_judgement(pair(objection=OPPOSITE), judgement("basher", contributed=True, connection="c1"))
+    after = with_judgement(after, judgement("iso", connection="c1"))
+    after = with_judgement(after, judgement("iso", connection="c2"))
+    after = with_judgement(after, judgement("sark", contributed=True, connection="c3"))
+    assert ([one.contributed for one in after.judgements], after.state) == ([True, True], "open")
+
+
 def test_names_over_one_connection_are_not_asked_in_turn_for_ever() -> None:
     after = with_judgement(pair(), judgement("basher", connection="c1"))
     after = with_judgement(after, judgement("sark", connection="c1"))
     assert (len(after.judgements), questions(after)) == (1, third())
+
+
+@pytest.mark.parametrize(
+    ("programs", "verdicts", "thirds"),
+    [
+        ({"basher", "sark"}, [], 0),
+        ({"basher", "sark", "iso"}, [], 1),
+        ({"basher", "sark", "iso", "ram"}, [], None),
+        ({"basher", "sark", "iso"}, ["iso"], 1),
+        ({"basher", "sark", "ram"}, ["iso"], None),
+        ({"basher", "sark", "iso", "ram", "flynn"}, [], None),
+    ],
+    ids=["none", "one", "two", "one, which has judged", "one, and one that was deleted since", "three"],
+)
+def test_a_pair_knows_how_few_programs_can_be_asked_as_a_third(
+    programs: set[str], verdicts: list[str], thirds: int | None
+) -> None:
+    known = judged(*((name, "unsure") for name in verdicts))
+    assert with_thirds(known, programs, {}) == replace(known, thirds=thirds)
+
+
+def test_a_contributor_to_an_entry_is_no_third() -> None:
+    known = pair(side("ram", "One", key="k"), side("sark", "Other"))
+    programs = {"ram", "sark", "iso", "flynn"}
+    assert with_thirds(known, programs, {"k": {"ram", "iso"}}) == replace(known, thirds=1)
+    assert with_thirds(known, programs, {"other": {"ram", "iso"}}) is known
+
+
+def test_people_are_asked_where_no_third_program_is_left() -> None:
+    nobody = judged(("basher", "unsure"), ("sark", "unsure"))
+    assert questions(replace(nobody, thirds=0)) == Questions(people=True)
+    assert questions(replace(nobody, thirds=1)) == Questions(third=True)
+    asked = with_judgement(replace(nobody, thirds=1), judgement("iso", "unsure"))
+    assert questions(asked) == Questions(people=True)
+
+
+def test_a_side_that_never_answers_is_unsure_14_days_after_the_other_did() -> None:
+    known = with_judgement(pair(), judgement("basher", "same", contributed=True))
+    answered = known.judgements[0].at
+    assert with_unanswered(known, answered + days(13.9)) is known
+    unsure = judgement("sark", "unsure", contributed=True, at=answered + days(14), reason=UNANSWERED)
+    late = with_unanswered(known, answered + days(14))
+    assert late == with_judgement(known, unsure)
+    assert (late.state, questions(late)) == ("same", Questions(third=True))
+    assert with_unanswered(late, answered + days(30)) is late
+
+
+def test_a_pair_that_opened_again_waits_14_days_from_then() -> None:
+    known = with_judgement(pair(), judgement("basher", "same"))
+    again = replace(known, opened_at=known.opened_at + days(100))
+    assert with_unanswered(again, again.opened_at + days(13)) is again
+    assert with_unanswered(again, again.opened_at + days(14)) is not again
+
+
+def test_a_pair_that_no_side_has_answered_waits_for_both() -> None:
+    assert with_unanswered(pair(), pair().opened_at + days(100)) == pair()
+    by_others = judged((MODEL_NAME, "unsure"), (None, "unsure"), ("iso", "unsure"))
+    assert with_unanswered(by_others, by_others.opened_at + days(100)) is by_others

@@ -121,6 +121,7 @@ async def test_its_same_is_one_judge_s_and_another_s_makes_the_entry_fresh(
     await judge_with_model(fleet)
     entry = await fleet.knowledge.found(KEY)
     assert (entry_state(entry, NOW), {line.basis for line in entry.provenance}) == ("verify", {"text", "one_judge"})
+    assert [row.key for row in (await fleet.knowledge.snapshots.read()).rows] == [KEY]  # the next boot has it
     await agent_judges(fleet, None, pair, "same")
     entry = await fleet.knowledge.found(KEY)
     assert {line.basis for line in entry.provenance} == {"text", "judged"}

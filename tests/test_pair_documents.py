@@ -57,12 +57,20 @@ async def test_a_pair_is_asked_of_those_that_have_not_judged_it(fleet: Fleet) ->
         "state": "open",
         "askA": "basher",
         "askB": "iso",
+        "sideA": "basher",
+        "sideB": "iso",
         "openRank": 0.7,
         "modelRank": 0.7,
     }
     half = judged(one, "basher", "same")
     await put(fleet, half)
-    assert await asked_for(fleet, "1") == {"state": "same", "askB": "iso", "openRank": 0.7}
+    assert await asked_for(fleet, "1") == {
+        "state": "same",
+        "askB": "iso",
+        "sideA": "basher",
+        "sideB": "iso",
+        "openRank": 0.7,
+    }
     await put(fleet, judged(half, "iso", "same"))
     assert await asked_for(fleet, "1") == {"state": "same"}
 
@@ -72,6 +80,7 @@ async def test_a_pair_of_one_program_asks_it_once(fleet: Fleet) -> None:
     assert await asked_for(fleet, "1") == {
         "state": "open",
         "askA": "basher",
+        "sideA": "basher",
         "openRank": 0.5,
         "modelRank": 0.5,
     }
@@ -85,6 +94,7 @@ async def test_the_likeliest_pairs_come_first_and_closed_ones_not_at_all(fleet: 
     await put(fleet, low, high, other, closed, nobody_left)
     assert [one.pair for one in await fleet.pairs.asked_of("basher")] == [high, low]
     assert await fleet.pairs.asking() == [high, other, low]
+    assert [one.pair for one in await fleet.pairs.waiting_of("basher")] == [high, nobody_left, low]
     assert [one.pair for one in await fleet.pairs.in_state("different")] == [closed]
     assert (await fleet.pairs.count_open(), await fleet.pairs.count_asked_of("iso")) == (4, 2)
 
@@ -98,3 +108,10 @@ async def test_a_model_may_judge_open_pairs_until_it_has_or_they_are_for_people(
     await put(fleet, low, high, unsure, said, same, speaking)
     assert await fleet.pairs.for_model(10) == [high, unsure, low]
     assert await fleet.pairs.for_model(1) == [high]
+
+
+async def test_a_call_reads_at_most_12_pairs_for_each_side_of_a_program(fleet: Fleet) -> None:
+    await put(fleet, *(pair(f"a{n:02}", "basher", "iso") for n in range(14)))
+    await put(fleet, *(pair(f"b{n:02}", "sark", "basher") for n in range(13)))
+    assert len(await fleet.pairs.asked_of("basher")) == 24
+    assert len(await fleet.pairs.waiting_of("basher")) == 27

@@ -13,7 +13,8 @@ from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.tools.forget_memory import forget_memory
-from tests.fleets import NOW, at, learn, show
+from tests.fleets import NOW, at, interrupted, learn, show, writing
+from tests.lessons import days
 
 pytestmark = pytest.mark.anyio
 
@@ -112,3 +113,32 @@ async def test_a_warm_server_remembers_the_pairs_that_still_ask_alone(fleet: Fle
     still_asking = {pair.pair_id for pair in await fleet.pairs.asking()}
     assert first.pair_id not in still_asking
     assert set(fleet.memory.pairs) in (still_asking, set())
+
+
+async def test_a_program_that_never_returns_blocks_its_partners_for_14_days(fleet: Fleet) -> None:
+    await agreements(fleet)
+    await run(fleet)
+    asked = await open_pairs(fleet)
+    for pair in asked:
+        await say(fleet, pair, "unsure", "basher")
+    assert await run(at(fleet, NOW + days(13))) == 0
+    assert await run(at(fleet, NOW + days(14))) == len(TOPICS) - len(asked)
+    assert await agreed_topics(fleet, "open") == set(TOPICS)
+    assert await run(at(fleet, NOW + days(15))) == 0
+
+
+async def test_an_answer_that_comes_while_a_run_finds_it_overdue_counts(fleet: Fleet) -> None:
+    await learn(fleet, "basher", "Always rotate log files every day")
+    await learn(fleet, "sark", "Remember to rotate log files daily")
+    await run(fleet)
+    (pair,) = await open_pairs(fleet)
+    await say(fleet, pair, "unsure", "basher")
+    late = at(fleet, NOW + days(14))
+    await run(interrupted(late, writing("pairs"), lambda: say(late, pair, "same", "sark")))
+    await run(late)
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair is not None
+    assert [(one.program_id, one.verdict) for one in versioned.pair.judgements] == [
+        ("basher", "unsure"),
+        ("sark", "same"),
+    ]

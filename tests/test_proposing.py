@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.consensus import cells, comparison, proposing
-from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_LESSON, MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
+from fleet_memory.rules.consensus.choosing import (
+    MAX_OPEN_PER_LESSON,
+    MAX_OPEN_PER_PROGRAM,
+    KnownPairs,
+    chosen,
+)
 from fleet_memory.rules.consensus.comparison import Int8Rows
 from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, proposals
 from fleet_memory.rules.text.keys import pair_id, text_hash
@@ -159,6 +164,12 @@ def test_lessons_of_other_domains_are_partners_and_those_of_other_projects_are_n
     lessons.append(lesson("", "entry", project="x"))
     found = places(proposals(lessons, near, range(4), PROFILE), lessons)
     assert found == {frozenset(pair) for pair in (("1", "2"), ("2", "3"), ("1", "entry"), ("2", "entry"))}
+
+
+def test_two_spellings_of_one_program_are_no_pair() -> None:
+    lessons = [lesson("ISO", "0"), lesson("basher", "1"), lesson("iso", "2")]
+    found = proposals(lessons, rows_of([1, 0], [0.9, 0.1], [1, 0.1]), range(3), PROFILE)
+    assert places(found, lessons) == {frozenset({"0", "1"}), frozenset({"1", "2"})}
 
 
 def test_equal_words_are_no_pair() -> None:

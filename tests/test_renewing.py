@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.pairs import Pair, PairState
-from tests.entries import CHECK, KEY, LOOK, pair, side
+from fleet_memory.schemas.pairs import Pair, Verdict
+from tests.entries import CHECK, KEY, LOOK, judgement, pair, side
 
 ENTRIES = {KEY: EntryText(text_hash(CHECK), CHECK, "task-claiming", "ram")}
 FREE = {("basher", "p1"): Standing(text_hash(CHECK), None), ("sark", "p1"): Standing(text_hash(LOOK), None)}
@@ -34,10 +35,10 @@ def test_a_lesson_that_is_the_text_of_an_entry_is_compared_as_that_entry() -> No
     assert after(LESSONS, joined) == replace(LESSONS, a=side("ram", CHECK, key=KEY))
 
 
-def test_an_entry_without_a_living_contributor_asks_the_program_of_the_lesson() -> None:
+def test_an_entry_without_a_living_contributor_asks_nobody() -> None:
     joined = FREE | {("basher", "p1"): Standing(text_hash(CHECK), KEY)}
     nobody = {KEY: ENTRIES[KEY]._replace(asked="")}
-    assert after(LESSONS, joined, nobody).a.program_id == "basher"
+    assert after(LESSONS, joined, nobody).a.program_id == ""
 
 
 @pytest.mark.parametrize(
@@ -72,10 +73,45 @@ def test_a_pair_about_a_contribution_goes_on_without_its_lesson_as_long_as_the_e
     assert after(member, {}, {}) == replace(member, state="gone")
 
 
-@pytest.mark.parametrize("state", ["same", "different", "contradict", "gone"])
-def test_a_pair_that_is_closed_or_answered_once_stays_as_it_is(state: PairState) -> None:
-    closed = replace(LESSONS, state=state)
+def judged(known: Pair, *verdicts: tuple[str | None, Verdict]) -> Pair:
+    for name, verdict in verdicts:
+        known = with_judgement(known, judgement(name, verdict))
+    return known
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [
+        judged(LESSONS, (None, "same")),
+        judged(LESSONS, ("basher", "same"), ("sark", "same")),
+        judged(LESSONS, ("basher", "different")),
+        judged(LESSONS, ("basher", "contradict")),
+        replace(LESSONS, state="gone"),
+    ],
+    ids=["same by a person", "same", "different", "contradict", "gone"],
+)
+def test_a_pair_that_nobody_is_asked_about_stays_as_it_is(closed: Pair) -> None:
     assert after(closed, {}, {}) is closed
+
+
+def test_a_same_that_waits_goes_on_without_its_lessons() -> None:
+    same = judged(LESSONS, ("basher", "same"))
+    assert after(same, {}) is same
+
+
+def test_a_different_that_waits_is_gone_without_its_lessons_and_starts_again_with_their_texts() -> None:
+    different = judged(replace(LESSONS, likely=True), ("basher", "different"))
+    assert after(different) is different
+    assert after(different, {}) == replace(different, state="gone", judgements=())
+
+
+@pytest.mark.parametrize("verdicts", [[], [("sark", "same")], [("sark", "different")]], ids=["open", "same", "diff"])
+def test_an_entry_asks_its_next_oldest_contributor(verdicts: list[tuple[str, Verdict]]) -> None:
+    known = judged(replace(WITH_ENTRY, likely=True), *verdicts)
+    deleted = {KEY: ENTRIES[KEY]._replace(asked="iso")}
+    assert after(known, FREE, deleted) == replace(known, a=side("iso", CHECK, key=KEY))
+    member = replace(pair(side("sark", LOOK), side("ram", CHECK, key=KEY)), of_member=True)
+    assert after(member, FREE, deleted).b == side("iso", CHECK, key=KEY)
 
 
 standings = st.none() | st.builds(

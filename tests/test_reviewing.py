@@ -13,7 +13,7 @@ from fleet_memory.cli.review import HELP, review_pairs
 from fleet_memory.cli.review_report import WaitingPair, pair_report, waiting_pairs
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.consensus.judging import questions, with_judgement
+from fleet_memory.rules.consensus.judging import UNANSWERED, questions, with_judgement
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
@@ -94,6 +94,7 @@ def test_a_pair_that_was_closed_meanwhile_is_named_and_the_next_is_asked() -> No
 
 def test_it_is_said_who_said_which_and_why() -> None:
     pair = judged(PAIRS[0], "basher", "unsure", IGNORED)
+    pair = judged(pair, "ram", "unsure", UNANSWERED)
     pair = judged(pair, "sark", "same", "both ask for a clean tree")
     pair = judged(pair, MODEL_NAME, "different")
     pair = judged(pair, None, "unsure", "I do not know git")
@@ -103,6 +104,7 @@ def test_it_is_said_who_said_which_and_why() -> None:
         "    evidence: It broke",
         "  entry pattern/git/other of ram, sark (git): Other first",
         "basher was shown it three times and did not answer",
+        "ram gave no answer within 14 days",
         "sark said same: both ask for a clean tree",
         "the model said different",
         "a person said unsure: I do not know git",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.consensus.judging import Questions, questions
+from fleet_memory.rules.consensus.judging import UNANSWERED, Questions, questions
 from fleet_memory.rules.health.fleet import MIN_PROGRAMS_OF_A_THIRD
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side
@@ -107,4 +107,6 @@ def _said(judgement: Judgement) -> str:
     by = _judge(judgement)
     if judgement.verdict == "unsure" and judgement.reason == IGNORED:
         return f"{by} was shown it three times and did not answer"
+    if judgement.verdict == "unsure" and judgement.reason == UNANSWERED:
+        return f"{by} gave {UNANSWERED}"
     return f"{by} said {judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")

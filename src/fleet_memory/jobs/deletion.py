@@ -61,8 +61,8 @@ async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
 
 async def _close_pairs(fleet: Fleet, program_id: str) -> None:
     """Close every pair with a lesson of the program that still asks, so that no program is shown it."""
-    waiting = [one.pair for one in await fleet.pairs.in_state("open") if one.pair is not None]
-    ids = {pair.pair_id for pair in (*waiting, *await fleet.pairs.asking()) if _is_of(pair, program_id)}
+    open_pairs = [one.pair for one in await fleet.pairs.in_state("open") if one.pair is not None]
+    ids = {pair.pair_id for pair in (*open_pairs, *await fleet.pairs.waiting()) if _is_of(pair, program_id)}
     for pair_id in sorted(ids):
         await retry_conflicts(partial(_close_pair, fleet, pair_id), f"pair {pair_id}")
 

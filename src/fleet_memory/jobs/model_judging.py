@@ -15,6 +15,7 @@ from fleet_memory.errors import JudgeModelError, JudgeModelUnavailableError, Lea
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
+from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.model_runs import ModelRunNote
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.model_judging import (
@@ -76,6 +77,7 @@ class _Run:
     calls: int = 0
     tokens: int = 0
     steering: int = 0
+    is_visible: bool = False  # whether agents would read something else now
     verdicts: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -108,6 +110,8 @@ class _Run:
         still = [pair_id for pair_id in waiting if pair_id in failed_before]
         note = ModelRunNote(run=self._figures(), failed=tuple([*self.failed, *still][:MAX_PAIRS_PER_RUN]))
         await self.writer.try_commit(self.fleet.model_runs.write(before, note))
+        if self.is_visible:
+            await publish_now(self.fleet)
         self._log(note.run)
         return note.run
 
@@ -124,8 +128,9 @@ class _Run:
         said = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict, "reason": reason})
         (outcome,) = await judge(self.fleet, Judge(MODEL_NAME), [said])
         match outcome:
-            case Judged():
+            case Judged(change=change):
                 self.verdicts[verdict] += 1
+                self.is_visible = self.is_visible or (change is not None and change.is_visible)
             case Refused(_, error):  # a text changed, or others judge at the same moment
                 self.failed.append(pair.pair_id)
                 _logger.info("the judge model's verdict about pair %s is refused: %s", pair.pair_id, error)

@@ -1,16 +1,17 @@
 """Pairs on top of the four verbs: one document each, asked for by the programs that shall judge."""
 
 from collections.abc import Iterable
-from datetime import date
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
-from fleet_memory.rules.consensus.judging import questions
+from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.consensus.model_judging import awaits_model
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
 from fleet_memory.stores import ABSENT, Document, Json, Query, Scalar, Write
+
+MAX_ASKED_BY_SIDE: Final = 12  # pairs that a call reads to find 3 to show, for each side; as many as a run opens
 
 
 class VersionedPair(NamedTuple):
@@ -50,14 +51,18 @@ class Pairs(FleetDocuments):
         """Return the write of a pair that is new or changed, valid until another writes it.
 
         `askA`, `askB` (the programs with a side that are asked) and `openRank` are there to be asked for while one is,
-        `askThird` while a program without a side is, `forPeople` when nobody but people is left. The pair itself is
-        kept as text. `modelRank` is there while a model may judge, named by the policy or not.
+        `askThird` while a program without a side is, `forPeople` when nobody but people is left. `sideA` and `sideB`,
+        the programs of the sides, are there while anybody is asked. The pair itself is kept as text. `modelRank` is
+        there while a model may judge, named by the policy or not.
         """
         asked = questions(after)
         names = asked.programs
         a, b = after.a.program_id, after.b.program_id
+        waits = asked != Questions()
         fields: dict[str, Json] = {
             "state": after.state,
+            "sideA": a if waits and a else None,
+            "sideB": b if waits and b and b != a else None,
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
             "openRank": after.rank if names else None,
@@ -71,19 +76,34 @@ class Pairs(FleetDocuments):
         return Write(self.paths.pair(after.pair_id), fields, before.revision)
 
     async def asked_of(self, program_id: str) -> list[VersionedPair]:
-        """Return the pairs that a program is asked about, the likeliest first. Billed 1 read each, at least 2."""
+        """Return pairs that a program is asked about, at most 24, the likeliest first. Billed 1 read each, at least 2.
+
+        More than 12 can ask it, though no run opens more for it: a `same` of one judge goes on asking.
+        """
+        return await self._with_either(("askA", "askB"), program_id, MAX_ASKED_BY_SIDE)
+
+    async def waiting_of(self, program_id: str) -> list[VersionedPair]:
+        """Return the pairs with a side of a program that programs or people are asked about, the likeliest first.
+
+        Billed 1 read each, at least 2.
+        """
+        return await self._with_either(("sideA", "sideB"), program_id)
+
+    async def _with_either(
+        self, names: tuple[str, str], program_id: str, limit: int | None = None
+    ) -> list[VersionedPair]:
         pairs: list[VersionedPair] = []
-        for name in ("askA", "askB"):
-            pairs += _readable(await self.store.find(Query(self.paths.pairs, {name: program_id})))
+        for name in names:
+            pairs += _readable(await self.store.find(Query(self.paths.pairs, {name: program_id}, limit=limit)))
         return _best_first(pairs)
 
-    async def asking_third(self, program_id: str, today: date, limit: int) -> list[VersionedPair]:
+    async def asking_third(self, program_id: str, turn: str, limit: int) -> list[VersionedPair]:
         """Return pairs that wait for a program without a side, at most `limit`, the likeliest first.
 
         Each program begins to read at another id, so that programs are asked about different pairs, and at another each
-        day, so that it comes to all of them. Billed 1 read each, at least 2.
+        `turn`, e.g. the time of the call, so that it comes to all of them. Billed 1 read each, at least 2.
         """
-        start = digest(program_id, today.isoformat())
+        start = digest(program_id, turn)
         where: dict[str, Scalar] = {"askThird": True}
         documents = list(await self.store.find(Query(self.paths.pairs, where, after=start, limit=limit)))
         if len(documents) < limit:
@@ -124,6 +144,11 @@ class Pairs(FleetDocuments):
     async def count_for_third(self) -> int:
         """Return how many pairs wait for a program without a side. Billed as one sum."""
         return await self.store.total(Query(self.paths.pairs, {"askThird": True}))
+
+    async def count_open_without_side(self) -> int:
+        """Return how many open pairs wait for a program without a side or for people. Billed as two sums."""
+        names = ("askThird", "forPeople")
+        return sum([await self.store.total(Query(self.paths.pairs, {"state": "open", name: True})) for name in names])
 
     async def count_asked_of(self, program_id: str) -> int:
         """Return how many pairs a program is asked about. Billed as two sums."""

@@ -1,16 +1,17 @@
-"""The maintainer's memory of a fleet between its runs: every living lesson, and the pairs that are open.
+"""The maintainer's memory of a fleet between its runs: every living lesson, and the pairs that wait.
 
 A server that has it is warm: the next run reads the programs that changed, and those that other servers' runs
 considered meanwhile. It can be thrown away at any time.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.repositories.entry_codec import VersionedEntry
-from fleet_memory.rules.consensus.judging import questions
+from fleet_memory.rules.consensus.judging import Questions, questions
+from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair
@@ -33,8 +34,9 @@ class KnownLesson(NamedTuple):
 
 @dataclass
 class ProposingMemory:
-    """The lessons by program and the pairs that still ask a program with a side, as of a run of an epoch.
+    """The lessons by program and the pairs that programs or people are asked about, as of a run of an epoch.
 
+    All these pairs were read at `pairs_at`; verdicts that leave a side to be asked are known from the next time on.
     `candidates` are the entries that agents do not read yet, None while some may have changed; `policy` is that of the
     last run.
     """
@@ -43,6 +45,7 @@ class ProposingMemory:
     epoch: int = 0
     lessons: dict[str, Sequence[KnownLesson]] = field(default_factory=dict)
     pairs: dict[str, Pair] = field(default_factory=dict)
+    pairs_at: datetime | None = None
     candidates: Sequence[VersionedEntry] | None = None
     policy: Policy | None = None
 
@@ -53,7 +56,7 @@ class ProposingMemory:
 
     def copy(self) -> "ProposingMemory":
         """Return another memory of the same, for a run that leaves nothing."""
-        return ProposingMemory(self.run, self.epoch, dict(self.lessons), dict(self.pairs), self.candidates, self.policy)
+        return replace(self, lessons=dict(self.lessons), pairs=dict(self.pairs))
 
     def forget(self) -> None:
         """Start again: the next run reads everything."""
@@ -67,7 +70,7 @@ class ProposingMemory:
         self.lessons[program.program_id] = known_lessons(program)
 
     def remember_pairs(self, programs: Iterable[str], pairs: Iterable[Pair]) -> None:
-        """Take up all pairs that ask any of these programs."""
+        """Take up all pairs with a side of any of these programs that anybody is asked about."""
         names = set(programs)
         left = {
             pair_id: pair for pair_id, pair in self.pairs.items() if not {pair.a.program_id, pair.b.program_id} & names
@@ -75,11 +78,24 @@ class ProposingMemory:
         self.pairs = left | {pair.pair_id: pair for pair in pairs}
 
     def remember_pair(self, pair: Pair) -> None:
-        """Take up a pair as it is now; one that no program with a side is asked about is forgotten."""
-        if questions(pair).programs:
+        """Take up a pair as it is now; one that nobody is asked about is forgotten."""
+        if questions(pair) != Questions():
             self.pairs[pair.pair_id] = pair
         else:
             self.pairs.pop(pair.pair_id, None)
+
+    def contributors(self) -> dict[str, set[str]]:
+        """Return the programs with a lesson in an entry by its key, as programs are compared."""
+        found: dict[str, set[str]] = {}
+        for name, lessons in self.lessons.items():
+            for lesson in lessons:
+                if lesson.knowledge_key is not None:
+                    found.setdefault(lesson.knowledge_key, set()).add(same_program(name))
+        return found
+
+    def programs(self) -> set[str]:
+        """Return the programs of the fleet, as they are compared."""
+        return {same_program(name) for name in self.lessons}
 
     def living(self, now: datetime) -> list[KnownLesson]:
         """Return the lessons that are not stale, in order of program and id."""

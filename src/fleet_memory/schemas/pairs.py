@@ -56,7 +56,8 @@ class Pair(Value):
     `objection` says why the two may differ, "" for nothing. `by_person`: a person closed it, for good. `of_member`: the
     lesson, or what is left of it, contributes to the entry already, and no verdict about the two exists. `likely`: it
     ranks so high that one `different` alone does not close it. `unsaid`: a `contradict` is no word against its entry
-    yet, because no agent reads the entry.
+    yet, because no agent reads the entry. `thirds`: the programs without a side that can judge it or have, when they
+    are fewer than may be asked; None for enough.
     """
 
     pair_id: str
@@ -72,6 +73,7 @@ class Pair(Value):
     of_member: bool = False
     likely: bool = False
     unsaid: bool = False
+    thirds: int | None = None
     opened_at: datetime
 
 

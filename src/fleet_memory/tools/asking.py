@@ -58,7 +58,7 @@ async def asked_pairs(
     if not third or len(first_of_each_lesson(open_pairs, program_id)) >= MAX_SHOWN_PAIRS:
         return AskedPairs(own)
     known = {one.pair_id for one in own}  # a side may be asked, and at once a third program
-    others = await fleet.pairs.asking_third(program_id, fleet.now().date(), MAX_THIRD_PAIRS)
+    others = await fleet.pairs.asking_third(program_id, fleet.now().isoformat(), MAX_THIRD_PAIRS)
     return AskedPairs([*own, *(one for one in others if one.pair_id not in known)])
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store, read_drafts
-from fleet_memory.jobs.judging import Judge, Judged, judge
+from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.jobs.words import entry_key, with_word
 from fleet_memory.repositories.queueing import ChangeResult
@@ -25,6 +25,7 @@ from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, NoteText
+from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.schemas.programs import Program, ProgramRecord
 from fleet_memory.schemas.similarity import Profile
@@ -150,12 +151,12 @@ async def commit_session(
 
     done = await fleet.programs.update_with(program_id, change, now)
     await leave_ignored(fleet, program_id, session.asked, done.chosen)
-    judge_ = Judge(program_id, fleet.caller.connection, done.since)
-    judged = await judge(fleet, judge_, verdicts) if verdicts else []
+    judged = await judge(fleet, Judge(program_id, fleet.caller.connection, done.since), verdicts) if verdicts else []
     visible = any(one.change is not None and one.change.is_visible for one in judged if isinstance(one, Judged))
     if done.state_changed or visible:
         await publish_if_due(fleet)
-    return replace(done.answer, judged=tuple(map(judged_answer, judged)) or None)
+    failed = done.answer.failed + sum(isinstance(one, Refused) for one in judged)
+    return replace(done.answer, failed=failed, judged=tuple(map(judged_answer, judged)) or None)
 
 
 def _report(caller: Caller, sent: SessionReport, session_id: str | None, now: datetime) -> OutcomeReport:
@@ -196,25 +197,26 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
                 f"requestId: {session.request_id!r} was used for another session, and nothing was written now; "
                 "give this one a name of its own"
             )
-        return _asked(program, receipt.answer, session)._replace(since=receipt.at), []
+        again = [pair for pair in session.asked.pairs if pair.pair_id in receipt.asked]
+        return _asked(program, receipt.answer, session, again)._replace(since=receipt.at), []
     drafts = await read_drafts(fleet, _keys(program, session), session.now)
     work = _Work(program, drafts, session.now)
     answer = _applied(fleet, work, session)
     number = program.sessions
     requests = with_request(work.program.request_ids, request_key("session", session.request_id, str(number)))
     after = replace(work.program, request_ids=requests, sessions=number + 1)
-    write = receipt_write(fleet.programs, number, Receipt(session.call, answer, session.now))
+    done = _asked(after, answer, session, session.asked.pairs)
+    receipt = Receipt(session.call, answer, session.now, [one.pair_id for one in done.answer.to_judge or ()])
+    write = receipt_write(fleet.programs, number, receipt)
     writes = [*work.drafts.writes(fleet, program.program_id), write]
-    done = _asked(after, answer, session)
     return done._replace(archived=work.kept, state_changed=work.drafts.state_changed), writes
 
 
-def _asked(program: Program, answer: SessionAnswer, session: SentSession) -> Done:
+def _asked(program: Program, answer: SessionAnswer, session: SentSession, pairs: Sequence[Pair]) -> Done:
     """Return the program after it was shown the pairs that the answer asks about; no receipt keeps their texts."""
-    chosen = chosen_questions(program, session.asked.pairs, session.now, answered=session.answered)
-    questions = tuple(to_judge_answers(program, chosen)) or None
-    after = with_questions(program, chosen, session.now)
-    return Done(after, (), replace(answer, to_judge=questions), chosen=chosen)
+    chosen = chosen_questions(program, pairs, session.now, answered=session.answered)
+    answer = replace(answer, to_judge=tuple(to_judge_answers(program, chosen)) or None)
+    return Done(with_questions(program, chosen, session.now), (), answer, chosen=chosen)
 
 
 def _keys(program: Program, session: SentSession) -> list[str]:

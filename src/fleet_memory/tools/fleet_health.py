@@ -44,6 +44,7 @@ async def fleet_health(
     open_pairs = await fleet.pairs.count_open()
     judging = judging_counts(
         open_pairs=open_pairs,
+        without_side=await fleet.pairs.count_open_without_side(),
         for_people=await fleet.pairs.count_for_people(),
         for_third=await fleet.pairs.count_for_third(),
         programs=len(looks),

@@ -1,7 +1,8 @@
 """Receipts of sessions: a call that is repeated finds there its answer, and when it came first."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.answers.state import SessionAnswer
@@ -9,14 +10,15 @@ from fleet_memory.stores import Json, Write
 
 
 class Receipt(NamedTuple):
-    """What a call answered, without the pairs that it asked about, and when; `call` is a digest of what was sent.
+    """The answer of a call, of the pairs that it asked about the ids alone, and its time.
 
-    `at` is None in a receipt of an older version.
+    `call` is a digest of what was sent. `at` is None in a receipt of an older version.
     """
 
     call: str
     answer: SessionAnswer
     at: datetime | None
+    asked: Sequence[str] = ()
 
 
 def receipt_write(programs: Programs, number: int, receipt: Receipt) -> Write:
@@ -25,6 +27,7 @@ def receipt_write(programs: Programs, number: int, receipt: Receipt) -> Write:
         "number": number,
         "call": receipt.call,
         "at": receipt.at.isoformat() if receipt.at else None,
+        "asked": list(receipt.asked),
         "text": receipt.answer.compact(),
     }
     return Write(programs.receipt_ref(receipt.answer.program_id, number), fields)
@@ -37,4 +40,5 @@ async def read_receipt(programs: Programs, program_id: str, number: int, call: s
         return None
     answer = SessionAnswer.from_json(str(document.fields["text"]))
     at = document.fields.get("at")
-    return Receipt(call, answer, datetime.fromisoformat(str(at)) if at else None)
+    asked = cast("list[str]", document.fields.get("asked", []))
+    return Receipt(call, answer, datetime.fromisoformat(str(at)) if at else None, asked)

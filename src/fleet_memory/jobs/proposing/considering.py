@@ -11,6 +11,8 @@ from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.proposing_memory import KnownLesson, known_lessons
 from fleet_memory.repositories.retrying import attempt_each
+from fleet_memory.rules.consensus.judging import Questions, questions
+from fleet_memory.rules.consensus.renewing import closed
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import InvalidValueError
@@ -48,10 +50,10 @@ def with_others_verdicts(change: PairChange, now: VersionedPair) -> PairChange |
     if now.revision == change.before.revision:
         return change
     before = change.before.pair
-    if now.pair is None or now.pair.state != "open" or before is None or before.state != "open":
+    if now.pair is None or before is None or now.pair.state != before.state or questions(now.pair) == Questions():
         return None
-    after = replace(now.pair, a=change.after.a, b=change.after.b, state=change.after.state)
-    return change._replace(before=now, after=after)
+    after = replace(now.pair, a=change.after.a, b=change.after.b, thirds=change.after.thirds)
+    return change._replace(before=now, after=closed(after) if change.after.state == "gone" else after)
 
 
 async def stamp_considered(
@@ -94,8 +96,9 @@ class _Stamping:
 
     async def stamp(self, names: Sequence[str]) -> None:
         """Stamp programs and write their pairs in one commit."""
-        versioned = await self.fleet.programs.read_versioned(*names)
-        after = [_considered(one, self.seen.get(name), self.run) for name, one in zip(names, versioned, strict=True)]
+        owners = [name for name in names if name]  # "" has the pairs of entries that ask nobody
+        versioned = await self.fleet.programs.read_versioned(*owners)
+        after = [_considered(one, self.seen.get(name), self.run) for name, one in zip(owners, versioned, strict=True)]
         changes = [one for name in names for one in self.changes[name]]
         writes: list[Write] = [self.fleet.pairs.write(one.before, one.after) for one in changes]
         for before, program in zip(versioned, after, strict=True):

@@ -15,7 +15,7 @@ from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
-from fleet_memory.rules.consensus.judging import is_for_people
+from fleet_memory.rules.consensus.judging import is_for_people, questions, with_thirds, with_unanswered
 from fleet_memory.rules.consensus.objecting import pair_objection
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
@@ -40,7 +40,7 @@ def planned_pairs(memory: ProposingMemory, view: FleetView, profile: Profile, en
     living = memory.living(now)
     entries = [entry for _, entry in sorted(view.entries.items())]
     compared: list[KnownLesson | KnownEntry] = [*(one for one in living if one.knowledge_key is None), *entries]
-    after = renewed_pairs(memory, view, living)
+    after = renewed_pairs(memory, view, living, now)
     wanted = _wanted([one.comparable for one in compared], memory, view, after)
     rows = int8_rows([(one.vector, one.embedder) for one in compared], engine)
     found = proposals([one.comparable for one in compared], rows, wanted, profile) if wanted else []
@@ -52,17 +52,18 @@ def _wanted(
 ) -> list[int]:
     """Return the positions of the lessons to compare with all others.
 
-    These are the pending ones, new entries, the lessons that a pair leaves behind which is gone, and, as a limit may
-    have kept pairs of theirs back, all lessons of a program with one of these while fewer pairs than may be ask it.
+    These are the pending ones, new entries, the lessons of a pair that asks them no more, and, as a limit may have kept
+    pairs of theirs back, all lessons of a program with one of these while fewer pairs than may be ask it.
     """
     new_keys = view.new_keys(memory)
-    gone = {pair.pair_id: pair for pair in after if pair.state == "gone"}
-    left = {side for pair in gone.values() for side in (pair.a, pair.b)}
+    changed = {pair.pair_id: pair for pair in after}
+    freed_pairs = [pair for id_, pair in changed.items() if _takes_a_place(memory.pairs[id_]) > _takes_a_place(pair)]
+    left = {side for pair in freed_pairs for side in (pair.a, pair.b)}
     places = {place_of(side) for side in left if side.key is None}
     asking = Counter(
         name
-        for pair in memory.pairs.values()
-        if pair.state == "open" and pair.pair_id not in gone
+        for pair in {**memory.pairs, **changed}.values()
+        if _takes_a_place(pair)
         for name in {pair.a.program_id, pair.b.program_id}
     )
     freed = {
@@ -78,15 +79,22 @@ def _wanted(
     return [at for at, one in enumerate(compared) if is_wanted(one)]
 
 
-def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[KnownLesson]) -> list[Pair]:
-    """Return the open pairs that go on otherwise than before, or not at all."""
+def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[KnownLesson], now: datetime) -> list[Pair]:
+    """Return the pairs that wait and go on otherwise than before, or not at all."""
     standing = {one.comparable.place: Standing(one.comparable.words, one.knowledge_key) for one in living}
     texts = {
         key: EntryText(one.comparable.words, one.comparable.text, one.comparable.domain, one.asked)
         for key, one in view.entries.items()
     }
-    after = (renewed(pair, lambda *place: standing.get(place), texts) for pair in memory.pairs.values())
+    programs, contributors = memory.programs(), memory.contributors()
+    continued = (renewed(pair, lambda *place: standing.get(place), texts) for pair in memory.pairs.values())
+    after = (with_unanswered(with_thirds(pair, programs, contributors), now) for pair in continued)
     return [pair for pair in after if pair is not memory.pairs[pair.pair_id]]
+
+
+def _takes_a_place(pair: Pair) -> bool:
+    """Whether a pair counts for the limits of its programs: it is open, and a program with a side is asked."""
+    return pair.state == "open" and bool(questions(pair).programs)
 
 
 class ChosenPairs(NamedTuple):
@@ -102,12 +110,12 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     Which pairs are known is read for those that would be opened alone, until none of them is. Billed 1 read each.
     """
     lessons = [one.comparable for one in plan.compared]
-    gone = {pair.pair_id for pair in plan.renewed if pair.state == "gone"}
-    asking = [pair for name, pair in memory.pairs.items() if name not in gone]
+    renewed_ = {pair.pair_id: pair for pair in plan.renewed}
+    waiting = [*{**memory.pairs, **renewed_}.values()]
     retired = {key for key, entry in view.entries.items() if entry.is_retired}
     asked = {key: entry.asked for key, entry in view.entries.items()}
-    open_sides = tuple((place_of(pair.a), place_of(pair.b)) for pair in asking if pair.state == "open")
-    undecided = {pair.pair_id for pair in asking if pair.state == "open"}  # one judge's `same` applies to others too
+    open_sides = tuple((place_of(pair.a), place_of(pair.b)) for pair in waiting if _takes_a_place(pair))
+    undecided = {pair.pair_id for pair in waiting if pair.state == "open"}  # one judge's `same` applies to others too
     read: dict[str, VersionedPair] = {}
     judged: dict[str, Pair] = {}
     while True:
@@ -128,7 +136,9 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
                 pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair)
             ):  # else its words are with the entries already
                 judged[name] = again
-    changes = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
+    opened = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
+    programs, contributors = memory.programs(), memory.contributors()
+    changes = [one._replace(after=with_thirds(one.after, programs, contributors)) for one in opened]
     return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
 
 
@@ -138,11 +148,12 @@ async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> lis
         return []
     changes: list[PairChange] = []
     found = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
-    for now, after in zip(found, plan.renewed, strict=True):
-        as_compared = VersionedPair(after.pair_id, memory.pairs[after.pair_id], "")
-        change = with_others_verdicts(PairChange(as_compared, after, _owner(after)), now)
-        if change is not None:
-            changes.append(change)
+    for now, planned in zip(found, plan.renewed, strict=True):
+        as_compared = VersionedPair(planned.pair_id, memory.pairs[planned.pair_id], "")
+        change = with_others_verdicts(PairChange(as_compared, planned, _owner(planned)), now)
+        after = with_unanswered(change.after, fleet.now()) if change is not None else None
+        if change is not None and after is not None and after != now.pair:
+            changes.append(change._replace(after=after))
         elif now.pair is not None:
             memory.remember_pair(now.pair)
     return changes

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 
 from fleet_memory.fleet import Fleet
@@ -16,6 +17,7 @@ from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.policy import Policy
 
 MAX_RUNS_BEHIND: Final = 20  # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
+READ_PAIRS_AFTER: Final = timedelta(days=1)  # a warm server finds answers that are overdue no later. Chosen
 PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
 
 
@@ -67,8 +69,9 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> F
     """Bring the memory up to date, and return the lessons to consider.
 
     Billed 1 read for each program that changed or that another server's run considered since, all of them on a cold
-    server; 2 queries and their pairs for each of these; 1 query for the entries that the snapshot
-    is behind, and 1 read for each candidate if a program, an entry or the policy has changed since the last run.
+    server; 2 queries and their pairs for each of these; 3 queries for all pairs once a day; 1 query for the entries
+    that the snapshot is behind, and 1 read for each candidate if a program, an entry or the policy has changed since
+    the last run.
     """
     view = FleetView(await fleet.last_runs.read())
     last = view.last.last
@@ -79,6 +82,8 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> F
         await _read_everything(fleet, memory, view)
     elif await _read_changes(fleet, memory, view, last) or policy != memory.policy:
         memory.candidates = None
+    if memory.pairs_at is None or fleet.now() - memory.pairs_at >= READ_PAIRS_AFTER:
+        await _read_pairs(fleet, memory)
     memory.epoch, memory.run = last.epoch, last.run
     await _read_entries(fleet, memory, view)
     return view
@@ -89,7 +94,12 @@ async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetVie
         view.unreadable += [str(one) for one in block.unreadable]
         for versioned in block.programs:
             _remember(versioned, memory, view)
-    memory.pairs = {pair.pair_id: pair for pair in await fleet.pairs.asking()}
+    await _read_pairs(fleet, memory)
+
+
+async def _read_pairs(fleet: Fleet, memory: ProposingMemory) -> None:
+    memory.pairs = {pair.pair_id: pair for pair in await fleet.pairs.waiting()}
+    memory.pairs_at = fleet.now()
 
 
 async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, last: LastRun) -> bool:
@@ -100,8 +110,8 @@ async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, 
     names = sorted({versioned.program.program_id for versioned in changed})
     for versioned in changed:
         _remember(versioned, memory, view)
-    asked = [pair for name in names for pair in await fleet.pairs.asked_of(name)]
-    memory.remember_pairs(names, (versioned.pair for versioned in asked if versioned.pair))
+    waiting = [pair for name in names for pair in await fleet.pairs.waiting_of(name)]
+    memory.remember_pairs(names, (versioned.pair for versioned in waiting if versioned.pair))
     return bool(changed)
 
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson
 
@@ -21,7 +22,7 @@ MAX_BLOCK_CELLS: Final = 8_000_000  # numbers of a block that is compared at onc
 
 
 class Comparison(NamedTuple):
-    """n lessons sorted by program and id; every index below is a place in this order.
+    """n lessons sorted by program, as programs are compared, and id; every index below is a place in this order.
 
     `order[i]` is the position of lesson i in the input. `rows` is n×d, `scales` its inverse lengths, 0 for a row of
     zeros. `programs`, `projects` and `words` are codes; programs count from 0 in the order of the lessons, project 0
@@ -115,10 +116,11 @@ def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_
 
     Lessons of one program are variants of each other from `min_variant_cosine` up; above 1 none are.
     """
-    order = sorted(range(len(lessons)), key=lambda position: lessons[position].place)
+    names = {name: same_program(name) for name in {lesson.program_id for lesson in lessons}}
+    order = sorted(range(len(lessons)), key=lambda at: (names[lessons[at].program_id], lessons[at].place))
     ordered = [lessons[position] for position in order]
     positions = np.array(order, dtype=np.int64)
-    programs = _codes(lesson.program_id for lesson in ordered)
+    programs = _codes(names[lesson.program_id] for lesson in ordered)
     starts = np.flatnonzero(np.r_[True, np.diff(programs) > 0, True]) if ordered else np.zeros(1, np.int64)
     entries = np.array([ordered[start].is_entry for start in starts[:-1]], np.bool_)
     areas = np.where(entries, 0, np.diff(starts) ** 2)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from fleet_memory.rules.guard.steering import speaks_to_reader
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.schemas.comparison import ComparableLesson
 
@@ -24,7 +25,7 @@ def equal_words(
 
     `lessons` (those in no entry) and `entries` are by their hash of words. Lessons of two projects do not meet; one of
     no project meets both an entry of any project and, where there is one project alone, its lessons. A new entry takes
-    lessons of at least two programs.
+    lessons of at least two programs, and none that speaks to its reader.
     """
     found: list[EqualWords] = []
     for words in sorted(set(wanted)):
@@ -38,7 +39,7 @@ def equal_words(
             else:
                 joining.setdefault(entry.lesson_id, []).append(lesson)
         found += [EqualWords(words, key, members) for key, members in sorted(joining.items())]
-        found += [EqualWords(words, None, group) for group in _by_project(left) if _programs(group) > 1]
+        found += [EqualWords(words, None, group) for group in _by_project(left) if _may_be_entry(group)]
     return found
 
 
@@ -48,6 +49,10 @@ def _by_project(lessons: Sequence[ComparableLesson]) -> list[list[ComparableLess
         return [list(lessons)]
     everywhere: list[str | None] = [None, *projects]
     return [[lesson for lesson in lessons if lesson.project_id == project] for project in everywhere]
+
+
+def _may_be_entry(lessons: Sequence[ComparableLesson]) -> bool:
+    return _programs(lessons) > 1 and not any(speaks_to_reader(text) for text in {one.text for one in lessons})
 
 
 def _programs(lessons: Iterable[ComparableLesson]) -> int:

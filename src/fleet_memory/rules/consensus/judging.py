@@ -1,6 +1,8 @@
 """The verdict of a pair's judges, and who is asked next. Source: docs/consensus.md."""
 
+from collections.abc import Mapping, Set
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.guard import SPEAKS_TO_READER
@@ -8,6 +10,8 @@ from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side
 
 MAX_THIRD_PROGRAMS: Final = 2  # programs without a lesson in a pair that judge it before it is left to people; chosen
+ANSWER_WITHIN: Final = timedelta(days=14)  # of the other side's answer; after that a side counts as unsure. Chosen
+UNANSWERED: Final = f"no answer within {ANSWER_WITHIN.days} days"
 
 
 class Ruling(NamedTuple):
@@ -61,12 +65,14 @@ def ruling(pair: Pair) -> Ruling:
 def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
     """Return the pair after a verdict; a judge's later verdict replaces its earlier one.
 
-    Verdicts of several names over one unbound connection are one verdict, as are those of one program.
+    Verdicts of several names over one unbound connection are one verdict, as are those of one program; it is a
+    contributor's if one of them was.
     """
     others = tuple(one for one in pair.judgements if not _is_one_voice(one, judgement))
-    replaced = [name for one in pair.judgements if one not in others for name in _names(one)]
-    also = tuple(dict.fromkeys(name for name in replaced if name not in _names(judgement)))
-    judged = replace(pair, judgements=(*others, replace(judgement, also=also)))
+    replaced = [one for one in pair.judgements if one not in others]
+    also = tuple(dict.fromkeys(name for one in replaced for name in _names(one) if name not in _names(judgement)))
+    contributed = judgement.contributed or any(one.contributed for one in replaced)
+    judged = replace(pair, judgements=(*others, replace(judgement, also=also, contributed=contributed)))
     by_person = any(one.program_id is None and one.verdict != "unsure" for one in judged.judgements)
     return replace(judged, state=ruling(judged).state, by_person=by_person)
 
@@ -75,7 +81,8 @@ def questions(pair: Pair) -> Questions:
     """Return who is asked about a pair now: first the programs of its sides, then a third, at last people.
 
     A `same` of one judge is asked of the other side too, and so is a single `different` about a `likely` pair. A third
-    program is asked where the sides leave a pair undecided, and at once where an objection makes its `same` necessary.
+    program is asked where the sides leave a pair undecided, and at once where an objection makes its `same` necessary;
+    people are where the fleet has none.
     """
     if pair.state == "gone" or pair.by_person:
         return Questions()
@@ -89,8 +96,37 @@ def questions(pair: Pair) -> Questions:
         return Questions(sides if pair.likely and len(_voices(pair)) == 1 else ())
     same = [one for one in pair.judgements if one.verdict == "same"]
     needs_third = not sides or (pair.objection and same and all(one.contributed for one in same))
-    third = bool(needs_third) and _third_programs(pair) < MAX_THIRD_PROGRAMS
+    limit = MAX_THIRD_PROGRAMS if pair.thirds is None else pair.thirds
+    third = bool(needs_third) and len(_third_programs(pair)) < limit
     return Questions(sides, third, people=not sides and not third)
+
+
+def with_thirds(pair: Pair, programs: Set[str], contributors: Mapping[str, Set[str]]) -> Pair:
+    """Return the pair with the number of programs that can judge it without a side or a lesson in its entries.
+
+    `programs` are those of the fleet, and `contributors` those with a lesson in an entry by its key, all named as
+    programs are compared. It is the same object when the number has not changed.
+    """
+    own = {same_program(side.program_id) for side in (pair.a, pair.b)}
+    own |= {name for side in (pair.a, pair.b) for name in contributors.get(side.key or "", ())}
+    judged = _third_programs(pair)
+    count = len(programs) - len(own & programs) + len(judged) - len((judged & programs) - own)
+    thirds = count if count < MAX_THIRD_PROGRAMS else None
+    return pair if thirds == pair.thirds else replace(pair, thirds=thirds)
+
+
+def with_unanswered(pair: Pair, now: datetime) -> Pair:
+    """Return the pair with `unsure` for the side that has not answered within 14 days of the other's answer.
+
+    It is the same object where no answer is overdue; a pair that neither side has answered waits.
+    """
+    answered = [one.at for one in pair.judgements if one.program_id and is_own(pair, one.program_id)]
+    if not answered or now - max(pair.opened_at, *answered) < ANSWER_WITHIN:
+        return pair
+    for name in questions(pair).programs:
+        unsure = Judgement(verdict="unsure", program_id=name, at=now, reason=UNANSWERED, contributed=True)
+        pair = with_judgement(pair, unsure)
+    return pair
 
 
 def has_judged(pair: Pair, program_id: str) -> bool:
@@ -126,10 +162,10 @@ def _voices(pair: Pair) -> list[Judgement]:
     return [one for one in pair.judgements if one.verdict != "unsure"]
 
 
-def _third_programs(pair: Pair) -> int:
-    """Return how many programs without a side have judged a pair; a configured model is none."""
+def _third_programs(pair: Pair) -> set[str]:
+    """Return the programs without a side that have judged a pair, as they are compared; a configured model is none."""
     own = {same_program(name) for name in (*_programs(pair), MODEL_NAME)}
-    return len({name for one in pair.judgements for name in _names(one)} - own)
+    return {name for one in pair.judgements for name in _names(one)} - own
 
 
 def _as_state(judgement: Judgement) -> PairState:

@@ -1,9 +1,10 @@
-"""Open pairs after their lessons changed: which go on, as they are or about an entry, and which are gone."""
+"""Pairs that wait after their lessons changed: which go on, as they are or about an entry, and which are gone."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair, Side
 
@@ -29,21 +30,36 @@ Lessons: TypeAlias = Callable[[str, str], Standing | None]
 
 
 def renewed(pair: Pair, lessons: Lessons, entries: Mapping[str, EntryText]) -> Pair:
-    """Return an open pair as it goes on: about the entry that a side's lesson now speaks for, or `gone`.
+    """Return a pair that anybody is asked about as it goes on: with the programs that its entries ask now, or `gone`.
 
-    A pair that is closed or answered once goes on as it is, and one about a contribution does as long as the entry has
-    its text, whatever became of the lesson. It is the same object when nothing changed.
+    A side whose lesson speaks for an entry is about that entry from then on. A pair about a contribution goes on as
+    long as the entry has its text, and a `same` does, whatever became of the lesson: the entry has its contribution.
+    It is the same object when nothing changed.
     """
-    if pair.state != "open":
+    if questions(pair) == Questions():
         return pair
-    if pair.of_member:
+    if pair.state == "same" or pair.of_member:
         entry = entries.get(pair.b.key or "")
-        return pair if entry and entry.words == text_hash(pair.b.text) else replace(pair, state="gone")
-    sides = [_renewed_side(side, lessons, entries) for side in (pair.a, pair.b)]
-    a, b = sides
-    if a is None or b is None or (a.key is not None and a.key == b.key):
-        return replace(pair, state="gone")
+        if pair.state == "open" and (entry is None or entry.words != text_hash(pair.b.text)):
+            return closed(pair)
+        a, b = _with_asked(pair.a, entries), _with_asked(pair.b, entries)
+    else:
+        one, other = (_renewed_side(side, lessons, entries) for side in (pair.a, pair.b))
+        if one is None or other is None or (one.key is not None and one.key == other.key):
+            return closed(pair)
+        a, b = one, other
     return pair if (a, b) == (pair.a, pair.b) else replace(pair, a=a, b=b)
+
+
+def closed(pair: Pair) -> Pair:
+    """Return a pair as `gone`; one that a verdict had settled loses its verdicts: its texts are asked about again."""
+    return replace(pair, state="gone", judgements=pair.judgements if pair.state == "open" else ())
+
+
+def _with_asked(side: Side, entries: Mapping[str, EntryText]) -> Side:
+    """Return a side with the program that its entry asks now, "" for none."""
+    entry = entries.get(side.key or "")
+    return side if entry is None or entry.asked == side.program_id else replace(side, program_id=entry.asked)
 
 
 def _renewed_side(side: Side, lessons: Lessons, entries: Mapping[str, EntryText]) -> Side | None:
@@ -58,8 +74,6 @@ def _renewed_side(side: Side, lessons: Lessons, entries: Mapping[str, EntryText]
     entry = entries.get(key)
     if entry is None or entry.words != text_hash(side.text):
         return None
-    return (
-        side
-        if side.key == key
-        else Side(program_id=entry.asked or side.program_id, key=key, domain=entry.domain, text=entry.text)
-    )
+    if side.key == key:
+        return _with_asked(side, entries)
+    return Side(program_id=entry.asked, key=key, domain=entry.domain, text=entry.text)

@@ -102,11 +102,12 @@ def knowledge_counts(rows: Sequence[KnowledgeRow], now: datetime) -> KnowledgeCo
 
 
 def judging_counts(
-    *, open_pairs: int, for_people: int, for_third: int, programs: int, people_judge: bool
+    *, open_pairs: int, without_side: int, for_people: int, for_third: int, programs: int, people_judge: bool
 ) -> JudgingCounts:
     """Return the pairs that wait by who is left to judge them, in a fleet of so many programs.
 
-    `people_judge`: the policy leaves all pairs to people. In a fleet of two nobody is the third program.
+    `without_side`: the open ones among those for people and for a third program; the others among these are closed for
+    now. `people_judge`: the policy leaves all pairs to people. In a fleet of two nobody is the third program.
     """
     if people_judge:
         return JudgingCounts(people=max(open_pairs, for_people))
@@ -114,7 +115,7 @@ def judging_counts(
     return JudgingCounts(
         people=for_people if has_third else for_people + for_third,
         third=for_third if has_third else 0,
-        programs=max(0, open_pairs - for_people - for_third),  # a pair for people may be closed for now
+        programs=max(0, open_pairs - without_side),  # counted one after the other: a pair may change between
     )
 
 
