@@ -10,6 +10,7 @@ from tests.plain_memory import STALE_AFTER
 from tests.plain_pair import ANSWERS_WITHIN, MAX_SHOWINGS, Pair, Showings, Side, Voice
 
 MAX_SHOWN = 3
+MAX_REWRITES = 1  # of them
 MAX_VERDICTS_A_CALL = 6
 
 Texts = frozenset[str]
@@ -51,12 +52,17 @@ class Questions(NamedTuple):
     def first(self) -> list[Texts]:
         """Return those that a call shows; which of one kind come first is a matter of numbers."""
         each = {self.own_sides[texts]: texts for texts in reversed(self.own)}
-        return [*self.rewrites, *(one for one in self.own if one in each.values()), *self.third][:MAX_SHOWN]
+        return [*self.rewrites[:MAX_REWRITES], *(one for one in self.own if one in each.values()), *self.third][
+            :MAX_SHOWN
+        ]
 
     def allow(self, shown: Sequence[Texts]) -> bool:
         """Say whether a call may show these: as many as fit, no pair of a later kind before one of an earlier."""
-        left, room = list(shown), MAX_SHOWN
-        for kind in (self.rewrites, self.own, self.third):
+        rewrites = [texts for texts in shown if texts in self.rewrites]
+        if len(rewrites) != min(MAX_REWRITES, len(self.rewrites)):
+            return False
+        left, room = [texts for texts in shown if texts not in rewrites], MAX_SHOWN - len(rewrites)
+        for kind in (self.own, self.third):
             chosen = [texts for texts in left if texts in kind]
             left = [texts for texts in left if texts not in kind]
             room -= len(chosen)
@@ -226,9 +232,19 @@ class PlainAsking(PlainJudging):
         for texts in questions.ignored:
             self._record(texts, Voice(folded(program), "unsure", at, None, self._has_side(program, texts)))
         for texts in shown:
-            if texts not in questions.rewrites:
+            if texts in questions.rewrites:
+                self.pairs.setdefault(texts, Pair()).shown.setdefault(program, Showings()).show(at)
+            else:
                 self.show_pair(program, texts, at)
         return shown
+
+    def _decide_rewrite(self, lesson: Lesson, voice: Voice) -> None:
+        """Ask an author who cannot tell no more."""
+        texts = next(iter(self._rewrites_of(lesson)), None)
+        super()._decide_rewrite(lesson, voice)
+        if texts and voice.judge is not None and voice.verdict == "unsure":
+            shown = self.pairs.setdefault(texts, Pair()).shown
+            shown[lesson.program] = Showings(MAX_SHOWINGS + 1, voice.at, voice.at)
 
     def show_pair(self, program: str, texts: Texts, at: datetime) -> None:
         """Show a pair, and so the texts in it that are not the program's own."""
@@ -251,7 +267,7 @@ class PlainAsking(PlainJudging):
         members = [texts for texts in thirds if self._has_side(program, texts)]
         ignored = [texts for texts in (*own, *thirds) if self._is_ignored(program, texts, at)]
         return Questions(
-            [texts for texts in rewrites if texts not in answered],
+            [texts for texts in rewrites if texts not in answered and not self._is_ignored(program, texts, at)],
             [texts for texts in own if texts not in ignored],
             [texts for texts in thirds if texts not in ignored],
             ignored,
@@ -269,7 +285,9 @@ class PlainAsking(PlainJudging):
     def unanswered(self, program: str) -> list[Texts]:
         """Return the pairs that this program was shown and has given no verdict about, in the order of their texts."""
         shown = [
-            texts for texts, pair in self.pairs.items() if program in pair.shown and not pair.has_answered(program)
+            texts
+            for texts, pair in self.pairs.items()
+            if pair.sides and program in pair.shown and not pair.has_answered(program)
         ]
         return sorted(shown, key=sorted)
 
@@ -313,8 +331,8 @@ class PlainAsking(PlainJudging):
         return any(at - lesson.last_reinforced > STALE_AFTER for lesson in lessons)
 
     def _is_ignored(self, program: str, texts: Texts, at: datetime) -> bool:
-        shown = self.pairs[texts].shown.get(program, Showings())
-        return shown.times >= MAX_SHOWINGS and shown.is_new(at)
+        shown = self.pairs.get(texts, Pair()).shown.get(program, Showings())
+        return shown.times > MAX_SHOWINGS or (shown.times == MAX_SHOWINGS and shown.is_new(at))
 
 
 def _words(pair: Iterable[str]) -> Texts:

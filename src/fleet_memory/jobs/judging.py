@@ -137,7 +137,7 @@ def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
     if judge_.program_id is None or judge_.since is None:
         return False
     latest = judgement_of(pair, judge_.program_id, judge_.connection)
-    return latest is not None and latest.at > judge_.since
+    return latest is not None and latest.at >= judge_.since
 
 
 async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:
