@@ -42,7 +42,7 @@ class PlainJudging(PlainMemory):
         for lesson in self._open_rewrites(voice, texts):  # a pair is its two texts: they are its own to judge
             self._decide_rewrite(lesson, voice)
             return
-        self._require_asked(judge, texts, at)
+        self._require_asked(judge, texts, voice)
         voice.contributed = self._contributed(voice, texts, left, right)
         self._count(judge, texts, voice)
         self._record(texts, voice)
@@ -61,8 +61,11 @@ class PlainJudging(PlainMemory):
         """
         return entry.retired or self._votes(entry, self._rule_of(entry)) >= self._rule_of(entry).threshold
 
-    def _require_asked(self, judge: str | None, texts: frozenset[str], at: datetime) -> None:
-        """Refuse a verdict about a pair that is none, or was not shown to this program within 30 days."""
+    def _require_asked(self, judge: str | None, texts: frozenset[str], voice: Voice) -> None:
+        """Refuse a verdict about a pair that is none, or was not shown to this program within 30 days.
+
+        One that its judge gave before counts for nothing more, whenever it was shown.
+        """
         pair = self.pairs.get(texts)
         if pair is None or pair.sides is None:
             raise RefusedError("there is no such pair")
@@ -72,6 +75,9 @@ class PlainJudging(PlainMemory):
             raise RefusedError("a person closed this pair")
         if pair.is_for_people:
             raise RefusedError("people alone judge a text that speaks to its reader")
+        if (voice.judge, voice.verdict) in {(known.judge, known.verdict) for known in pair.voices}:
+            return
+        at = voice.at
         if judge not in pair.shown or not pair.shown[judge].counts(at):
             raise RefusedError("it was not shown to this program within 30 days")
         if sum(at - given < timedelta(days=1) for given in self.judged_at[judge]) >= MAX_VERDICTS_A_DAY:
