@@ -159,7 +159,7 @@ async def test_a_same_publishes_in_the_same_answer_and_the_other_side_makes_it_s
     pair = await near_lessons(fleet)
     first = await consolidated(fleet, "sark", verdict(pair.pair_id, reason="both ask for it"))
     assert [one.wire() for one in first.judged or ()] == [
-        {"pairId": pair.pair_id, "state": "same", "key": KEY, "status": "verify"}
+        {"pairId": pair.pair_id, "state": "same", "waitsFor": "the other side", "key": KEY, "status": "verify"}
     ]
     assert [(one.key, one.status, one.doubts) for one in first.promoted] == [(KEY, "verify", ("one_judge",))]
     assert await published(fleet) == {KEY: ("basher", "sark")}

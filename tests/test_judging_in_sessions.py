@@ -53,7 +53,13 @@ async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_n
     ]
     answer = await commit_session(fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=tuple(sent))
     assert [said.wire() for said in answer.judged or ()] == [
-        {"pairId": one.pair_id, "state": "same", "key": "pattern/tasks/own-0", "status": "verify"},
+        {
+            "pairId": one.pair_id,
+            "state": "same",
+            "waitsFor": "the other side",
+            "key": "pattern/tasks/own-0",
+            "status": "verify",
+        },
         {
             "pairId": "x",
             "error": "invalid_argument: pairId: 'x' is not among the pairs shown to basher within 30 days; "

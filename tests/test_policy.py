@@ -225,9 +225,17 @@ def test_the_command_shows_every_value_with_its_meaning(capsys: pytest.CaptureFi
     assert shown["origins"] == {
         "value": "program",
         "default": "program",
-        "meaning": "program: each program is an origin; connection: each connection is",
+        "meaning": "program: each program is an origin; connection: each connection is one",
         "allowed": "program or connection",
     }
+
+
+@pytest.mark.usefixtures("_own_memory")
+def test_the_command_speaks_of_entries_only_where_a_change_decides_which_are_published(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["policy", "set", "judging", "people"]) == 0
+    assert capsys.readouterr().out == "judging agents -> people\n"
 
 
 @pytest.mark.usefixtures("_own_memory")

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import anyio
 
@@ -11,6 +12,8 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_policy
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
+
+_OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these decide what is published
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +68,8 @@ def _print_set(changes: Sequence[str], applied: Mapping[str, int] | None, *, as_
         return
     say("\n".join(changes) or "nothing was changed")
     if applied is None:
+        if not any(change.startswith(_OF_PUBLISHING) for change in changes):
+            return
         say("It holds for entries published from now on; `fleet-memory policy set --apply` takes back those below it.")
         return
     say("\n".join([f"taken back: {len(applied)}", *(f"  {key} ({count} votes)" for key, count in applied.items())]))

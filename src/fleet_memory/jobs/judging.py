@@ -47,7 +47,7 @@ class Judge(NamedTuple):
 class Judged(NamedTuple):
     """A pair after a verdict, and the change of the entry that it made or changed.
 
-    `key` and `status` are of the entry that it is about, changed or not.
+    `key` and `status` are of the entry that it is about, changed or not. `asked` is who judges it next.
     """
 
     pair_id: str
@@ -55,6 +55,7 @@ class Judged(NamedTuple):
     change: EntryChange | None = None
     key: str | None = None
     status: EntryState | None = None
+    asked: Questions = Questions()
 
 
 class Refused(NamedTuple):
@@ -115,7 +116,7 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     read = await read_for_verdict(fleet, versioned, pair, judges, policy)
     is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
     if not is_repeated and _has_judged_since(pair, judge_):
-        return Judged(pair.pair_id, pair.state)
+        return Judged(pair.pair_id, pair.state, asked=questions(pair))
     documents = read.documents()
     judging = documents.programs[judge_.agent] if judge_.agent is not None else None
     why = "" if judge_.program_id is None else refusal(pair, judging, fleet.now(), is_repeated=is_repeated)
@@ -222,7 +223,8 @@ async def _commit(fleet: Fleet, read: VerdictReads, decision: Decision, judge_: 
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
     await fleet.programs.commit(_changed_programs(read, after, decision.pair, now), writes, commit_id)
-    return Judged(decision.pair.pair_id, decision.pair.state, change, decision.key, status)
+    pair = decision.pair
+    return Judged(pair.pair_id, pair.state, change, decision.key, status, questions(pair))
 
 
 def _changed_programs(read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:

@@ -24,7 +24,7 @@ class Policy(Value):
         int, Field(ge=MIN_THRESHOLD, le=MAX_THRESHOLD, description="Independent votes that publish an entry")
     ] = DEFAULT_THRESHOLD
     origins: Annotated[
-        OriginRule, Field(description="program: each program is an origin; connection: each connection is")
+        OriginRule, Field(description="program: each program is an origin; connection: each connection is one")
     ] = "program"
     judging: Annotated[Judging, Field(description="Who judges pairs: agents and people, or people alone")] = "agents"
     judge_model: Annotated[

@@ -5,7 +5,8 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import Field
 
 from fleet_memory.jobs.judging import Judged, Refused
-from fleet_memory.schemas.answers.common import JudgedAnswer
+from fleet_memory.rules.consensus.judging import Questions
+from fleet_memory.schemas.answers.common import JudgedAnswer, WaitsFor
 from fleet_memory.schemas.pairs import NewVerdict
 
 MAX_SENT_VERDICTS: Final = 100  # of one call; those over the limit are refused by name, the others count. Chosen
@@ -19,4 +20,18 @@ def judged_answer(outcome: Judged | Refused) -> JudgedAnswer:
     """Return a verdict that was carried out, or why it was refused."""
     if isinstance(outcome, Refused):
         return JudgedAnswer(pair_id=outcome.pair_id, error=f"{outcome.error.code}: {outcome.error}")
-    return JudgedAnswer(pair_id=outcome.pair_id, state=outcome.state, key=outcome.key, status=outcome.status)
+    return JudgedAnswer(
+        pair_id=outcome.pair_id,
+        state=outcome.state,
+        waits_for=_waits_for(outcome.asked),
+        key=outcome.key,
+        status=outcome.status,
+    )
+
+
+def _waits_for(asked: Questions) -> WaitsFor | None:
+    if asked.programs:
+        return "the other side"
+    if asked.third:
+        return "a third program"
+    return "people" if asked.people else None

@@ -1,6 +1,6 @@
 """Fields that answers of several subjects share."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -50,11 +50,19 @@ class ToJudge(Value):
     b: ToJudgeSide
 
 
+WaitsFor: TypeAlias = Literal["the other side", "a third program", "people"]
+"""Who judges a pair next. Where the other side and a third program are asked at once, it is the other side."""
+
+
 class JudgedAnswer(Value):
-    """A verdict carried out, with the entry that it is about; or the reason why nothing was written for it."""
+    """A verdict carried out, with the entry that it is about; or the reason why nothing was written for it.
+
+    `waits_for` is who judges the pair next, absent once it is settled.
+    """
 
     pair_id: str
     state: PairState | None = None
+    waits_for: WaitsFor | None = None
     key: str | None = None
     status: EntryState | None = None
     error: str | None = None
