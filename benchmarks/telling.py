@@ -1,6 +1,5 @@
 """A story lived on the real tools: each agent has one session a day and answers the pairs that it shows."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -212,7 +211,7 @@ def _tellers(entry: Entry, labels: Labels) -> set[str]:
 def _sent(lesson: ToldLesson) -> NewPattern:
     return NewPattern(
         pattern=lesson.pattern,
-        domain="-".join(re.findall(r"[\w./-]+", lesson.domain)),  # as agents send it: a domain has no spaces
+        domain=lesson.domain,
         confidence=lesson.confidence,
         evidence=lesson.evidence,
     )

@@ -3,6 +3,7 @@
 Limits: docs/architecture.md, "Limits". Too long is refused, never cut.
 """
 
+import hashlib
 import re
 import unicodedata
 from datetime import UTC, datetime
@@ -65,6 +66,14 @@ def _text_length(least: int, longest: int) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def _as_domain(text: str) -> str:
+    if _NAME.fullmatch(text) and ".." not in text:
+        return text
+    letters = unicodedata.normalize("NFKD", _readable(text)).encode("ascii", "ignore").decode().lower()
+    name = "-".join(re.findall(r"[a-z0-9]+", letters))[:MAX_NAME_CHARS].strip("-")
+    return name or f"topic-{hashlib.sha256(text.encode()).hexdigest()[:8]}"  # other scripts: a name for equal words
+
+
 def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
     waiting: list[tuple[JsonValue, int]] = [(value, 1)]
     while waiting:
@@ -111,6 +120,14 @@ Name: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"maxLength": MAX_NAME_CHARS}), _named(MAX_NAME_CHARS)
 ]
 """An id: program, agent, pattern, domain, project, session, request."""
+
+Domain: TypeAlias = Annotated[
+    str,
+    Field(strict=True, json_schema_extra={"maxLength": MAX_NAME_CHARS}),
+    _text_length(1, MAX_NAME_CHARS),
+    AfterValidator(_as_domain),
+]
+"""A topic in any words. A name stays as it is; other words become one, e.g. "Page speed!" -> "page-speed"."""
 
 Key: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"maxLength": MAX_KEY_CHARS}), _named(MAX_KEY_CHARS)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from fleet_memory.schemas.fields import Confidence, EvidenceText, LessonText, Name, Tags, Timestamp
+from fleet_memory.schemas.fields import Confidence, Domain, EvidenceText, LessonText, Name, Tags, Timestamp
 from fleet_memory.schemas.value import Input, Value
 
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
@@ -21,7 +21,7 @@ class NewPattern(Input):
     """A lesson as an agent sends it."""
 
     pattern: Annotated[LessonText, Field(description="The lesson in one sentence, the point first")]
-    domain: Annotated[Name, Field(description="Topic, e.g. task-claiming")]
+    domain: Annotated[Domain, Field(description="Topic, e.g. task-claiming")]
     confidence: Annotated[Confidence, Field(description="How sure you are, e.g. 0.85")]
     evidence: Annotated[EvidenceText, Field(description="What you saw that taught it; may be empty")]
     id: Annotated[Name | None, Field(description="Your id for it; derived from the text when absent")] = None

@@ -10,7 +10,7 @@ from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import SearchFilters
 from fleet_memory.rules.retrieval.ranking import PooledLesson
 from fleet_memory.schemas.answers.knowledge import SearchAnswer
-from fleet_memory.schemas.fields import Confidence, Name, QueryText
+from fleet_memory.schemas.fields import Confidence, Domain, QueryText
 from fleet_memory.schemas.knowledge import EntryState, Tier
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
@@ -22,7 +22,7 @@ from fleet_memory.views.lessons import score_fields
 async def gsp_search(
     fleet: Fleet,
     query: Annotated[QueryText | None, Field(description="What you look for; ranks by relevance")] = None,
-    domain: Annotated[Name | None, Field(description="Only this topic")] = None,
+    domain: Annotated[Domain | None, Field(description="Only this topic")] = None,
     tier: Annotated[Tier | None, Field(description="Only rules that people set, or only what agents learnt")] = None,
     status: Annotated[
         EntryState | None, Field(description="Only entries in this state; all but retired ones when absent")

@@ -13,7 +13,7 @@ from fleet_memory.rules.retrieval.filters import RecallFilters
 from fleet_memory.rules.retrieval.ranking import PooledLesson
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer, RecallAnswer
-from fleet_memory.schemas.fields import Confidence, Name, QueryText, Tags
+from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
@@ -29,7 +29,7 @@ Scope: TypeAlias = Literal["own", "shared", "all"]
 async def recall_memory(
     fleet: Fleet,
     program_id: Annotated[Name, Field(description="Your program")],
-    domain: Annotated[Name | None, Field(description="Only this topic, e.g. task-claiming")] = None,
+    domain: Annotated[Domain | None, Field(description="Only this topic, e.g. task-claiming")] = None,
     query: Annotated[QueryText | None, Field(description="What you are about to do")] = None,
     project_id: Annotated[Name | None, Field(description="Only lessons of this project")] = None,
     tags: Annotated[Tags, Field(description="Only lessons with all of these")] = (),
