@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.schemas.fields import Confidence, Domain, EvidenceText, LessonText, Name
+from fleet_memory.schemas.fields import Confidence, EvidenceText, LessonText, Name
 from fleet_memory.schemas.value import Input
 
 
@@ -12,7 +12,7 @@ class Seed(Input):
     """One rule. `key` is what follows `constitution/`; derived from the text when absent."""
 
     text: LessonText
-    domain: Domain
+    domain: Name
     key: Name | None = None
     confidence: Confidence = 1.0
     why: EvidenceText = ""
