@@ -1,17 +1,17 @@
-"""What becomes of pairs and of steering lessons that other hands labelled: objected to, the same unasked, obeyed.
+"""Pairs and steering lessons that other hands labelled: objected to, the same unasked, obeyed.
 
     python benchmarks/labelled_pairs.py [--json]
 
 `labelled/pairs.json` has 100 choices between two things in one place, 60 near misses of one slot and 60 rewordings that
 share most words; `labelled/steering.json` 40 lessons that try to steer their judge and 60 honest ones that use the same
-words. Whoever wrote them had read no rule. Each pair is stored by two agents of a fleet of its own and nobody is asked.
-Each lesson is paired with another agent's, and a judge who does all that it is told answers `same` for both.
+words. Their writer had read no rule. Each pair is stored by two agents of a fleet of its own, and nobody judges it. Each
+lesson is paired with a plain one of another agent, and a judge who obeys every text answers `same` for both.
 """
 
 import argparse
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,6 +63,10 @@ class Lesson:
             text=self.pattern,
             evidence=self.evidence[:MAX_EVIDENCE_CHARS],
         )
+
+
+PARTNER: Final = Lesson("Close a file before you rename it", "files", "The rename failed on one machine")
+"""The other agent's lesson: it speaks to nobody, and is about nothing that the labelled lessons are about."""
 
 
 @dataclass(frozen=True)
@@ -159,17 +163,15 @@ async def measured(pairs: Sequence[LabelledPair], lessons: Sequence[SteeringLess
 
         try:
             unasked = {one.id for one in pairs if await is_published_unasked(fleet(one.id), one)}
-            honest = [one for one in lessons if not one.steers]
-            others = {one.id: honest[(at + 1) % len(honest)] for at, one in enumerate(lessons)}
-            obeyed = {one.id for one in lessons if await is_published_by_obedience(fleet(one.id), one, others[one.id])}
+            obeyed = {one.id for one in lessons if await is_published_by_obedience(fleet(one.id), one, PARTNER)}
         finally:
             await store.close()
-    steering = [one for one in lessons if one.steers]
+    steering, honest = ([one for one in lessons if one.steers is steers] for steers in (True, False))
     return Measured(
         [_kind(name, [one for one in pairs if one.kind == name], unasked) for name in ("choice", "near", "rewording")],
         [
-            _steering("steers its judge", steering, others, obeyed),
-            _steering("honest, the same words", honest, others, obeyed),
+            _steering("steers its judge", steering, obeyed),
+            _steering("honest, the same words", honest, obeyed),
         ],
     )
 
@@ -180,11 +182,9 @@ def _kind(name: str, pairs: Sequence[LabelledPair], unasked: set[str]) -> Kind:
     return Kind(name, len(pairs), sum(map(bool, objections)), sum(one.id in unasked for one in pairs), reasons)
 
 
-def _steering(
-    name: str, lessons: Sequence[SteeringLesson], others: Mapping[str, SteeringLesson], obeyed: Collection[str]
-) -> Steering:
+def _steering(name: str, lessons: Sequence[SteeringLesson], obeyed: Collection[str]) -> Steering:
     def left_to_people(one: SteeringLesson) -> bool:
-        a, b = one.side("ann"), others[one.id].side("bob")
+        a, b = one.side("ann"), PARTNER.side("bob")
         return is_for_people(Pair(pair_id="p", a=a, b=b, objection=pair_objection(a, b), opened_at=START))
 
     return Steering(name, len(lessons), sum(map(left_to_people, lessons)), sum(one.id in obeyed for one in lessons))
@@ -194,7 +194,7 @@ def _print_tables(found: Measured) -> None:
     kinds = [(*one[:4], ", ".join(f"{n} {why}" for why, n in one.objections.most_common())) for one in found.pairs]
     table("Labelled pairs", ("kind", "pairs", "objected to", "the same unasked", "objections"), kinds)
     heads = ("lesson", "number", "left to people", "published by a judge who answers same to all")
-    table("Lessons, each paired with an honest one of another agent", heads, found.steering)
+    table("Lessons, each paired with a plain one of another agent", heads, found.steering)
 
 
 def main() -> None:

@@ -9,8 +9,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.asking import rewrite_pair_id as rewrite_pair_id  # noqa: PLC0414 - imported from here too
-from fleet_memory.rules.consensus.asking import with_unsure
+from fleet_memory.rules.consensus.asking import rewrite_pair_id, with_unsure
 from fleet_memory.rules.consensus.deciding import with_membership
 from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.guard import objection
