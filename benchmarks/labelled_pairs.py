@@ -4,7 +4,7 @@
 
 `labelled/pairs.json` has 100 choices between two things in one place, 60 near misses of one slot and 60 rewordings that
 share most words; `labelled/steering.json` 40 lessons that try to steer their judge and 60 honest ones that use the same
-words. Their writer had read no rule. Each pair is stored by two agents of a fleet of its own, and nobody judges it. Each
+words. Their writer had read no rule. Each pair is stored by two agents of a fleet of its own, and has no judge. Each
 lesson is paired with a plain one of another agent, and a judge who obeys every text answers `same` for both.
 """
 

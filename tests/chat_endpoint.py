@@ -5,8 +5,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.serving import serving
 
 Reply = tuple[int, bytes]
 Reader = Callable[[str, str], str]
@@ -79,15 +81,9 @@ def chat_served() -> Iterator[ChatEndpoint]:
 
         def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002 - the base class's name
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    endpoint = ChatEndpoint(server.server_port)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield endpoint
-    finally:
-        endpoint.released.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as port:
+        endpoint = ChatEndpoint(port)
+        try:
+            yield endpoint
+        finally:
+            endpoint.released.set()

@@ -5,12 +5,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import anyio
 
 from fleet_memory.similarity.lexical import Lexical
+from tests.serving import serving
 
 Answer = tuple[int, bytes]
 
@@ -65,15 +66,9 @@ def served() -> Iterator[Endpoint]:
 
         def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002 - the base class's name
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    endpoint = Endpoint(server.server_port)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield endpoint
-    finally:
-        endpoint.released.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as port:
+        endpoint = Endpoint(port)
+        try:
+            yield endpoint
+        finally:
+            endpoint.released.set()
