@@ -39,7 +39,7 @@ def score_fields(match: Match[Pattern | KnowledgeRow], *, asked: bool, explain: 
     terms = match.terms
     return {
         "score": match.score if asked or explain else None,
-        "explain": ScoreTerms(semantic=terms.semantic, words=terms.words, strength=terms.strength) if explain else None,
+        "explain": ScoreTerms(**terms._asdict()) if explain else None,
     }
 
 
