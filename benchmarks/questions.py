@@ -1,6 +1,8 @@
 """Questions to pools of texts, and which of the texts answer each: the sets that retrieval.py measures.
 
-Of this repository: lessons.tsv and the questions of the stories. From another folder, and not in this repository:
+Of this repository: lessons.tsv, the questions of the stories, and asked/, by people who did not know the rules:
+questions to a story that name something in code (`identifiers`), and those that none of its lessons answers
+(`unanswered`, `near` when its lessons are about the same topic). From another folder, and not in this repository:
 lint_pairs.tsv and lint_corpus.json (sets.py), commands.tsv (command, a, b: one command in the words of two manuals) and
 dialogues.json (a list of pools: `texts` are the turns of a dialogue, `questions` have the numbers of the turns that
 answer them as `right`).
@@ -16,8 +18,10 @@ from story import Story, read_story
 
 from fleet_memory.rules.guard.identifiers import identifiers
 from fleet_memory.rules.retrieval.ranking import named_in
+from fleet_memory.schemas.value import Value
 
 STORIES: Final = FOLDER / "stories"
+ASKED: Final = FOLDER / "asked"
 
 
 class Asked(NamedTuple):
@@ -30,21 +34,55 @@ class Asked(NamedTuple):
     right: Sequence[Sequence[int]]
 
 
+class Unanswered(Value):
+    """A question that no lesson answers; `near`: some are about its topic."""
+
+    question: str
+    near: bool
+
+
+class Naming(Value):
+    """A question that names something in code, and the ids of the lessons that hold the name."""
+
+    question: str
+    identifier: str
+    lessons: tuple[str, ...]
+
+
+class AskedFile(Value):
+    """The questions of asked/ to one story."""
+
+    unanswered: tuple[Unanswered, ...]
+    identifiers: tuple[Naming, ...]
+
+
 def own_sets() -> Iterable[Asked]:
     """Yield one of our lessons in other words, the questions of the stories, and identifiers alone."""
     rows = rows_of(FOLDER / "lessons.tsv")
     pairs = [(row["a"], row["b"]) for row in rows if row["kind"] == "same"]
     yield in_other_words("one of our lessons", pairs, [row["b"] for row in rows if row["kind"] != "same"])
-    stories = [*map(read_story, sorted(STORIES.glob("*.json")))]
-    yield from (of_story("a question of a story", story) for story in stories)
-    yield from (identifiers_of(story) for story in stories)
+    yield from of_stories(sorted(STORIES.glob("*.json")), "")
 
 
 def held_out_sets() -> Iterable[Asked]:
     """Yield the questions and the identifiers of stories that nothing was chosen on."""
-    stories = [*map(read_story, sorted((STORIES / "held_out").glob("*.json")))]
-    yield from (of_story("a question of a held-out story", story) for story in stories)
-    yield from (identifiers_of(story)._replace(name="an identifier alone, held out") for story in stories)
+    yield from of_stories(sorted((STORIES / "held_out").glob("*.json")), ", held out")
+
+
+def of_stories(paths: Sequence[Path], which: str) -> Iterable[Asked]:
+    """Yield the sets of stories, their names with `which`."""
+    stories = {path: read_story(path) for path in paths}
+    yield from (of_story(f"a question of a story{which}", story) for story in stories.values())
+    yield from (identifiers_of(f"an identifier alone{which}", story) for story in stories.values())
+    for path, story in stories.items():
+        if asked := asked_of(path):
+            yield naming(f"a question that names something in code{which}", story, asked.identifiers)
+
+
+def asked_of(path: Path) -> AskedFile | None:
+    """Return the questions of asked/ to the story of a file; None when nobody asked any."""
+    file = ASKED / path.name
+    return AskedFile.from_json(file.read_text(encoding="utf-8")) if file.exists() else None
 
 
 def other_sets(folder: Path) -> Iterable[Asked]:
@@ -76,13 +114,23 @@ def of_story(name: str, story: Story) -> Asked:
     return Asked(name, [asked.question for asked in story.questions], lesson_texts(story), patterns, right)
 
 
-def identifiers_of(story: Story) -> Asked:
+def naming(name: str, story: Story, asked: Sequence[Naming]) -> Asked:
+    """Return questions that name something in code; each lesson that holds the name answers."""
+    place = {lesson.id: at for at, lesson in enumerate(story.lessons)}
+    patterns, right = (
+        [lesson.pattern for lesson in story.lessons],
+        [[place[id_] for id_ in one.lessons] for one in asked],
+    )
+    return Asked(name, [one.question for one in asked], lesson_texts(story), patterns, right)
+
+
+def identifiers_of(name: str, story: Story) -> Asked:
     """Return every name in code of a story's lessons as a question; each lesson with that name in it answers it."""
     texts, patterns = lesson_texts(story), [lesson.pattern for lesson in story.lessons]
     found = ((*named_in(pattern), *(name.text for name in identifiers(pattern))) for pattern in patterns)
-    names = list(dict.fromkeys(name for names in found for name in names))
-    right = [[at for at, text in enumerate(texts) if name in text] for name in names]
-    return Asked("an identifier alone", names, texts, patterns, right)
+    names = list(dict.fromkeys(one for names in found for one in names if any(map(str.isalnum, one))))
+    right = [[at for at, text in enumerate(texts) if one in text] for one in names]
+    return Asked(name, names, texts, patterns, right)
 
 
 def lesson_texts(story: Story) -> Sequence[str]:

@@ -4,7 +4,8 @@
 
 Prints a table for each set of questions.py: by words alone (BM25), by meaning alone, and as recall ranks. Exits with 1
 when recall finds less in the first five than the better of the two, less .02, or an identifier alone less than .98
-first. Texts of equal score share their ranks.
+first. Texts of equal score share their ranks. Then how often recall says that nothing fits well: of the questions of
+stories, and of those that nothing answers.
 """
 
 import argparse
@@ -20,11 +21,12 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from quality import Lesson, asked
-from questions import Asked, held_out_sets, other_sets, own_sets
+from questions import STORIES, Asked, asked_of, held_out_sets, lesson_texts, other_sets, own_sets
 from sets import FOLDER, Row, rows_of, table, vectors
+from story import Story, read_story
 
 from fleet_memory.rules.guard import objection
-from fleet_memory.rules.retrieval.ranking import Ranked, by_relevance, identifier_shares
+from fleet_memory.rules.retrieval.ranking import Ranked, by_relevance, fits_well, identifier_shares
 from fleet_memory.rules.text.vectors import Vectors, packed
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.lexical import Lexical
@@ -32,9 +34,10 @@ from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.similarity.words import STOP_WORDS, word_scores
 
 Floats: TypeAlias = NDArray[np.floating]
-Score: TypeAlias = Callable[[Asked], Floats]  # questions by texts; -1 for what is not found
+Score: TypeAlias = Callable[[Asked, Floats], Floats]  # cosines to scores, questions by texts; -1: not found
 
 RETRIEVAL: Final = ("by", "MRR", "hit@1", "hit@5", "hit@10")
+FITTING: Final = ("story", "of questions with an answer", "of those near a lesson", "of those far from all")
 ROUNDS: Final = 5  # the best of these is the cost: what else ran costs time, never saves any
 ALLOWANCE: Final = 0.02  # of hit@5, below the better of words and meaning: about one question of fifty
 MIN_IDENTIFIERS_FIRST: Final = 0.98
@@ -57,6 +60,8 @@ def main() -> None:
         missed += [name] if misses_gate(name, rows) else []
     ours = [next(iter(own_sets()))]
     table("One of our lessons, without a model", RETRIEVAL, retrieval_rows(ours, Lexical()))
+    paths = [*sorted(STORIES.glob("*.json")), *(sorted(STORIES.glob("held_out/*.json")) if args.held_out else ())]
+    table("Share of questions that something fits well", FITTING, fitting_rows(paths, engine))
     costs = cost_rows(rows_of(FOLDER / "lessons.tsv"), [engine, Lexical()])
     table("What one operation costs", ("engine", "operation", "milliseconds", "x the guard"), costs)
     raise SystemExit(f"missed: {', '.join(missed)}" if missed else 0)
@@ -73,14 +78,15 @@ def misses_gate(name: str, rows: Sequence[tuple[str | float, ...]]) -> bool:
 
 def retrieval_rows(pools: Sequence[Asked], engine: Embedder) -> Sequence[tuple[str | float, ...]]:
     """Return per way of ranking: mean reciprocal rank, and the share found among the first 1, 5 and 10."""
+    cosines: Sequence[Floats] = [vectors(engine, one.questions) @ vectors(engine, one.patterns).T for one in pools]
     ways: tuple[tuple[str, Score], ...] = (
         ("words alone (BM25)", bm25_scores),
-        (f"meaning alone ({engine.name})", partial(meaning_scores, engine)),
-        ("as recall ranks", partial(recall_scores, engine)),
+        (f"meaning alone ({engine.name})", lambda _pool, cosines: np.maximum(cosines, 0.0)),
+        ("as recall ranks", recall_scores),
     )
     rows: list[tuple[str | float, ...]] = []
     for name, score in ways:
-        rank = np.concatenate([ranks(score(pool), pool.right) for pool in pools])
+        rank = np.concatenate([ranks(score(one, known), one.right) for one, known in zip(pools, cosines, strict=True)])
         rows.append((name, float((1 / rank).mean()), *(float((rank <= k).mean()) for k in (1, 5, 10))))
     return rows
 
@@ -92,13 +98,7 @@ def ranks(scores: Floats, right: Sequence[Sequence[int]]) -> Floats:
     return np.asarray(np.where(best < 0, np.inf, 1 + better + (equal - 1) / 2))
 
 
-def meaning_scores(engine: Embedder, pool: Asked) -> Floats:
-    """Return cosines, from 0 up."""
-    cosines: Floats = vectors(engine, pool.questions) @ vectors(engine, pool.patterns).T
-    return np.maximum(cosines, 0.0)
-
-
-def bm25_scores(pool: Asked) -> Floats:
+def bm25_scores(pool: Asked, _cosines: Floats) -> Floats:
     """Return BM25 over porter stems of the question without stop words, as SQLite's FTS5 has it."""
     scores = np.full((len(pool.questions), len(pool.texts)), -1.0)
     with closing(sqlite3.connect(":memory:")) as index:
@@ -112,10 +112,9 @@ def bm25_scores(pool: Asked) -> Floats:
     return scores
 
 
-def recall_scores(engine: Embedder, pool: Asked) -> Floats:
+def recall_scores(pool: Asked, cosines: Floats) -> Floats:
     """Return the scores of recall, for lessons of equal strength."""
     scores = np.full((len(pool.questions), len(pool.texts)), -1.0)
-    cosines = vectors(engine, pool.questions) @ vectors(engine, pool.patterns).T
     for row, question, meant in zip(scores, pool.questions, cosines, strict=True):
         for one in recalled(question, pool.texts, meant):
             row[one.position] = one.score
@@ -126,6 +125,27 @@ def recalled(question: str, texts: Sequence[str], cosines: Floats) -> Sequence[R
     """Return texts of equal strength as recall ranks them."""
     words, names = word_scores(question, texts), identifier_shares(question, texts)
     return by_relevance(list(cosines), list(words), names, [0.8] * len(texts))
+
+
+def fitting_rows(paths: Iterable[Path], engine: Embedder) -> Iterable[tuple[str | float, ...]]:
+    """Yield `FITTING` for stories with questions of asked/, and for all of them."""
+    sums: dict[str, list[bool]] = {kind: [] for kind in FITTING[1:]}
+    for path in paths:
+        if asked := asked_of(path):
+            story = read_story(path)
+            questions = [(FITTING[1], one.question) for one in story.questions]
+            questions += [(FITTING[2 if one.near else 3], one.question) for one in asked.unanswered]
+            fits = {kind: fitting(story, [one for of, one in questions if of == kind], engine) for kind in sums}
+            yield story.fleet, *(float(np.mean(fits[kind])) for kind in sums)
+            sums = {kind: [*sums[kind], *fits[kind]] for kind in sums}
+    yield "all", *(float(np.mean(fits)) for fits in sums.values())
+
+
+def fitting(story: Story, questions: Sequence[str], engine: Embedder) -> Sequence[bool]:
+    """Return whether recall takes the best of a story's lessons for an answer, for each question."""
+    cosines = vectors(engine, questions) @ vectors(engine, [lesson.pattern for lesson in story.lessons]).T
+    texts = lesson_texts(story)
+    return [fits_well(recalled(one, texts, known)) for one, known in zip(questions, cosines, strict=True)]
 
 
 def cost_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tuple[str, str, float, float]]:

@@ -46,17 +46,17 @@ class Match(NamedTuple, Generic[LessonT_co]):
     terms: Terms
 
 
-def fits_well(best: Sequence[Match[LessonT_co]]) -> bool:
-    """Whether the first of `best` (best first, ranked by a question) is about what it asks; False for no match."""
-    return bool(best) and best[0].score - STRENGTH_BOOST * best[0].terms.strength >= FITS_WELL
-
-
 class Ranked(NamedTuple):
     """Positions best first, with each one's score and the terms it recomputes from."""
 
     position: int
     score: float
     terms: Terms
+
+
+def fits_well(best: Sequence[Match[LessonT_co]] | Sequence[Ranked]) -> bool:
+    """Whether the first of `best` (best first, ranked by a question) is about what it asks; False for no match."""
+    return bool(best) and best[0].score - STRENGTH_BOOST * best[0].terms.strength >= FITS_WELL
 
 
 def by_strength(strengths: Sequence[float]) -> list[Ranked]:
