@@ -12,7 +12,7 @@ from fleet_memory.rules.lifecycle.notes import Noted, with_note
 from fleet_memory.schemas.answers.state import NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.add_note import require_room_for_notes
+from fleet_memory.tools.note_room import require_room_for_notes
 from fleet_memory.views.state import noted_answer
 
 

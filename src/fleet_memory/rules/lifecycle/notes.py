@@ -4,9 +4,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
 from fleet_memory.schemas.programs import ArchivedNote, ArchiveReason, Note, Program
 
 MAX_NOTE_LINES: Final = 80  # of all notes of a program together
+
+
+class NewNote(NamedTuple):
+    """A note as it was sent."""
+
+    text: str
+    pinned: bool
+    request_id: str | None
+    now: datetime
 
 
 class Noted(NamedTuple):
@@ -21,6 +31,26 @@ class Noted(NamedTuple):
     def lines(self) -> int:
         """How many lines the program's notes have; over the cap when nothing more could leave."""
         return lines_of(self.program)
+
+
+def added(program: Program, sent: NewNote) -> Noted:
+    """Return the program with a new note, unchanged for a known request. It may be over the cap: `notes_problem`."""
+    if known := result_of(program.request_ids, "note", sent.request_id):
+        return Noted(program, known)
+    note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
+    done = with_note(program, note, sent.now)
+    request = request_key("note", sent.request_id, note.id)
+    return done._replace(program=replace(done.program, request_ids=with_request(program.request_ids, request)))
+
+
+def notes_problem(done: Noted) -> str | None:
+    """Return by how much the notes are over the cap, and what to do; None when they fit."""
+    if done.lines <= MAX_NOTE_LINES:
+        return None
+    return (
+        f"The notes would have {done.lines} lines, at most {MAX_NOTE_LINES}, and all others are pinned. "
+        "Unpin one with edit_note, or remove one with remove_note."
+    )
 
 
 def lines_of(program: Program) -> int:
