@@ -197,17 +197,17 @@ async def test_the_published_input_is_flat_and_holds_only_what_clients_may_send(
     }
 
 
-async def test_the_published_output_is_an_outline(toys: Client) -> None:
+async def test_the_published_output_names_its_fields_and_the_types_of_those_always_there(toys: Client) -> None:
     tool = next(tool for tool in (await toys.list_tools()).tools if tool.name == "store_toy")
     assert tool.output_schema == {
         "type": "object",
         "required": ["programId"],
         "properties": {
             "programId": {"type": "string"},
-            "isReadOnly": {"type": "boolean"},
-            "inner": {"type": "object"},
-            "rows": {"type": "array"},
-            "anything": {"type": "object"},
+            "isReadOnly": {},
+            "inner": {},
+            "rows": {},
+            "anything": {},
         },
     }
 
@@ -223,7 +223,7 @@ def test_the_documented_output_never_speaks_of_null() -> None:
         "isReadOnly": {"type": "boolean"},
         "inner": inner,
         "rows": {"type": "array", "items": inner, "default": []},
-        "anything": {"type": "object", "additionalProperties": {}, "default": {}},
+        "anything": {"type": "object", "default": {}},
     }
 
 
