@@ -17,6 +17,16 @@ def input_schema(model: type[BaseModel]) -> Schema:
     return _flat(model.model_json_schema(by_alias=True))
 
 
+def briefed(schema: Schema) -> Schema:
+    """Return an input schema without the members of fields marked `BRIEF`: a description or another tool names them."""
+    fields = cast("dict[str, Schema]", schema["properties"])
+    return schema | {"properties": {name: _brief(field) for name, field in fields.items()}}
+
+
+def _brief(field: Schema) -> Schema:
+    return {key: field[key] for key in ("type", "description") if key in field} if field.get("brief") else field
+
+
 def output_schema(answer: type[Value]) -> Schema:
     """Return the schema of what clients receive; what may be null inside is absent outside."""
     return _flat(codec(answer).json_schema(by_alias=True, mode="serialization"))
