@@ -43,7 +43,6 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
         "Names are camelCase. An unknown argument is refused and the nearest known one is named; `null` means absent. "
         "An answer is one JSON object, the same as structured content and as text; what does not apply is absent, "
         "never null.",
-        "`programId` is the caller's own program, or the one to read. A `requestId` makes a repeated call harmless.",
     ]
     for toolset, offered in tools.items():
         rows = [
