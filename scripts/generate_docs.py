@@ -64,7 +64,7 @@ def tool_page(tool: FleetTool) -> str:
     """Return the page of one tool."""
     arguments = [
         (f"`{path}`", _type(field), "required" if required else _default(field), _text(field, "description"))
-        for path, field, required in _fields(tool.parameters)
+        for path, field, required in _fields(tool.accepted)
     ]
     answer = [
         (f"`{path}`", _type(field), "always" if required or "default" in field else "when it applies")
