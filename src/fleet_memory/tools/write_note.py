@@ -7,6 +7,7 @@ from pydantic import Field
 from fleet_memory.errors import InvalidArgumentError, NoteNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.notes import NewNote, NoteChange, Noted, added, with_note_change
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.state import NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program
@@ -61,5 +62,5 @@ def _require_one_meaning(change: NoteChange) -> None:
 def _changed(program: Program, change: NoteChange) -> Noted:
     done = with_note_change(program, change)
     if done is None:
-        raise NoteNotFoundError(program.program_id, change.note_id)
+        raise NoteNotFoundError(program.program_id, change.note_id, close_names(change.note_id, program.notes))
     return require_room_for_notes(done)
