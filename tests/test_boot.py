@@ -340,3 +340,72 @@ async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(settin
     boot = json.loads(await at(settings, NOW + timedelta(days=80), Server.boot_text))
     assert [one["id"] for one in boot["fadingSoon"]] == ["p1", "p2", "p3", "p4", "p5"]  # p0 fades as an entry
     assert boot["omitted"] == {"fadingSoon": 1}
+
+
+@pytest.mark.anyio
+async def test_an_own_lesson_is_shown_as_long_as_no_entry_that_agents_read_says_it(settings: Settings) -> None:
+    async def work(server: Server) -> list[tuple[list[str], list[str]]]:
+        for program in ("iso", "basher"):
+            lesson = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.8, "evidence": "seen"}
+            await server.call("store_memory", programId=program, pattern=lesson)
+        boots = []
+        for threshold in (3, 2):  # a candidate, then an entry
+            await server.call("pattern_consolidate", threshold=threshold)
+            boots.append(await server.call("gsp_bootstrap", agentId="basher"))
+        return [
+            ([one["pattern"] for one in boot["patterns"]], [one["pattern"] for one in boot["knowledge"]])
+            for boot in boots
+        ]
+
+    text = "Look before you leap"
+    assert await at(settings, NOW, work) == [([text], []), ([], [text])]
+
+
+@pytest.mark.anyio
+async def test_a_project_gets_what_is_its_own_and_of_none_its_own_first(settings: Settings) -> None:
+    async def work(server: Server) -> list[tuple[list[str], list[str], dict[str, int]]]:
+        async def learn(program: str, text: str, **more: str) -> None:
+            lesson = {"pattern": text, "domain": "care", "confidence": 0.8, "evidence": "seen", **more}
+            await server.call("store_memory", programId=program, pattern=lesson)
+
+        for program in ("iso", "sark"):
+            await learn(program, "Announce releases")
+            await learn(program, "The build needs gcc", projectId="compiler")
+            await learn(program, "The dev server listens on port 8123", projectId="shop")
+        await server.call("pattern_consolidate")
+        await learn("basher", "Apples need a bag")
+        await learn("basher", "Grapes bruise", projectId="shop")
+        await learn("basher", "Link with lld", projectId="compiler")
+        boots = [await server.call("gsp_bootstrap", agentId="basher", **of) for of in ({"projectId": "shop"}, {})]
+        return [
+            (
+                [one["pattern"] for one in boot["knowledge"]],
+                [one["pattern"] for one in boot["patterns"]],
+                boot["omitted"],
+            )
+            for boot in boots
+        ]
+
+    shop, all_of_them = await at(settings, NOW, work)
+    assert shop == (
+        ["The dev server listens on port 8123", "Announce releases"],
+        ["Grapes bruise", "Apples need a bag"],
+        {"patterns": 1},
+    )
+    assert [len(one) for one in all_of_them] == [3, 3, 0]
+
+
+@pytest.mark.anyio
+async def test_changes_name_no_entry_of_another_project(settings: Settings) -> None:
+    async def work(server: Server) -> dict[str, Any]:
+        await server.call("gsp_bootstrap", agentId="basher")
+        for program in ("iso", "sark"):
+            for text, project in (("The build needs gcc", "compiler"), ("Grapes bruise", "shop")):
+                lesson = {"pattern": text, "domain": project, "confidence": 0.8, "evidence": "", "projectId": project}
+                await server.call("store_memory", programId=program, pattern=lesson)
+        await server.call("pattern_consolidate")
+        return await server.call("gsp_bootstrap", agentId="basher", projectId="shop")
+
+    await at(settings, NOW, live_a_little)
+    boot = await at(settings, NOW, work)
+    assert boot["changes"]["added"] == ["pattern/shop/grapes-bruise"]

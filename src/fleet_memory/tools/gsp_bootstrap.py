@@ -15,6 +15,7 @@ from fleet_memory.rules.retrieval.boot import (
     BootReading,
     Depth,
     booted,
+    is_of_project,
     ordered_entries,
     ordered_lessons,
     own_lessons,
@@ -82,21 +83,23 @@ async def gsp_bootstrap(
     await leave_ignored(fleet, agent_id, asked, chosen)
     # A version that is still to come was another memory's: what the agent holds cannot be known.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
-    rows = [
-        row
-        for row in snapshot.rows
-        if not row.is_hidden and row.changed_in > known and (project_id is None or row.project_id in (None, project_id))
-    ]
-    own = own_lessons(program, now)
+    of_project = [row for row in snapshot.rows if is_of_project(row, project_id)]
+    readable = {row.key for row in of_project if not row.is_hidden}
+    rows = [row for row in of_project if row.key in readable and row.changed_in > known]
+    living = own_lessons(program, readable, now)
+    own = [lesson for lesson in living if is_of_project(lesson, project_id)]
     scores = await _scores(fleet, rows, own, now, task)
     domains = {pattern.domain for pattern in program.patterns.values()}
     reading = BootReading(
         program=program,
-        entries=ordered_entries(rows, scores.entries, domains, now),
-        lessons=ordered_lessons(own, scores.lessons, now),
+        entries=ordered_entries(rows, scores.entries, domains, now, project_id),
+        lessons=ordered_lessons(own, scores.lessons, now, project_id),
+        readable=readable,
         keys=await keys_for(fleet, own, snapshot),
-        changes=changes_since(snapshot.rows, seen if known_version is None else known),
+        changes=changes_since(of_project, seen if known_version is None else known),
         depth=depth,
+        project_id=project_id,
+        elsewhere=len(living) - len(own),
     )
     frame = BootAnswer(
         exists=None if program.exists else False,

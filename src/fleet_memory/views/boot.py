@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 from fleet_memory.rules.health.program import fading
-from fleet_memory.rules.retrieval.boot import SHARES, BootReading, ordered_notes
+from fleet_memory.rules.retrieval.boot import SHARES, BootReading, is_of_project, ordered_notes
 from fleet_memory.rules.retrieval.budget import Section, shared, size
 from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
@@ -35,7 +35,8 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
     program = reading.program
     rules = [row for row in reading.entries if row.tier == "constitutional"]
     learnt = [row for row in reading.entries if row.tier != "constitutional"]
-    soon = [(days, pattern) for days, pattern in fading(program, now) if pattern.knowledge_key is None]
+    soon = [(days, pattern) for days, pattern in fading(program, now) if pattern.knowledge_key not in reading.readable]
+    here = [(days, pattern) for days, pattern in soon if is_of_project(pattern, reading.project_id)]
     added, updated, retired = (tuple(row.key for row in rows) for rows in reading.changes)
     everything = replace(
         frame,
@@ -50,10 +51,10 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
         patterns=tuple(
             pattern_answer(pattern, now, program, reading.keys) for pattern in reading.lessons[: share.patterns]
         ),
-        fading_soon=fading_answer(soon),
+        fading_soon=fading_answer(here),
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
     )
-    total = {"knowledge": len(learnt), "patterns": len(reading.lessons), "fadingSoon": len(soon)}
+    total = {"knowledge": len(learnt), "patterns": len(reading.lessons) + reading.elsewhere, "fadingSoon": len(soon)}
     return fitted(everything, total, max_tokens)
 
 
