@@ -13,9 +13,10 @@ from mcp import Client
 from pydantic.alias_generators import to_camel
 
 from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.rules.retrieval.boot import ordered_entries, ordered_lessons, ordered_notes
+from fleet_memory.rules.retrieval.boot import common_domains, ordered_entries, ordered_lessons, ordered_notes
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.knowledge import KnowledgeRow
@@ -27,6 +28,7 @@ from fleet_memory.views.boot import SECTIONS, fitted
 from fleet_memory.views.boot_text import boot_lines
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer
+from fleet_memory.views.protocol import SENTENCES, SOURCE, protocol_of
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=200)
@@ -55,10 +57,8 @@ def everything(**sections: Any) -> BootAnswer:  # noqa: ANN401 - a test names th
         "agent_id": "basher",
         "knowledge_version": 7,
         "freshness": freshness(3, 0, NOW, NOW),
-        "notes": (),
-        "fading_soon": (),
     }
-    return BootAnswer(**(named | {"protocol": "How to go on. " * 10} | sections))
+    return BootAnswer(**(named | sections))
 
 
 def noted(texts: list[str]) -> tuple[BootNote, ...]:
@@ -85,10 +85,11 @@ def boots(draw: st.DrawFn) -> BootAnswer:
         constitution=shown[:rules],
         knowledge=shown[rules:],
         patterns=own(texts(4)),
-        program=ProgramAnswer(context_summary={"handoffNotes": draw(TEXTS)}, config=dict.fromkeys(texts(3), 1)),
-        notes=noted(texts(4)),
-        fading_soon=fades(texts(3)),
-        changes=KnowledgeChanges(added=tuple(texts(3))),
+        program=ProgramAnswer(context_summary={"handoffNotes": draw(TEXTS)}, config=dict.fromkeys(texts(3), 1) or None),
+        notes=noted(texts(4)) or None,
+        fading_soon=fades(texts(3)) or None,
+        domains=tuple(texts(3)),
+        changes=KnowledgeChanges(added=tuple(texts(3)) or None),
     )
 
 
@@ -112,7 +113,7 @@ def test_no_boot_exceeds_its_budget_and_every_omission_is_counted(given_boot: Bo
 @given(boots(), st.integers(200, 3_000), st.integers(0, 2_000))
 def test_a_larger_budget_never_shows_less(given_boot: BootAnswer, budget: int, more: int) -> None:
     small, large = cut(given_boot, budget), cut(given_boot, budget + more)
-    for name in ("constitution", "knowledge", "patterns", "notes", "fading_soon"):
+    for name in ("constitution", "knowledge", "domains", "patterns", "notes", "fading_soon"):
         shown = getattr(small, name) or ()
         assert (getattr(large, name) or ())[: len(shown)] == shown
     assert not small.protocol or large.protocol
@@ -133,6 +134,7 @@ def crowded() -> dict[str, Any]:
     return {
         "constitution": entries,
         "knowledge": entries,
+        "domains": keys,
         "patterns": own(many),
         "program": ProgramAnswer(context_summary={"handoffNotes": "go on"}, config=dict.fromkeys(keys, 1)),
         "notes": noted(many),
@@ -157,7 +159,7 @@ def test_every_section_of_a_boot_is_a_field_of_the_answer_and_has_its_share() ->
 @pytest.mark.parametrize("budget", [2_500, 25_000])
 def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
     boot = cut(everything(**crowded()), budget)
-    shown = (boot.constitution, boot.knowledge, boot.patterns, boot.notes, boot.fading_soon, boot.program.config)
+    shown = (boot.constitution, boot.knowledge, boot.domains, boot.patterns, boot.notes, boot.fading_soon)
     assert min(len(one or ()) for one in shown) > 2
     assert boot.program.context_summary == {"handoffNotes": "go on"}
 
@@ -165,12 +167,12 @@ def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
 def test_what_is_no_longer_true_is_told_before_what_is_new() -> None:
     boot = cut(everything(**crowded()), 1_500)
     assert boot.changes.retired == ("pattern/care/gone",)
-    assert boot.omitted["changes"] == 600 - len(boot.changes.updated)
+    assert boot.omitted["changes"] == 600 - len(boot.changes.updated or ())
 
 
 def test_a_long_handoff_needs_no_more_than_the_room_that_others_leave() -> None:
     whole = ProgramAnswer(context_summary={"handoffNotes": "go on " * 100, "openQuestions": ["why?"]}, config={"a": 1})
-    long = replace(whole, context_summary={**whole.context_summary, "handoffNotes": "go on " * 600})
+    long = replace(whole, context_summary={"handoffNotes": "go on " * 600, "openQuestions": ["why?"]})
     small, large = (everything(program=state) for state in (whole, long))
     assert (cut(small, 1_000).program, cut(large, 2_500).program) == (whole, long)
     short = cut(large, 1_000)
@@ -258,7 +260,7 @@ async def test_a_minute_later_the_part_for_prompt_caches_is_the_same(settings: S
     once = await at(settings, NOW + timedelta(minutes=5), Server.boot_text)
     later = await at(settings, NOW + timedelta(days=3, minutes=1), Server.boot_text)
     stable = once[: once.index('"patterns":')]
-    assert all(name in stable for name in ("protocol", "Look before you leap", "go on", "Port 8081"))
+    assert all(name in stable for name in ("Look before you leap", "go on", "Port 8081"))
     assert later.startswith(stable)
 
 
@@ -287,20 +289,20 @@ async def test_who_knows_a_version_gets_the_difference_only(settings: Settings) 
         return nothing, await server.call("gsp_bootstrap", agentId="basher", knownVersion=known)
 
     nothing, something = await at(settings, NOW, work)
-    assert (nothing["knowledge"], nothing["changes"]) == ([], {"added": [], "updated": [], "retired": []})
+    assert (nothing["knowledge"], nothing["changes"]) == ([], {})
     assert [entry["pattern"] for entry in something["knowledge"]] == ["Pin the compiler"]
     assert len(something["changes"]["added"]) == 1
 
 
 @pytest.mark.anyio
 async def test_a_version_of_another_memory_counts_as_none(settings: Settings) -> None:
-    async def work(server: Server) -> list[tuple[int, int]]:
+    async def work(server: Server) -> list[tuple[int, dict[str, Any]]]:
         known = (await server.call("gsp_bootstrap", agentId="basher"))["knowledgeVersion"]
         boots = [await server.call("gsp_bootstrap", agentId="basher", knownVersion=known + more) for more in (0, 1)]
-        return [(len(boot["knowledge"]), len(boot["changes"]["added"])) for boot in boots]
+        return [(len(boot["knowledge"]), boot["changes"]) for boot in boots]
 
     await at(settings, NOW, live_a_little)
-    assert await at(settings, NOW, work) == [(0, 0), (1, 1)]
+    assert await at(settings, NOW, work) == [(0, {}), (1, {})]
 
 
 @pytest.mark.anyio
@@ -409,3 +411,46 @@ async def test_changes_name_no_entry_of_another_project(settings: Settings) -> N
     await at(settings, NOW, live_a_little)
     boot = await at(settings, NOW, work)
     assert boot["changes"]["added"] == ["pattern/shop/grapes-bruise"]
+
+
+def test_a_boot_of_nothing_says_only_where_its_texts_come_from() -> None:
+    assert protocol_of(everything(freshness=freshness(0, 0, NOW, NOW))) == SOURCE
+
+
+ENTRY = knowledge_answer(row("Look before you leap", 1), NOW)
+SIDE = ToJudgeSide(domain="care", pattern="Look before you leap")
+NEEDS: dict[str, dict[str, Any]] = {
+    "`verify`: check it before you rely on it.": {"knowledge": (replace(ENTRY, status="verify"),)},
+    "`contested`: an agent learnt the contrary.": {"knowledge": (ENTRY, replace(ENTRY, status="contested"))},
+    "Reinforce what still holds of `fadingSoon`.": {"fading_soon": fades(["x"])},
+    "Judge each pair of `toJudge`": {"to_judge": (ToJudge(pair_id="x", a=SIDE, b=SIDE),)},
+    "`freshness.toJudge` counts the pairs of all agents.": {"freshness": freshness(0, 1, NOW, NOW)},
+    "`omitted` did not fit": {"omitted": {"knowledge": 1}},
+}
+
+
+@pytest.mark.parametrize("sentence", NEEDS)
+def test_a_boot_explains_only_what_it_shows(sentence: str) -> None:
+    said = protocol_of(everything(**{"freshness": freshness(0, 0, NOW, NOW), **NEEDS[sentence]}))
+    assert [one for one in NEEDS if one in said] == [sentence]
+
+
+def test_each_sentence_of_the_protocol_is_short() -> None:
+    assert max(len(sentence.text) for sentence in SENTENCES) <= 100
+
+
+def test_domains_of_the_fleet_come_by_use_then_by_name() -> None:
+    rows = [row("x", number, domain=domain) for number, domain in enumerate(["b", "c", "a", "c"])]
+    assert common_domains(rows) == ["c", "a", "b"]
+
+
+@pytest.mark.anyio
+async def test_what_is_empty_takes_no_bytes(settings: Settings) -> None:
+    await at(settings, NOW, live_a_little)
+    boot = json.loads(await at(settings, NOW, Server.boot_text))
+    assert (boot["domains"], boot["program"]) == (["care"], {"contextSummary": {"handoffNotes": "go on"}})
+    newcomer = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="quorra"))
+    assert len(newcomer["knowledge"]) == 1
+    assert (newcomer["program"], newcomer["changes"], newcomer["omitted"]) == ({}, {}, {})
+    assert not {"notes", "fadingSoon", "toJudge"} & newcomer.keys()
+    assert newcomer["protocol"] == SOURCE

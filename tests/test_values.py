@@ -246,10 +246,10 @@ def test_answers_leave_out_what_is_null_and_nothing_else() -> None:
         "patternsCount": 1,
     }
     assert list(BOOT.wire()) == [
-        *("protocol", "agentId", "constitution", "knowledge", "knowledgeVersion", "program", "notes", "patterns"),
-        *("changes", "freshness", "omitted"),
+        *("agentId", "constitution", "knowledge", "domains", "knowledgeVersion", "program", "notes", "patterns"),
+        *("changes", "freshness", "omitted", "protocol"),
     ]
-    assert BOOT.wire()["program"] == {"contextSummary": {}, "config": {"a": None}, "baselines": {}}
+    assert BOOT.wire()["program"] == {"config": {"a": None}}
 
 
 def test_the_fields_of_a_document_are_read_back_as_they_were_written() -> None:

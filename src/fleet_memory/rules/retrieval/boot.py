@@ -17,17 +17,18 @@ Depth: TypeAlias = Literal["essential", "standard", "full"]
 
 
 class Share(NamedTuple):
-    """The most entries and own lessons that a depth shows, and its tokens unless the caller sets them."""
+    """The most entries, own lessons and domains that a depth shows, and its tokens unless the caller sets them."""
 
     entries: int
     patterns: int
+    domains: int
     tokens: int
 
 
 SHARES: Final[Mapping[Depth, Share]] = {
-    "essential": Share(10, 3, 1_000),
-    "standard": Share(40, 10, 2_500),  # under the 10,000 characters that clients show of a start hook
-    "full": Share(100_000, 1_000, 25_000),
+    "essential": Share(10, 3, 5, 1_000),
+    "standard": Share(40, 10, 12, 2_500),  # under the 10,000 characters that clients show of a start hook
+    "full": Share(100_000, 1_000, 25, 25_000),
 }
 
 
@@ -42,14 +43,15 @@ class Booted(NamedTuple):
 class BootReading(NamedTuple):
     """The entries and lessons that an agent may read, the best first; `entries` holds rules of people too.
 
-    `readable` are the keys of all entries that it may read, `keys` those of all that agents have read. `elsewhere`
-    counts own lessons of other projects, which are left out.
+    `readable` are the keys of all entries that it may read, `domains` the names of their domains, `keys` the keys of
+    all that agents have read. `elsewhere` counts own lessons of other projects, which are left out.
     """
 
     program: Program
     entries: Sequence[KnowledgeRow]
     lessons: Sequence[Pattern]
     readable: Collection[str]
+    domains: Sequence[str]
     keys: Collection[str]
     changes: Changes
     depth: Depth

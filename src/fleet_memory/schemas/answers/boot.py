@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Annotated
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from fleet_memory.schemas.answers.common import Absence, Degraded, ToJudge
 from fleet_memory.schemas.answers.health import FadingPattern
@@ -14,19 +15,19 @@ from fleet_memory.schemas.value import Value
 
 
 class ProgramAnswer(Value):
-    """A program's own state at boot."""
+    """A program's own state at boot; what is empty is absent."""
 
-    context_summary: Mapping[str, JsonValue] = field(default_factory=dict)
-    config: Mapping[str, JsonValue] = field(default_factory=dict)
-    baselines: Mapping[str, JsonValue] = field(default_factory=dict)
+    context_summary: Mapping[str, JsonValue] | None = None
+    config: Mapping[str, JsonValue] | None = None
+    baselines: Mapping[str, JsonValue] | None = None
 
 
 class KnowledgeChanges(Value):
-    """Keys of entries that changed since the version the agent knew."""
+    """Keys of entries that changed since the version the agent knew; what is empty is absent."""
 
-    added: tuple[str, ...] = ()
-    updated: tuple[str, ...] = ()
-    retired: tuple[str, ...] = ()
+    added: tuple[str, ...] | None = None
+    updated: tuple[str, ...] | None = None
+    retired: tuple[str, ...] | None = None
 
 
 class BootNote(Value):
@@ -40,10 +41,10 @@ class BootNote(Value):
 class BootAnswer(Absence, Degraded):
     """Everything an agent reads before it starts to work: what seldom changes comes first, for prompt caches."""
 
-    protocol: str
     agent_id: str
     constitution: tuple[KnowledgeAnswer, ...] = ()
     knowledge: tuple[KnowledgeAnswer, ...] = ()
+    domains: Annotated[tuple[str, ...], Field(description="The fleet's commonest names; use them")] = ()
     knowledge_version: int
     program: ProgramAnswer = ProgramAnswer()
     notes: tuple[BootNote, ...] | None = None
@@ -53,3 +54,4 @@ class BootAnswer(Absence, Degraded):
     changes: KnowledgeChanges = KnowledgeChanges()
     freshness: Freshness
     omitted: Mapping[str, int] = field(default_factory=dict)
+    protocol: str = ""
