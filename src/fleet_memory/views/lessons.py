@@ -1,6 +1,7 @@
 """A program's lessons as answers."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
 
@@ -38,7 +39,7 @@ def score_fields(match: Match[Pattern | KnowledgeRow], *, asked: bool, explain: 
     """Return a match's score if there was a question, and its terms if they were asked for."""
     terms = match.terms
     return {
-        "score": match.score if asked or explain else None,
+        "score": round(match.score, 3) if asked or explain else None,
         "explain": ScoreTerms(semantic=terms.semantic, words=terms.words, strength=terms.strength) if explain else None,
     }
 
@@ -52,19 +53,19 @@ def pattern_answer(
     score: float | None = None,
     explain: ScoreTerms | None = None,
 ) -> PatternAnswer:
-    """Return one of a program's lessons with its strength and age.
+    """Return one of a program's lessons, lean unless `explain` has the terms of its score.
 
     `keys` are those that agents have read; any other that has the words of another program's lesson is left out.
     """
-    return PatternAnswer(
+    full = PatternAnswer(
         id=pattern.id,
         domain=pattern.domain,
         pattern=pattern.pattern,
         evidence=pattern.evidence,
-        confidence=round(pattern.confidence, 4),
-        strength=round(strength(pattern, now), 4),
+        confidence=round(pattern.confidence, 2),
+        strength=round(strength(pattern, now), 2),
         stale=is_stale(pattern, now, program.decay),
-        age_days=round(age_days(pattern, now), 1),
+        age_days=int(age_days(pattern, now)),
         discovered_at=pattern.discovered_at,
         last_reinforced=pattern.last_reinforced,
         reinforcements=pattern.confirmations,
@@ -74,6 +75,22 @@ def pattern_answer(
         tags=pattern.tags or None,
         score=score,
         explain=explain,
+    )
+    return full if explain else lean_pattern(full)
+
+
+def lean_pattern(full: PatternAnswer) -> PatternAnswer:
+    """Return a lesson without dates, without defaults, and without a field that another one of it implies."""
+    return replace(
+        full,
+        evidence=full.evidence or None,
+        strength=None if full.strength == full.confidence else full.strength,
+        stale=full.stale or None,
+        age_days=full.age_days or None,
+        discovered_at=None,
+        last_reinforced=None,
+        reinforcements=full.reinforcements or None,
+        promoted_to_store=full.promoted_to_store or None if full.knowledge_key is None else None,
     )
 
 
