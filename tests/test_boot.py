@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.boot import common_domains, ordered_entries, ordered_lessons, ordered_notes
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.boot import BootAnswer, BootFreshness, BootNote, KnowledgeChanges, ProgramAnswer
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.memory import PatternAnswer
@@ -24,7 +24,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
-from fleet_memory.views.boot import SECTIONS, fitted
+from fleet_memory.views.boot import SECTIONS, boot_freshness, fitted
 from fleet_memory.views.boot_text import boot_lines
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer
@@ -56,7 +56,7 @@ def everything(**sections: Any) -> BootAnswer:  # noqa: ANN401 - a test names th
     named: dict[str, Any] = {
         "agent_id": "basher",
         "knowledge_version": 7,
-        "freshness": freshness(3, 0, NOW, NOW),
+        "freshness": boot_freshness(freshness(3, 0, NOW, NOW)),
     }
     return BootAnswer(**(named | sections))
 
@@ -259,8 +259,8 @@ async def test_a_minute_later_the_part_for_prompt_caches_is_the_same(settings: S
     await at(settings, NOW, live_a_little)
     once = await at(settings, NOW + timedelta(minutes=5), Server.boot_text)
     later = await at(settings, NOW + timedelta(days=3, minutes=1), Server.boot_text)
-    stable = once[: once.index('"patterns":')]
-    assert all(name in stable for name in ("Look before you leap", "go on", "Port 8081"))
+    stable = once[: once.index('"changes":')]
+    assert all(text in stable for text in ("Look before you leap", "go on", "Port 8081", "Rotate the logs"))
     assert later.startswith(stable)
 
 
@@ -414,7 +414,7 @@ async def test_changes_name_no_entry_of_another_project(settings: Settings) -> N
 
 
 def test_a_boot_of_nothing_says_only_where_its_texts_come_from() -> None:
-    assert protocol_of(everything(freshness=freshness(0, 0, NOW, NOW))) == SOURCE
+    assert protocol_of(everything(freshness=BootFreshness(grade="up_to_date"))) == SOURCE
 
 
 ENTRY = knowledge_answer(row("Look before you leap", 1), NOW)
@@ -424,14 +424,14 @@ NEEDS: dict[str, dict[str, Any]] = {
     "`contested`: an agent learnt the contrary.": {"knowledge": (ENTRY, replace(ENTRY, status="contested"))},
     "Reinforce what still holds of `fadingSoon`.": {"fading_soon": fades(["x"])},
     "Judge each pair of `toJudge`": {"to_judge": (ToJudge(pair_id="x", a=SIDE, b=SIDE),)},
-    "`freshness.toJudge` counts the pairs of all agents.": {"freshness": freshness(0, 1, NOW, NOW)},
+    "`freshness.toJudge` counts all agents' pairs.": {"freshness": BootFreshness(grade="up_to_date", to_judge=1)},
     "`omitted` did not fit": {"omitted": {"knowledge": 1}},
 }
 
 
 @pytest.mark.parametrize("sentence", NEEDS)
 def test_a_boot_explains_only_what_it_shows(sentence: str) -> None:
-    said = protocol_of(everything(**{"freshness": freshness(0, 0, NOW, NOW), **NEEDS[sentence]}))
+    said = protocol_of(everything(**{"freshness": BootFreshness(grade="up_to_date"), **NEEDS[sentence]}))
     assert [one for one in NEEDS if one in said] == [sentence]
 
 
@@ -453,4 +453,10 @@ async def test_what_is_empty_takes_no_bytes(settings: Settings) -> None:
     assert len(newcomer["knowledge"]) == 1
     assert (newcomer["program"], newcomer["changes"], newcomer["omitted"]) == ({}, {}, {})
     assert not {"notes", "fadingSoon", "toJudge"} & newcomer.keys()
-    assert newcomer["protocol"] == SOURCE
+    assert newcomer["protocol"] == f"{SOURCE} `verify`: check it before you rely on it."  # all over one connection
+    assert newcomer["knowledge"] == [
+        {"key": "pattern/care/look-before-leap", "pattern": "Look before you leap", "status": "verify"}
+    ]
+    of_iso = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="iso"))
+    assert of_iso["knowledge"] == [newcomer["knowledge"][0] | {"own": True}]
+    assert of_iso["patterns"] == []

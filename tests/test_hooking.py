@@ -63,7 +63,7 @@ async def test_booting_by_hook_counts_as_reading(settings: Settings) -> None:
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")
     await call_in_process(settings, "pattern_consolidate", {})
-    assert "Look before you leap (care; 2 agents, 0.80; pattern/" in context(
+    assert "Look before you leap (pattern/care/look-before-leap)" in context(
         await answer_hook(settings, "SessionStart", START)
     )
     await learn(settings, "iso", "Pin the compiler")

@@ -31,7 +31,7 @@ from fleet_memory.tools.asking import AskedPairs, asked_pairs, fitting_questions
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import keys_for, ranked
-from fleet_memory.views.boot import boot_answer
+from fleet_memory.views.boot import boot_answer, boot_freshness
 
 
 class _Booted(NamedTuple):
@@ -110,7 +110,7 @@ async def gsp_bootstrap(
         agent_id=program.program_id,
         knowledge_version=snapshot.version,
         to_judge=tuple(to_judge_answers(program, chosen)) or None,
-        freshness=await fleet_freshness(fleet, snapshot),
+        freshness=boot_freshness(await fleet_freshness(fleet, snapshot)),
     )
     return boot_answer(frame, reading, depth_tokens, now)
 

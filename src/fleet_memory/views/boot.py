@@ -7,23 +7,31 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 from fleet_memory.rules.health.program import fading
-from fleet_memory.rules.retrieval.boot import SHARES, BootReading, is_of_project, ordered_notes
+from fleet_memory.rules.retrieval.boot import SHARES, BootReading, Depth, is_of_project, ordered_notes
 from fleet_memory.rules.retrieval.budget import Section, shared, size
-from fleet_memory.rules.text.keys import domain_of_key
-from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.rules.text.counting import counted
+from fleet_memory.schemas.answers.boot import BootAnswer, BootFreshness, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
+from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.fields import LooseValue
+from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.value import Value
 from fleet_memory.views.health import fading_answer
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer
-from fleet_memory.views.protocol import protocol_of
+from fleet_memory.views.protocol import DOUBTS, protocol_of
 
 
 def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: datetime) -> BootAnswer:
     """Return the boot of an agent: `frame`, the answer without its sections, filled until the budget ends."""
-    share, full = SHARES[reading.depth], reading.depth == "full"
-    program = reading.program
+    share, program = SHARES[reading.depth], reading.program
+    own_keys = {pattern.knowledge_key for pattern in program.patterns.values()}
+
+    def entry_answers(rows: Iterable[KnowledgeRow]) -> tuple[KnowledgeAnswer, ...]:
+        return tuple(_entry_answer(row, now, reading.depth, own=row.key in own_keys) for row in rows)
+
     rules = [row for row in reading.entries if row.tier == "constitutional"]
     learnt = [row for row in reading.entries if row.tier != "constitutional"]
     soon = [(days, pattern) for days, pattern in fading(program, now) if pattern.knowledge_key not in reading.readable]
@@ -31,8 +39,8 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
     added, updated, retired = (tuple(row.key for row in rows) for rows in reading.changes)
     everything = replace(
         frame,
-        constitution=tuple(knowledge_answer(row, now, contributors=full) for row in rules),
-        knowledge=tuple(knowledge_answer(row, now, contributors=full) for row in learnt[: share.entries]),
+        constitution=entry_answers(rules),
+        knowledge=entry_answers(learnt[: share.entries]),
         domains=tuple(reading.domains[: share.domains]),
         program=ProgramAnswer(
             context_summary=program.context_summary, config=program.config, baselines=program.baselines
@@ -40,9 +48,7 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
         notes=tuple(
             BootNote(id=note.id, text=note.text, pinned=note.pinned or None) for note in ordered_notes(program.notes)
         ),
-        patterns=tuple(
-            pattern_answer(pattern, now, program, reading.keys) for pattern in reading.lessons[: share.patterns]
-        ),
+        patterns=tuple(_lesson_answer(lesson, reading, now) for lesson in reading.lessons[: share.patterns]),
         fading_soon=fading_answer(here),
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
     )
@@ -52,6 +58,19 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
         "fadingSoon": len(soon),
     }
     return fitted(everything, total, max_tokens)
+
+
+def boot_freshness(fresh: Freshness) -> BootFreshness:
+    """Return a freshness without what its grade implies."""
+    behind = fresh.grade != "up_to_date"
+    return BootFreshness(
+        grade=fresh.grade,
+        is_stale=fresh.is_stale or None,
+        pending=fresh.pending or None,
+        to_judge=fresh.to_judge or None,
+        consolidated_at=fresh.consolidated_at if behind else None,
+        reason=fresh.reason if behind else None,
+    )
 
 
 class BootSection(NamedTuple):
@@ -119,11 +138,30 @@ def _sizes(items: Iterable[Value]) -> list[int]:
     return [size(item.wire()) + 1 for item in items]
 
 
+def _entry_answer(row: KnowledgeRow, now: datetime, depth: Depth, *, own: bool) -> KnowledgeAnswer:
+    """Return an entry as a boot shows it: below full depth its text, its key, and a doubt if there is one."""
+    if depth == "full":
+        return knowledge_answer(row, now, contributors=True, own=own)
+    lean = knowledge_answer(row, now, own=own)
+    return replace(lean, confidence=None, contributor_count=None, evidence_count=None, last_confirmed=None)
+
+
+def _lesson_answer(lesson: Pattern, reading: BootReading, now: datetime) -> PatternAnswer:
+    """Return an own lesson as a boot shows it: below full depth without the figures that the clock moves."""
+    answer = pattern_answer(lesson, now, reading.program, reading.keys)
+    return answer if reading.depth == "full" else replace(answer, strength=None, age_days=None, reinforcements=None)
+
+
 def _entry_lines(rows: Iterable[KnowledgeAnswer]) -> Iterable[str]:
     for row in rows:
-        doubt = f", {row.status}" if row.status else ""
-        domain = row.domain or domain_of_key(row.key)
-        yield f"{row.pattern} ({domain}; {row.contributor_count} agents, {row.confidence:.2f}{doubt}; {row.key})"
+        learnt = f"{counted(row.contributor_count, 'agent')}, {row.confidence:.2f}; " if row.contributor_count else ""
+        doubt = f"{DOUBTS[row.status]}; " if row.status else ""
+        yield f"{row.pattern} ({doubt}{learnt}{row.key})"
+
+
+def _fading_lines(patterns: Iterable[FadingPattern]) -> Iterable[str]:
+    for pattern in patterns:
+        yield f"{pattern.pattern} ({counted(int(pattern.stale_in_days), 'day')} left; {pattern.id})"
 
 
 class _State(NamedTuple):
@@ -217,7 +255,7 @@ SECTIONS: Final = (
         sizes=lambda boot: _sizes(boot.fading_soon or ()),
         first=lambda boot, count: replace(boot, fading_soon=(boot.fading_soon or ())[:count]),
         title="Fading: reinforce what still holds",
-        lines=lambda boot: (f"{p.pattern} ({p.id}; {p.stale_in_days:.0f} days left)" for p in boot.fading_soon or ()),
+        lines=lambda boot: _fading_lines(boot.fading_soon or ()),
     ),
     BootSection(
         "knowledge",

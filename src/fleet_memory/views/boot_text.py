@@ -59,6 +59,5 @@ def _ending(boot: BootAnswer) -> Iterator[str]:
     if boot.omitted:
         left_out = ", ".join(f"{count} {name}" for name, count in boot.omitted.items())
         yield f"Left out here: {left_out}. gsp_bootstrap with a larger maxTokens shows more."
-    yield boot.freshness.reason
-    if boot.protocol:
-        yield boot.protocol
+    if boot.freshness.reason:
+        yield boot.freshness.reason

@@ -26,8 +26,8 @@ class Share(NamedTuple):
 
 
 SHARES: Final[Mapping[Depth, Share]] = {
-    "essential": Share(10, 3, 5, 1_000),
-    "standard": Share(40, 10, 12, 2_500),  # under the 10,000 characters that clients show of a start hook
+    "essential": Share(10, 3, 3, 1_000),
+    "standard": Share(40, 10, 5, 2_500),  # under the 10,000 characters that clients show of a start hook
     "full": Share(100_000, 1_000, 25, 25_000),
 }
 
