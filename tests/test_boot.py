@@ -24,7 +24,8 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
-from fleet_memory.views.boot import SECTIONS, boot_freshness, fitted
+from fleet_memory.views.boot import boot_freshness, fitted
+from fleet_memory.views.boot_sections import SECTIONS
 from fleet_memory.views.boot_text import boot_lines
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer
@@ -460,3 +461,23 @@ async def test_what_is_empty_takes_no_bytes(settings: Settings) -> None:
     of_iso = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="iso"))
     assert of_iso["knowledge"] == [newcomer["knowledge"][0] | {"own": True}]
     assert of_iso["patterns"] == []
+
+
+def test_a_boot_as_text_says_in_words_what_to_doubt_and_what_is_left_out() -> None:
+    sure = knowledge_answer(row("Look before you leap", 1, contributors=("a", "b")), NOW)
+    some = everything(
+        knowledge=(sure, replace(ENTRY, status="verify"), replace(ENTRY, status="contested")),
+        fading_soon=(FadingPattern(id="p1", pattern="Rotate the logs", stale_in_days=1.5),),
+        freshness=BootFreshness(grade="up_to_date"),
+        omitted={"knowledge": 1, "patterns": 2, "protocol": 1},
+    )
+    assert boot_lines(some)[2:] == [
+        "## What the fleet knows",
+        "- Look before you leap (2 agents, 0.80; pattern/care/1)",
+        "- Look before you leap (check it before you rely on it; pattern/care/1)",
+        "- Look before you leap (an agent learnt the contrary; pattern/care/1)",
+        "## Fading: reinforce what still holds",
+        "- Rotate the logs (1 day left; p1)",
+        "## How to go on",
+        "- Left out here: 1 entry, 2 own lessons. gsp_bootstrap with a larger maxTokens shows more.",
+    ]
