@@ -108,20 +108,13 @@ async def test_three_agents_learn_apart_and_a_fourth_boots_knowing_it(store_addr
 
     async with agent(store_address, now="2026-03-09T09:00:00Z", program="newcomer") as newcomer:
         boot = await newcomer.call("gsp_bootstrap", agentId="newcomer")
-        assert [(k["key"], k.get("status"), k["contributorCount"]) for k in boot["knowledge"]] == [
-            (promoted["key"], None, 3)
-        ]
+        assert boot["knowledge"] == [{"key": promoted["key"], "pattern": promoted["pattern"]}]
         assert boot["freshness"]["grade"] == "up_to_date"
     async with agent(store_address, now="2026-03-09T10:00:00Z", program="basher") as basher:
         health = await basher.call("memory_health", programId="basher")
         assert (health["totalPatterns"], health["promotedPatterns"]) == (2, 1)
-        recalled = await basher.call("recall_memory", programId="basher", domain="task-claiming")
-        assert ([(k["key"], k["own"]) for k in recalled["knowledge"]], recalled["total"]) == (
-            [(promoted["key"], True)],
-            1,
-        )
-        own = await basher.call("recall_memory", programId="basher", domain="task-claiming", scope="own")
-        assert [p["knowledgeKey"] for p in own["patterns"]] == [promoted["key"]]
+        own = await basher.call("recall_memory", programId="basher", domain="task-claiming")
+        assert [(p["promotedToStore"], p["knowledgeKey"]) for p in own["patterns"]] == [(True, promoted["key"])]
 
 
 async def test_two_hundred_days_later_lessons_are_stale_and_the_entry_wants_verifying(store_address: str) -> None:
@@ -131,7 +124,7 @@ async def test_two_hundred_days_later_lessons_are_stale_and_the_entry_wants_veri
         health = await basher.call("memory_health", programId="basher")
         assert (health["stalePatterns"], health["activePatterns"], health["verdict"]) == (2, 0, "forgetting")
         assert (await basher.call("recall_memory", programId="basher"))["patterns"] == []
-        stale = await basher.call("recall_memory", programId="basher", scope="own", includeStale=True)
+        stale = await basher.call("recall_memory", programId="basher", includeStale=True)
         assert [p["stale"] for p in stale["patterns"]] == [True, True]
         boot = await basher.call("gsp_bootstrap", agentId="basher")
         assert [k["status"] for k in boot["knowledge"]] == ["verify"]
@@ -266,7 +259,7 @@ async def test_words_with_evidence_contest_an_entry_bring_it_back_and_retire_it(
 
         async def seen() -> list[str]:
             shared = await one.call("recall_memory", programId="newcomer", scope="shared")
-            return [entry.get("status", "fresh") for entry in shared["knowledge"]]
+            return [entry["status"] for entry in shared["knowledge"]]
 
         known = (await one.call("gsp_bootstrap", agentId="newcomer"))["knowledgeVersion"]
         assert await says("flynn", "contradicted", evidence="") == "fresh"  # a bare word does not count

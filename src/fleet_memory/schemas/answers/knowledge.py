@@ -18,8 +18,8 @@ class KnowledgeAnswer(Value):
     key: str
     pattern: str
     domain: Annotated[str | None, Field(description="Absent when the key names it")] = None
-    confidence: float
-    contributor_count: int
+    confidence: Annotated[float | None, Field(description="Absent in a boot that is not full")] = None
+    contributor_count: Annotated[int | None, Field(description="Absent in a boot that is not full")] = None
     contributors: tuple[str, ...] | None = None
     evidence_count: Annotated[int | None, Field(description="Absent when equal to contributorCount")] = None
     last_confirmed: Timestamp | None = None
