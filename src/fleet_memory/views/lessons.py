@@ -41,7 +41,7 @@ def score_fields(match: Match[Pattern | KnowledgeRow], *, asked: bool, explain: 
     terms = match.terms
     return {
         "score": round(match.score, 3) if asked or explain else None,
-        "explain": ScoreTerms(semantic=terms.semantic, words=terms.words, strength=terms.strength) if explain else None,
+        "explain": ScoreTerms(**terms._asdict()) if explain else None,
     }
 
 
