@@ -9,6 +9,7 @@ from fleet_memory.schemas.value import Value, codec
 Schema: TypeAlias = dict[str, JsonValue]
 
 _DEFS: Final = "#/$defs/"
+_LONG = ("brief", "description", "properties", "required", "additionalProperties")
 _LITERAL = ("default", "const", "enum", "examples", "required")  # their values are data, not schemas
 
 
@@ -18,13 +19,13 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def briefed(schema: Schema) -> Schema:
-    """Return an input schema without the members of fields marked `BRIEF`: a description or another tool names them."""
+    """Return an input schema without the descriptions and members of fields marked `BRIEF`: docs/tools has them."""
     fields = cast("dict[str, Schema]", schema["properties"])
     return schema | {"properties": {name: _brief(field) for name, field in fields.items()}}
 
 
 def _brief(field: Schema) -> Schema:
-    return {key: field[key] for key in ("type", "description") if key in field} if field.get("brief") else field
+    return {key: value for key, value in field.items() if key not in _LONG} if field.get("brief") else field
 
 
 def output_schema(answer: type[Value]) -> Schema:

@@ -1,6 +1,9 @@
 """Forget one lesson on purpose."""
 
 from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
 
 from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet
@@ -11,15 +14,16 @@ from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.state import ForgetAnswer
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.programs import Program
+from fleet_memory.tools.parameters import BRIEF, OwnProgram
 from fleet_memory.tools.retrieval import keys_for
 from fleet_memory.views.lessons import shown_key
 
 
 async def forget_memory(
     fleet: Fleet,
-    program_id: Name,
-    pattern_id: Name,
-    reason: QueryText,
+    program_id: OwnProgram,
+    pattern_id: Annotated[Name, Field(description="A pattern id of yours", json_schema_extra=BRIEF)],
+    reason: Annotated[QueryText, Field(description="Why it should go; the archive keeps it", json_schema_extra=BRIEF)],
 ) -> ForgetAnswer:
     """Archive a lesson (patternId) that should not be in your memory, with the reason, e.g. confidential.
 
