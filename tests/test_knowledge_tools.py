@@ -159,7 +159,7 @@ async def test_a_diff_tells_what_came_changed_and_left(call: Caller) -> None:
     await contradicted(call, "basher", "quorra")
     diff = await call("gsp_diff", sinceVersion=known)
     assert keys(diff, "added") == ["pin-compiler-version-17"]
-    assert [(entry["domain"], entry["status"]) for entry in diff["updated"]] == [("logs", "contested")]
+    assert [(entry["key"], entry["status"]) for entry in diff["updated"]] == [(logs, "contested")]
     assert diff["retired"] == [KEY]
     whole = await call("gsp_diff", sinceVersion=0)
     assert (len(whole["added"]), whole["updated"], whole["retired"]) == (2, [], [])

@@ -18,8 +18,9 @@ from fleet_memory.schemas.fields import Confidence, Name, Tags, Timestamp
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.server.app import create_server
 from fleet_memory.server.json_schema import input_schema
-from fleet_memory.server.registration import FleetTool, ToolSpec, registered
-from fleet_memory.server.toolsets import READS, TOOLS, WRITES
+from fleet_memory.server.registration import FleetTool, ToolFunction, ToolSpec, registered
+from fleet_memory.server.tool_names import ToolNames
+from fleet_memory.server.toolsets import READS, RENAMED, TOOLS, WRITES
 from fleet_memory.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -235,15 +236,22 @@ async def test_the_core_tools_are_listed_in_twelve_kilobytes(client: Client) -> 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"howMany": "5"}, "howMany: Input should be a valid integer"),
-        ({"howMany": 5.5}, "howMany: Input should be a valid integer"),
-        ({"howMany": True}, "howMany: Input should be a valid integer"),
-        ({"howMany": 101}, "howMany: Input should be less than or equal to 100"),
-        ({"includeStale": 1}, "includeStale: Input should be a valid boolean"),
+        ({"howMany": "5"}, 'howMany: Input should be a valid integer, not "5"'),
+        ({"howMany": "five of the secret ones"}, "howMany: Input should be a valid integer"),
+        ({"howMany": 5.5}, "howMany: Input should be a valid integer, not 5.5"),
+        ({"howMany": True}, "howMany: Input should be a valid integer, not true"),
+        ({"howMany": {"a": 1}}, "howMany: Input should be a valid integer, not an object"),
+        ({"howMany": 101}, "howMany: Input should be less than or equal to 100, not 101"),
+        ({"includeStale": 1}, "includeStale: Input should be a valid boolean, not 1"),
         ({"includeStale": "true"}, "includeStale: Input should be a valid boolean"),
         ({"onlyDomain": 7}, "onlyDomain: Input should be a valid string"),
         ({"onlyDomain": ["a"]}, "onlyDomain: Input should be a valid string"),
-        ({"onDuplicate": "drop"}, "onDuplicate: Input should be 'reinforce' or 'reject'"),
+        ({"onDuplicate": "drop"}, "onDuplicate: 'drop' is not one of reinforce, reject"),
+        ({"onDuplicate": "rejected"}, "onDuplicate: 'rejected' is not one of reinforce, reject, did you mean reject?"),
+        ({"onDuplicate": 7}, "onDuplicate: 7 is not one of reinforce, reject"),
+        ({"onDuplicate": ["keep"]}, "onDuplicate: an array is not one of reinforce, reject"),
+        ({"onDuplicate": "x" * 99}, f"onDuplicate: '{'x' * 60}'… is not one of reinforce, reject"),
+        ({"onDuplicate": "a\nb"}, r"onDuplicate: 'a\nb' is not one of reinforce, reject"),
         ({"knownIds": ["1"]}, "knownIds.0: Input should be a valid integer"),
         ({"knownIds": "many"}, "knownIds: Input should be a valid array"),
         ({"lesson": {**LESSON, "confidence": "0.9"}}, "lesson.confidence: Input should be a valid number"),
@@ -267,6 +275,7 @@ async def test_a_wrong_argument_is_refused_by_its_wire_path(toys: Client, wrong:
     answer = await refusal(toys, "store_toy", {"programId": "basher", "lesson": LESSON, **wrong})
     assert answer.startswith(f"invalid_argument: {said}")
     assert ";" not in answer  # nothing else was wrong
+    assert "secret" not in answer
 
 
 async def test_missing_arguments_are_named(toys: Client) -> None:
@@ -379,8 +388,66 @@ async def test_the_operator_finds_the_cause_of_a_crash_in_the_log(
     assert "/secret/path refused" in caplog.text
 
 
-async def test_an_unknown_tool_is_a_tool_error(toys: Client) -> None:
-    assert "no_such_tool" in await refusal(toys, "no_such_tool", {})
+async def test_an_unknown_tool_is_refused_with_those_that_there_are(toys: Client) -> None:
+    answer = await refusal(toys, "no_such_thing", {})
+    assert answer == "invalid_argument: no_such_thing: unknown tool, allowed: store_toy, count_toys, break_toy"
+    answer = await refusal(toys, "x\n" * 5_000, {})
+    assert len(answer) < 200
+    assert "\n" not in answer
+
+
+async def test_a_misspelt_tool_is_refused_with_the_right_name(toys: Client) -> None:
+    said = "invalid_argument: store_toys: unknown tool, did you mean store_toy?"
+    assert await refusal(toys, "store_toys", {}) == said
+
+
+async def test_a_tool_of_another_toolset_is_refused_with_the_setting_that_adds_it(client: Client) -> None:
+    assert await refusal(client, "gsp_read", {"key": "pattern/a/b"}) == (
+        "invalid_argument: gsp_read is in the toolset knowledge; this server serves core: "
+        "start it with FLEET_MEMORY_TOOLSETS=core,knowledge"
+    )
+
+
+def test_a_renamed_tool_is_refused_with_its_successor_and_where_that_is() -> None:
+    names = ToolNames({"core": ["store_toy"], "state": ["write_toy"]}, ("core",), {"add_toy": "write_toy"})
+    assert names._replace(served=("core", "state")).refusal("add_toy") == "add_toy is write_toy now"
+    assert names.refusal("add_toy") == (
+        "add_toy is write_toy now; write_toy is in the toolset state; this server serves core: "
+        "start it with FLEET_MEMORY_TOOLSETS=core,state"
+    )
+
+
+def test_every_renamed_tool_is_gone_and_its_successor_exists() -> None:
+    names = {tool.name for tool in offered()}
+    assert not names & RENAMED.keys()
+    assert names >= set(RENAMED.values())
+
+
+async def boot_toy(agent_id: Annotated[Name, Field(description="Who")]) -> ToyAnswer:
+    """Boot a toy."""
+    return ToyAnswer(program_id=agent_id)
+
+
+@pytest.mark.parametrize(
+    ("function", "own", "other"), [(store_toy, "programId", "agentId"), (boot_toy, "agentId", "programId")]
+)
+async def test_the_callers_name_goes_by_either_word(
+    settings: Settings, function: ToolFunction, own: str, other: str
+) -> None:
+    async def answered(arguments: dict[str, JsonValue]) -> CallToolResult:
+        rest = {"lesson": LESSON} if function is store_toy else {}
+        return await client.call_tool(function.__name__, {**rest, **arguments})
+
+    spec = ToolSpec(function, function.__name__, WRITES)
+    async with Client(create_server(settings, {"core": [spec]})) as client:
+        for sent in ({own: "wren"}, {other: "wren"}, {own: "wren", other: "wren"}, {own: None, other: "wren"}):
+            result = await answered(dict(sent))
+            assert result.structured_content is not None
+            assert result.structured_content["programId"] == "wren"
+        both = await answered({own: "wren", other: "atlas"})
+        assert text(both) == f"invalid_argument: {other}: is {own} here, which you sent too; send one of them"
+        (tool,) = (await client.list_tools()).tools
+        assert other not in tool.input_schema["properties"]
 
 
 def test_a_schema_that_contains_itself_is_refused_at_registration() -> None:

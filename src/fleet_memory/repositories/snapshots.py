@@ -1,7 +1,8 @@
 """The snapshot: shared knowledge as boot reads it, in shards, published from the entries."""
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, cast
@@ -40,6 +41,7 @@ class Snapshots:
         self._store = store
         self._paths = paths
         self._cached = Snapshot()
+        self._domains: tuple[int, Mapping[str, int]] = (0, {})  # of this version
 
     async def read(self) -> Snapshot:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the version is new.
@@ -65,6 +67,17 @@ class Snapshots:
         parts_after = cast("list[Document]", rest)
         self._cached = decoded_or_raised(head, lambda first: _snapshot([first, *parts_after]))
         return self._cached
+
+    def known_domains(self) -> Mapping[str, int]:
+        """Return how many entries that agents read each domain has, in the snapshot that this process read last.
+
+        Billed nothing: it is empty until something has read the snapshot.
+        """
+        version, domains = self._domains
+        if version != self._cached.version:
+            domains = Counter(row.domain for row in self._cached.rows if not row.is_hidden)
+            self._domains = (self._cached.version, domains)
+        return domains
 
     async def behind(self) -> list[VersionedEntry]:
         """Return the entries that the snapshot is behind. Billed 1 read each."""

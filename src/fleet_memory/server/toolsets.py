@@ -55,3 +55,6 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(fleet_health, "Show fleet health", READS),
     ),
 }
+
+RENAMED: Final[Mapping[str, str]] = {}
+"""The tool that does the work of one that is gone."""

@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 from fleet_memory.rules.health.program import fading
 from fleet_memory.rules.retrieval.boot import SHARES, BootReading, ordered_notes
 from fleet_memory.rules.retrieval.budget import Section, shared, size
+from fleet_memory.rules.text.keys import domain_of_key
 from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.fields import LooseValue
@@ -110,8 +111,9 @@ def _sizes(items: Iterable[Value]) -> list[int]:
 
 def _entry_lines(rows: Iterable[KnowledgeAnswer]) -> Iterable[str]:
     for row in rows:
-        doubt = "" if row.status == "fresh" else f", {row.status}"
-        yield f"{row.pattern} ({row.domain}; {row.contributor_count} agents, {row.confidence:.2f}{doubt}; {row.key})"
+        doubt = f", {row.status}" if row.status else ""
+        domain = row.domain or domain_of_key(row.key)
+        yield f"{row.pattern} ({domain}; {row.contributor_count} agents, {row.confidence:.2f}{doubt}; {row.key})"
 
 
 class _State(NamedTuple):
