@@ -19,7 +19,6 @@ from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.composition import MAX_PROGRAMS_READ_FIRESTORE
 from fleet_memory.stores import Store
-from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
@@ -33,6 +32,7 @@ from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.write_note import write_note
 
 pytestmark = pytest.mark.anyio
 
@@ -84,9 +84,10 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),
     "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2 + OWN_PAIRS, 1, 2)),
     "read state": (lambda fleet: get_program_state(fleet, "basher"), Bill(1)),
+    "read state and a handover": (lambda fleet: get_program_state(fleet, "iso", history=50), Bill(1 + 1)),
     "update state": (lambda fleet: update_program_state(fleet, "basher", config={"a": 1}), Bill(1, 1)),
     "hand over": (lambda fleet: update_program_state(fleet, "basher", HANDOFF), Bill(1, 2)),
-    "note": (lambda fleet: add_note(fleet, "basher", "Port 8081 is taken"), Bill(1, 1)),
+    "note": (lambda fleet: write_note(fleet, "basher", "Port 8081 is taken"), Bill(1, 1)),
     "commit a session": (
         lambda fleet: commit_session(fleet, "basher", "r1", (lesson("x"), lesson("y")), HELPED, HANDOFF),
         Bill(1 + OWN_PAIRS + THIRD_PAIRS, 3),
@@ -107,6 +108,7 @@ async def test_a_call_is_billed_as_designed(name: str, billed: Billed, fleet: Fl
     call, bill = CALLS[name]
     await known(fleet, "shared")
     await learn(fleet, "basher", "a", "b", "c")
+    await update_program_state(fleet, "iso", HANDOFF)
     server = fleet_on(billed)
     await server.policies.read(server.now())  # cached for a minute
     assert await billed_for(billed, call(server)) == bill

@@ -44,6 +44,7 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
         "stand for each other. A tool that is not served is refused with its toolset or its name of today. "
         "An answer is one JSON object, the same as structured content and as text; what does not apply is absent, "
         "never null.",
+        "`programId` is the caller's own program, or the one to read. A `requestId` makes a repeated call harmless.",
     ]
     for toolset, offered in tools.items():
         rows = [
@@ -65,7 +66,7 @@ def tool_page(tool: FleetTool) -> str:
     """Return the page of one tool."""
     arguments = [
         (f"`{path}`", _type(field), "required" if required else _default(field), _text(field, "description"))
-        for path, field, required in _fields(tool.parameters)
+        for path, field, required in _fields(tool.accepted)
     ]
     answer = [
         (f"`{path}`", _type(field), "always" if required or "default" in field else "when it applies")

@@ -26,7 +26,7 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import refusal_message
 from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema
+from fleet_memory.server.json_schema import Schema, briefed, input_schema, outlined, output_schema
 
 _SYNONYMS: Final = (("programId", "agentId"), ("agentId", "programId"))
 MAX_ARGUMENT_CHARS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
@@ -55,6 +55,7 @@ class FleetTool(Tool):
     """An mcp tool that is called with the server's fleet and, if it asks, with a progress reporter."""
 
     injected: dict[str, Any]  # parameter name -> Fleet or Progress
+    accepted: dict[str, Any]  # the whole schema of the arguments, for refusals and the documentation
     answer: dict[str, Any]  # the whole schema of the answer, for the documentation
 
     async def run(
@@ -94,14 +95,16 @@ def _made(function: ToolFunction) -> FleetTool:
     name = function.__name__
     answer = output_schema(signature.return_annotation)
     arguments = create_model(f"{name}_arguments", __base__=Arguments, **fields)
+    accepted = input_schema(arguments)
     return FleetTool(
         fn=function,
         name=name,
         title=None,
         annotations=None,
         description=inspect.getdoc(function) or "",
-        parameters=input_schema(arguments),
+        parameters=briefed(accepted),
         fn_metadata=FuncMetadata(arg_model=arguments, output_schema=outlined(answer)),
+        accepted=accepted,
         answer=answer,
         injected=injected,
         is_async=True,
@@ -128,7 +131,7 @@ def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
     try:
         checked = model.model_validate_json(to_json(given), strict=True)
     except ValidationError as error:
-        raise InvalidArgumentError(refusal_message(error, tool.parameters)) from None
+        raise InvalidArgumentError(refusal_message(error, tool.accepted)) from None
     except ValueError:
         raise InvalidArgumentError("arguments: nested too deeply, or not Unicode text") from None
     return {name: getattr(checked, name) for name in model.model_fields}

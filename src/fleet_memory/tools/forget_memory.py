@@ -1,9 +1,6 @@
 """Forget one lesson on purpose."""
 
 from datetime import datetime
-from typing import Annotated
-
-from pydantic import Field
 
 from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet
@@ -19,24 +16,20 @@ from fleet_memory.views.lessons import shown_key
 
 async def forget_memory(
     fleet: Fleet,
-    program_id: Annotated[Name, Field(description="Your program")],
-    pattern_id: Annotated[Name, Field(description="A pattern id of yours")],
-    reason: Annotated[QueryText, Field(description="Why it should go; the archive keeps it")],
+    program_id: Name,
+    pattern_id: Name,
+    reason: QueryText,
 ) -> ForgetAnswer:
-    """Forget a lesson that does not belong in your memory: stored by mistake, of a project that ended, confidential.
+    """Archive a lesson (patternId) that should not be in your memory, with the reason, e.g. confidential.
 
-    A lesson that proved false is better contradicted with reinforce_memory. It goes to the archive, from where a person
-    can restore it. What it contributed to shared knowledge stays there.
+    One that proved false: reinforce_memory, contradicted.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
     done = await fleet.programs.update(program_id, lambda program: _forgotten(program, pattern_id, reason, now), now)
     return ForgetAnswer(
-        program_id=program_id,
-        pattern_id=done.pattern.id,
         archive_id=archive_record_id(done.archived[0]),
         knowledge_key=shown_key(done.pattern, await keys_for(fleet, [done.pattern])),
-        patterns_count=len(done.program.patterns),
     )
 
 

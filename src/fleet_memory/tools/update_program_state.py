@@ -1,4 +1,4 @@
-"""Change what a program keeps between sessions."""
+"""Change a program's state, which it keeps between sessions."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +15,7 @@ from fleet_memory.schemas.fields import LooseObject, Name
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.schemas.value import Input
+from fleet_memory.tools.parameters import BRIEF
 from fleet_memory.views.lessons import evicted_answer
 
 
@@ -29,20 +30,21 @@ class Update(NamedTuple):
 
 async def update_program_state(
     fleet: Fleet,
-    program_id: Annotated[Name, Field(description="Your program")],
-    context_summary: Annotated[ContextSummary | None, Field(description="What you hand over")] = None,
-    config: Annotated[LooseObject | None, Field(description="Your own settings, any object")] = None,
-    baselines: Annotated[LooseObject | None, Field(description="Figures to compare with, any object")] = None,
-    decay_config: Annotated[DecayPatch | None, Field(description="How you forget")] = None,
-    expected_version: Annotated[
-        int | None, Field(strict=True, ge=0, description="From get_program_state; refused if it has moved")
+    program_id: Name,
+    context_summary: Annotated[ContextSummary | None, Field(json_schema_extra=BRIEF)] = None,
+    config: LooseObject | None = None,
+    baselines: LooseObject | None = None,
+    decay_config: Annotated[
+        DecayPatch | None,
+        Field(description="maxAge, pruneAfter: days; maxUnpromotedPatterns", json_schema_extra=BRIEF),
     ] = None,
-    request_id: Annotated[Name | None, Field(description="Makes a repeated call harmless")] = None,
+    expected_version: Annotated[int | None, Field(strict=True, ge=0)] = None,
+    request_id: Name | None = None,
 ) -> UpdateStateAnswer:
-    """Change your state: what the next session needs, settings, baselines, how you forget.
+    """Change your contextSummary (as in commit_session), config, baselines (figures to compare with) or decayConfig.
 
-    Each part is merged into what is there (JSON Merge Patch): what you leave out stays, a null inside removes, lists
-    are replaced. Earlier context summaries stay in the history. A lower cap archives lessons and names them.
+    JSON Merge Patch: absent stays, null removes, lists are replaced. expectedVersion refuses if another session
+    was faster.
     """
     fleet.caller.require_write(program_id)
     patch = patch_of(context_summary)._replace(
@@ -52,9 +54,8 @@ async def update_program_state(
     done = await fleet.programs.update(program_id, lambda program: updated(program, update), update.now)
     return UpdateStateAnswer(
         status="updated" if done.updated else "unchanged",
-        program_id=program_id,
         version=done.program.state_version,
-        archived=tuple(evicted_answer(gone.pattern) for gone in done.archived if isinstance(gone, Archived)),
+        archived=tuple(evicted_answer(gone.pattern) for gone in done.archived if isinstance(gone, Archived)) or None,
     )
 
 
