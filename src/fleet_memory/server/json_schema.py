@@ -8,6 +8,7 @@ from fleet_memory.schemas.value import Value, codec
 
 Schema: TypeAlias = dict[str, JsonValue]
 
+OUTLINE: Final = "outline"
 _DEFS: Final = "#/$defs/"
 _LITERAL = ("default", "const", "enum", "examples", "required")  # their values are data, not schemas
 
@@ -17,14 +18,22 @@ def input_schema(model: type[BaseModel]) -> Schema:
     return _flat(model.model_json_schema(by_alias=True))
 
 
-def briefed(schema: Schema) -> Schema:
-    """Return an input schema without the members of fields marked `BRIEF`: a description or another tool names them."""
-    fields = cast("dict[str, Schema]", schema["properties"])
-    return schema | {"properties": {name: _brief(field) for name, field in fields.items()}}
+def published(schema: Schema) -> Schema:
+    """Return an input schema as clients list it: they pay for its bytes.
 
-
-def _brief(field: Schema) -> Schema:
-    return {key: field[key] for key in ("type", "description") if key in field} if field.get("brief") else field
+    An object marked `outline: [names]` shows the names and types of those fields alone: another tool describes it, or
+    its own description does. The other fields are accepted all the same. An absent list is an empty one, unsaid.
+    """
+    if isinstance(names := schema.get(OUTLINE), list):
+        return _short_object(schema, names)
+    shown = dict(schema)
+    if shown.get("default") == []:
+        del shown["default"]
+    if isinstance(fields := schema.get("properties"), dict):
+        shown["properties"] = cast("Schema", {name: published(cast("Schema", fields[name])) for name in fields})
+    if isinstance(items := schema.get("items"), dict):
+        shown["items"] = published(items)
+    return shown
 
 
 def output_schema(answer: type[Value]) -> Schema:
@@ -39,6 +48,20 @@ def outlined(schema: Schema) -> Schema:
         name: {"type": field["type"]} if name in always and "type" in field else {} for name, field in fields.items()
     }
     return schema | {"properties": outline}
+
+
+def _short_object(schema: Schema, names: list[JsonValue]) -> Schema:
+    short: Schema = {key: schema[key] for key in ("type", "description") if key in schema}
+    if not names:
+        return short
+    fields, required = cast("dict[str, Schema]", schema["properties"]), cast("list[str]", schema["required"])
+    short["properties"] = {name: _short_field(field) for name, field in fields.items() if name in names}
+    short["required"] = [name for name in required if name in names]
+    return short
+
+
+def _short_field(field: Schema) -> Schema:
+    return {key: field[key] for key in ("type", "enum") if key in field}
 
 
 def _flat(schema: Schema) -> Schema:

@@ -11,11 +11,10 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.idempotency import request_key, with_request
 from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
 from fleet_memory.schemas.answers.state import UpdateStateAnswer
-from fleet_memory.schemas.fields import LooseObject, Name
+from fleet_memory.schemas.fields import LooseObject, Name, outlined_as
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.schemas.value import Input
-from fleet_memory.tools.parameters import BRIEF
 from fleet_memory.views.lessons import evicted_answer
 
 
@@ -31,12 +30,13 @@ class Update(NamedTuple):
 async def update_program_state(
     fleet: Fleet,
     program_id: Name,
-    context_summary: Annotated[ContextSummary | None, Field(json_schema_extra=BRIEF)] = None,
+    context_summary: Annotated[ContextSummary | None, outlined_as()] = None,
     config: LooseObject | None = None,
     baselines: LooseObject | None = None,
     decay_config: Annotated[
         DecayPatch | None,
-        Field(description="maxAge, pruneAfter: days; maxUnpromotedPatterns", json_schema_extra=BRIEF),
+        outlined_as(),
+        Field(description="maxAge, pruneAfter: days; maxUnpromotedPatterns"),
     ] = None,
     expected_version: Annotated[int | None, Field(strict=True, ge=0)] = None,
     request_id: Name | None = None,
