@@ -88,7 +88,7 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await pattern_consolidate(fleet, no_progress, program_id="gem", verdicts=(verdict,))
     await store_memory(fleet, "gem", long_lesson("claims"))
     await consolidate(fleet_on(store))  # another server
-    await recall_memory(fleet, "iso", query="lesson", scope="all")
+    await recall_memory(fleet, "iso", query="lesson")
     await recall_memory(fleet, "oso")
     await memory_health(fleet, "iso")
     await update_program_state(

@@ -40,11 +40,10 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
     lines = [
         "# Tools",
         GENERATED,
-        "Names are camelCase. An unknown argument is refused and the nearest known one is named; `null` means absent; `agentId` and `programId` "
-        "stand for each other. A tool that is not served is refused with its toolset or its name of today. "
-        "An answer is one JSON object, the same as structured content and as text; what does not apply is absent, "
-        "never null.",
-        "`programId` is the caller's own program, or the one to read. A `requestId` makes a repeated call harmless.",
+        "Names are camelCase. An unknown argument is refused and the nearest known one is named; `null` means absent; "
+        "`agentId` and `programId` stand for each other. A tool that is not served is refused with its toolset or its "
+        "name of today. An answer is one JSON object, the same as structured content and as text; what does not apply "
+        "is absent, never null.",
     ]
     for toolset, offered in tools.items():
         rows = [

@@ -451,12 +451,6 @@ def test_a_renamed_tool_is_refused_with_its_successor_and_where_that_is() -> Non
     )
 
 
-def test_every_renamed_tool_is_gone_and_its_successor_exists() -> None:
-    names = {tool.name for tool in offered()}
-    assert not names & RENAMED.keys()
-    assert names >= set(RENAMED.values())
-
-
 async def boot_toy(agent_id: Annotated[Name, Field(description="Who")]) -> ToyAnswer:
     """Boot a toy."""
     return ToyAnswer(program_id=agent_id)
@@ -515,20 +509,29 @@ def test_every_tool_sets_all_four_hints_and_says_when_to_call_it() -> None:
         assert tool.title
 
 
-EVERYWHERE = {"programId", "requestId"}  # docs/tools.md says once for all tools which they are
-
-
-def test_every_field_of_every_tool_is_explained() -> None:
+def test_every_field_of_every_tool_explains_itself() -> None:
     for tool in offered():
         for path, field in _fields(tool.accepted):
             explained = "description" in field or "properties" in field  # an object's fields explain it
-            named = path in EVERYWHERE or re.search(rf"\b{re.escape(path)}\b", tool.description)
-            assert explained or named, f"{tool.name}: {path} has no description"
+            assert explained, f"{tool.name}: {path} has no description"
 
 
-def test_an_object_in_outline_may_be_published_without_its_members_and_refused_with_them() -> None:
+def test_a_field_that_is_published_without_a_description_is_named_in_that_of_its_tool() -> None:
+    same_everywhere = ("programId", "requestId")
+    for tool in offered():
+        for path, field in tool.parameters["properties"].items():
+            explained = path in same_everywhere or "description" in field or "properties" in field
+            assert explained or re.search(rf"\b{path}\b", tool.description), f"{tool.name}: {path}"
+
+
+def test_a_brief_field_is_published_without_its_members_and_refused_by_their_names() -> None:
     tool = next(tool for tool in offered() if tool.name == "update_program_state")
     assert tool.parameters["properties"]["contextSummary"] == {"type": "object"}
+    assert set(tool.accepted["properties"]["decayConfig"]["properties"]) == {
+        "maxAge",
+        "maxUnpromotedPatterns",
+        "pruneAfter",
+    }
     with pytest.raises(InvalidArgumentError, match=r"lastTask\.titel: unknown, did you mean title\?"):
         validated(tool, {"programId": "basher", "contextSummary": {"lastTask": {"titel": "x"}}})
 

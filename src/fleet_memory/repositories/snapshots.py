@@ -16,6 +16,7 @@ from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readabl
 from fleet_memory.repositories.version_before import converted_row
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
 
@@ -67,6 +68,10 @@ class Snapshots:
         parts_after = cast("list[Document]", rest)
         self._cached = decoded_or_raised(head, lambda first: _snapshot([first, *parts_after]))
         return self._cached
+
+    async def close_keys(self, key: str) -> tuple[str, ...]:
+        """Return up to three keys that agents may name, close to one that they may not. Billed as `read`."""
+        return close_names(key, (row.key for row in (await self.read()).rows if row.is_known))
 
     def known_domains(self) -> Mapping[str, int]:
         """Return how many entries that agents read each domain has, in the snapshot that this process read last.

@@ -8,8 +8,8 @@ from fleet_memory.schemas.value import Value, codec
 
 Schema: TypeAlias = dict[str, JsonValue]
 
-OUTLINE: Final = "outline"
 _DEFS: Final = "#/$defs/"
+_LONG = ("brief", "description", "properties", "required", "additionalProperties")
 _LITERAL = ("default", "const", "enum", "examples", "required")  # their values are data, not schemas
 
 
@@ -19,12 +19,14 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def published(schema: Schema) -> Schema:
-    """Return an input schema as clients list it: they pay for its bytes.
+    """Return an input schema as clients list it: they pay for its bytes, and docs/tools has all of it.
 
-    An object marked `outline: [names]` shows the names and types of those fields alone: another tool describes it, or
-    its own description does. The other fields are accepted all the same. An absent list is an empty one, unsaid.
+    A field marked `brief` shows its type alone. An object marked `outline: [names]` shows the names and types of those
+    fields: another tool describes them. The others are accepted all the same. An absent list is an empty one, unsaid.
     """
-    if isinstance(names := schema.get(OUTLINE), list):
+    if schema.get("brief"):
+        return {key: value for key, value in schema.items() if key not in _LONG}
+    if isinstance(names := schema.get("outline"), list):
         return _short_object(schema, names)
     shown = dict(schema)
     if shown.get("default") == []:

@@ -32,6 +32,7 @@ from fleet_memory.schemas.session import (
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Write
 from fleet_memory.tools.asking import asked_pairs, leave_ignored, to_judge_answers
+from fleet_memory.tools.parameters import OwnProgram, RequestId
 from fleet_memory.tools.session_items import SentSession, SessionWork
 from fleet_memory.tools.session_receipts import Receipt, SessionRequest, read_repeated, receipt_write, with_session
 from fleet_memory.tools.store_memory import embedded
@@ -55,7 +56,7 @@ class CommittedSession(NamedTuple):
 
 async def commit_session(
     fleet: Fleet,
-    program_id: Name,
+    program_id: OwnProgram,
     patterns: SessionLessons = (),
     reinforcements: SessionReports = (),
     verdicts: SessionVerdicts = (),
@@ -70,7 +71,7 @@ async def commit_session(
     notes: SessionNotes = (),
     missing: MissingQuestions = (),
     session_id: Annotated[Name | None, Field(description="One session is one origin")] = None,
-    request_id: Name | None = None,
+    request_id: RequestId = None,
 ) -> SessionAnswer:
     """Call this once before you stop: it leaves in one commit all that the session taught, and hands over.
 

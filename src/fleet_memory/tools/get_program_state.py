@@ -6,18 +6,20 @@ from pydantic import Field
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.answers.state import StateAnswer
-from fleet_memory.schemas.fields import Name
+from fleet_memory.tools.parameters import BRIEF, AnyProgram
 from fleet_memory.views.state import state_answer
 
 
 async def get_program_state(
     fleet: Fleet,
-    program_id: Name,
-    history: Annotated[int, Field(strict=True, ge=0, le=50)] = 0,
+    program_id: AnyProgram,
+    history: Annotated[
+        int, Field(strict=True, ge=0, le=50, description="How many earlier handovers to show", json_schema_extra=BRIEF)
+    ] = 0,
 ) -> StateAnswer:
     """Read a program's handover, config, baselines and notes, which boot shows too, and the version for an update.
 
-    history: so many of the latest handovers.
+    With history: also so many of its latest handovers, newest first.
     """
     fleet.caller.require_read(program_id)
     program = await fleet.programs.read(program_id)

@@ -11,10 +11,11 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.idempotency import request_key, with_request
 from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
 from fleet_memory.schemas.answers.state import UpdateStateAnswer
-from fleet_memory.schemas.fields import LooseObject, Name, outlined_as
+from fleet_memory.schemas.fields import LooseObject
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.schemas.value import Input
+from fleet_memory.tools.parameters import BRIEF, OwnProgram, RequestId
 from fleet_memory.views.lessons import evicted_answer
 
 
@@ -29,22 +30,29 @@ class Update(NamedTuple):
 
 async def update_program_state(
     fleet: Fleet,
-    program_id: Name,
-    context_summary: Annotated[ContextSummary | None, outlined_as()] = None,
-    config: LooseObject | None = None,
-    baselines: LooseObject | None = None,
-    decay_config: Annotated[
-        DecayPatch | None,
-        outlined_as(),
-        Field(description="maxAge, pruneAfter: days; maxUnpromotedPatterns"),
+    program_id: OwnProgram,
+    context_summary: Annotated[
+        ContextSummary | None, Field(description="What you hand over", json_schema_extra=BRIEF)
     ] = None,
-    expected_version: Annotated[int | None, Field(strict=True, ge=0)] = None,
-    request_id: Name | None = None,
+    config: Annotated[
+        LooseObject | None, Field(description="Your own settings, any object", json_schema_extra=BRIEF)
+    ] = None,
+    baselines: Annotated[
+        LooseObject | None, Field(description="Figures to compare with, any object", json_schema_extra=BRIEF)
+    ] = None,
+    decay_config: Annotated[DecayPatch | None, Field(description="How you forget", json_schema_extra=BRIEF)] = None,
+    expected_version: Annotated[
+        int | None,
+        Field(
+            strict=True, ge=0, description="From get_program_state; refused if it has moved", json_schema_extra=BRIEF
+        ),
+    ] = None,
+    request_id: RequestId = None,
 ) -> UpdateStateAnswer:
     """Change your contextSummary (as in commit_session), config, baselines (figures to compare with) or decayConfig.
 
     JSON Merge Patch: absent stays, null removes, lists are replaced. expectedVersion refuses if another session
-    was faster.
+    was faster. decayConfig: maxAge, pruneAfter in days; maxUnpromotedPatterns.
     """
     fleet.caller.require_write(program_id)
     patch = patch_of(context_summary)._replace(

@@ -7,25 +7,31 @@ from pydantic import Field
 from fleet_memory.errors import InvalidArgumentError, NoteNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.notes import NewNote, NoteChange, Noted, added, with_note_change
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.state import NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.note_room import require_room_for_notes
+from fleet_memory.tools.parameters import BRIEF, OwnProgram, RequestId
 from fleet_memory.views.state import noted_answer
 
 
 async def write_note(
     fleet: Fleet,
-    program_id: Name,
-    text: NoteText | None = None,
-    note_id: Name | None = None,
-    pinned: Annotated[bool | None, Field(strict=True)] = None,
-    remove: Annotated[bool | None, Field(strict=True)] = None,
-    request_id: Name | None = None,
+    program_id: OwnProgram,
+    text: Annotated[NoteText | None, Field(description="One thing to keep in mind", json_schema_extra=BRIEF)] = None,
+    note_id: Annotated[Name | None, Field(description="The note to change, e.g. n7", json_schema_extra=BRIEF)] = None,
+    pinned: Annotated[
+        bool | None, Field(strict=True, description="Whether the cap must spare it", json_schema_extra=BRIEF)
+    ] = None,
+    remove: Annotated[
+        bool | None, Field(strict=True, description="Moves it to the archive", json_schema_extra=BRIEF)
+    ] = None,
+    request_id: RequestId = None,
 ) -> NotedAnswer:
     """Note what matters for days only, e.g. a port that is taken; boot shows it.
 
-    With noteId: change its text or pinned, or remove it. Over 80 lines the oldest not pinned leave.
+    With noteId: change its text or pinned, or remove it. Over 80 lines the oldest not pinned are archived.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
@@ -56,5 +62,5 @@ def _require_one_meaning(change: NoteChange) -> None:
 def _changed(program: Program, change: NoteChange) -> Noted:
     done = with_note_change(program, change)
     if done is None:
-        raise NoteNotFoundError(program.program_id, change.note_id)
+        raise NoteNotFoundError(program.program_id, change.note_id, close_names(change.note_id, program.notes))
     return require_room_for_notes(done)

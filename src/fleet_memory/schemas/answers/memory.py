@@ -72,8 +72,9 @@ class StoreAnswer(Degraded):
 
 
 class RecallAnswer(Absence, Degraded):
-    """What a program remembers and what its fleet knows, best first."""
+    """What a program remembers and what its fleet knows, best first; `note` when nothing fits well."""
 
+    note: str | None = None
     patterns: tuple[PatternAnswer, ...] = ()
     knowledge: tuple[KnowledgeAnswer, ...] = ()
     total: int
