@@ -116,14 +116,16 @@ class NotedItem(Value):
 
 
 class SessionAnswer(Degraded):
-    """What became of each item of a session, in the order sent; `failed` counts those that were not applied."""
+    """What became of each item of a session, in the order sent; `failed` counts those that were not applied.
+
+    `patterns_count` is the number of the program's lessons after new ones.
+    """
 
     program_id: str
     failed: int
-    patterns: tuple[StoredItem, ...] = ()
-    reinforcements: tuple[ReinforcedItem, ...] = ()
-    notes: tuple[NotedItem, ...] = ()
+    patterns: tuple[StoredItem, ...] | None = None
+    reinforcements: tuple[ReinforcedItem, ...] | None = None
+    notes: tuple[NotedItem, ...] | None = None
     judged: tuple[JudgedAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
-    version: int
-    patterns_count: int
+    patterns_count: int | None = None
