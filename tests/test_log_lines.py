@@ -13,7 +13,9 @@ from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.session import SessionReport
 from fleet_memory.settings import load
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import NOW, at, show
@@ -56,6 +58,21 @@ async def test_a_store_is_one_line(fleet: Fleet, caplog: pytest.LogCaptureFixtur
     assert lines(caplog) == [
         "store: wren/close created; lessons 1, archived 0",
         "store: wren/close unchanged; lessons 1, archived 0",
+    ]
+
+
+async def test_a_session_is_one_line_and_so_is_each_entry_that_it_changes(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    lines(caplog)
+    lesson = {"pattern": f"Close {PRIVATE} files", "domain": "files", "confidence": 0.8, "evidence": PRIVATE}
+    word = {"patternId": KEY, "outcome": "contradicted", "evidence": PRIVATE}
+    patterns, reports = (NewPattern.model_validate(lesson),), (SessionReport.model_validate(word),)
+    await commit_session(fleet, "wren", patterns, reports, handoff=PRIVATE)
+    assert lines(caplog) == [
+        f"knowledge: {KEY} now contested by wren; votes 2",
+        "session: wren sent lessons 1, reinforcements 1, notes 0; failed 0",
     ]
 
 

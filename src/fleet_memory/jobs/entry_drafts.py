@@ -55,11 +55,6 @@ class EntryDrafts:
         changes = (EntryChange(after, before[key], entry_state(after, self.now)) for key, after in self.drafts.items())
         return tuple(change for change in changes if change.before != change.after)
 
-    @property
-    def state_changed(self) -> bool:
-        """Whether an entry has another state now."""
-        return bool(self.changes)
-
     def writes(self, fleet: Fleet, by: str) -> list[Write]:
         """Return the writes of the drafts, valid only for the revisions that were read."""
         commit_id = new_commit_id()

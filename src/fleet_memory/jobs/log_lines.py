@@ -23,6 +23,13 @@ def log_store(stored: Admission) -> None:
     )
 
 
+def log_session(program_id: str, lessons: int, words: int, notes: int, failed: int) -> None:
+    """Log a session that was committed, e.g. "session: wren sent lessons 2, reinforcements 1, notes 0; failed 0"."""
+    _logger.info(
+        "session: %s sent lessons %d, reinforcements %d, notes %d; failed %d", program_id, lessons, words, notes, failed
+    )
+
+
 def log_verdict(by: str, pair_id: str, verdict: Verdict, state: PairState) -> None:
     """Log a verdict that counts, e.g. "verdict: wren called 3f1c9a2b same; the pair is open"."""
     _logger.info("verdict: %s called %s %s; the pair is %s", by, pair_id, verdict, state)

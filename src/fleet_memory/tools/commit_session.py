@@ -11,8 +11,10 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.entry_drafts import read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
-from fleet_memory.jobs.publishing import publish_if_due
+from fleet_memory.jobs.log_lines import log_session
+from fleet_memory.jobs.publishing import publish_changes, publish_if_due
 from fleet_memory.rules.consensus.asking import ChosenQuestions, chosen_questions, with_questions
+from fleet_memory.rules.knowledge.state import EntryChange
 from fleet_memory.rules.lifecycle.notes import NewNote
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.rules.lifecycle.sent import timestamp_problem
@@ -41,7 +43,7 @@ from fleet_memory.tools.verdicts import SessionVerdicts, judged_answer
 
 
 class CommittedSession(NamedTuple):
-    """A program after a session, the answer, and whether an entry of the fleet has another state.
+    """A program after a session, the answer, and the entries of the fleet that have another state.
 
     `since` is when a session that is repeated came first.
     """
@@ -49,7 +51,7 @@ class CommittedSession(NamedTuple):
     program: Program
     archived: Sequence[ProgramRecord]
     answer: SessionAnswer
-    state_changed: bool = False
+    changes: tuple[EntryChange, ...] = ()
     chosen: ChosenQuestions = ChosenQuestions()
     since: datetime | None = None
 
@@ -96,6 +98,7 @@ async def commit_session(
         profile=fleet.embedder.profile,
         asked=await asked_pairs(fleet, program_id, await fleet.policies.read(now), answered=answered, third=True),
         answered=answered,
+        known_domains=fleet.knowledge.snapshots.known_domains(),
         now=now,
     )
 
@@ -105,9 +108,11 @@ async def commit_session(
     left = await fleet.programs.update_with(program_id, change, now)
     await leave_ignored(fleet, program_id, session.asked, left.chosen)
     judged = await judge(fleet, Judge(program_id, fleet.caller.connection, left.since), verdicts) if verdicts else []
-    if left.state_changed or any(isinstance(one, Judged) and one.change and one.change.is_visible for one in judged):
+    await publish_changes(fleet, program_id, left.changes)
+    if not left.changes and any(isinstance(one, Judged) and one.change and one.change.is_visible for one in judged):
         await publish_if_due(fleet)
     failed = left.answer.failed + sum(isinstance(one, Refused) for one in judged)
+    log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
     return replace(left.answer, failed=failed, judged=tuple(map(judged_answer, judged)) or None)
 
 
@@ -165,7 +170,7 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
     left = _asked(after, answer, session, session.asked.pairs)
     receipt = Receipt(session.request.call, answer, session.now, [pair.pair_id for pair in left.answer.to_judge or ()])
     writes = [*work.drafts.writes(fleet, program.program_id), receipt_write(fleet.programs, number, receipt)]
-    return left._replace(archived=work.archived, state_changed=work.drafts.state_changed), writes
+    return left._replace(archived=work.archived, changes=work.drafts.changes), writes
 
 
 def _asked(program: Program, answer: SessionAnswer, session: SentSession, pairs: Sequence[Pair]) -> CommittedSession:

@@ -1,6 +1,6 @@
 """A session's items applied to a program one by one; one that cannot be applied fails alone and says why."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,13 +24,14 @@ from fleet_memory.tools.asking import AskedPairs
 from fleet_memory.tools.note_room import require_room_for_notes
 from fleet_memory.tools.session_receipts import SessionRequest
 from fleet_memory.tools.update_program_state import Update, updated
-from fleet_memory.views.lessons import evicted_answer, reinforce_answer
+from fleet_memory.views.lessons import better_known_domain, evicted_answer, reinforce_answer, steering_note
 
 
 class SentSession(NamedTuple):
     """What one session leaves, as it was sent and with vectors, and the pairs that its answer may ask about.
 
-    `handoff` is None for none. `answered` are the ids of the pairs that the call judges.
+    `handoff` is None for none. `answered` are the ids of the pairs that the call judges. `known_domains` counts the
+    fleet's entries of each domain.
     """
 
     request: SessionRequest
@@ -42,6 +43,7 @@ class SentSession(NamedTuple):
     profile: Profile
     asked: AskedPairs
     answered: Collection[str]
+    known_domains: Mapping[str, int]
     now: datetime
 
     def entry_keys(self, program: Program) -> list[str]:
@@ -74,7 +76,7 @@ class SessionWork:
     def apply(self, session: SentSession) -> SessionAnswer:
         """Apply every item: first the known lessons, so that no new one evicts what helped. Returns their outcomes."""
         reports = [self._reinforced(at, about, report) for at, (about, report) in enumerate(session.reports)]
-        stored = [self._stored(at, lesson, session.profile) for at, lesson in enumerate(session.lessons)]
+        stored = [self._stored(at, lesson, session) for at, lesson in enumerate(session.lessons)]
         if session.handoff is not None:
             self.accept(updated(self.program, session.handoff))
         notes = [self._noted(at, note) for at, note in enumerate(session.notes)]
@@ -109,8 +111,9 @@ class SessionWork:
             note=answer.note,
         )
 
-    def _stored(self, position: int, lesson: SentLesson, profile: Profile) -> StoredItem:
-        admission, drafts = drafted_store(self.drafts, admitted(self.program, lesson, profile=profile, now=self.now))
+    def _stored(self, position: int, lesson: SentLesson, session: SentSession) -> StoredItem:
+        admission = admitted(self.program, lesson, profile=session.profile, now=self.now)
+        admission, drafts = drafted_store(self.drafts, admission)
         try:
             self.accept(admission, drafts)
         except FleetMemoryError as error:
@@ -121,6 +124,8 @@ class SessionWork:
             duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
             related=tuple(near.pattern.id for near in admission.related) or None,
             evicted=tuple(evicted_answer(gone.pattern) for gone in admission.archived) or None,
+            domain_hint=better_known_domain(admission, session.known_domains),
+            note=steering_note(admission.pattern),
         )
 
     def _noted(self, position: int, note: NewNote) -> NotedItem:

@@ -90,6 +90,8 @@ class StoredItem(Value):
     duplicate_of: str | None = None
     related: tuple[str, ...] | None = None
     evicted: tuple[EvictedPattern, ...] | None = None
+    domain_hint: str | None = None
+    note: str | None = None
     error: str | None = None
 
 
