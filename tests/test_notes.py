@@ -117,7 +117,7 @@ async def test_a_note_that_is_not_found_is_answered_with_close_ids(client: Clien
     for count in range(12):
         await call(client, "write_note", text=f"Note {count}")
     said = await refusal(client, "write_note", noteId="n21", pinned=True)
-    assert said == ("note_not_found: basher has no note 'n21'; it may be in the archive. Close ids are n1, n2, n10.")
+    assert said == "note_not_found: basher has no note 'n21'; it may be in the archive. Close ids are n1, n2, n10."
 
 
 @pytest.mark.parametrize(
