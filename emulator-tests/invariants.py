@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pairs import versioned_pair
-from fleet_memory.rules.consensus.judging import questions, ruling
+from fleet_memory.rules.consensus.judging import Questions, questions, ruling
 from fleet_memory.rules.knowledge.entries import is_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
@@ -107,9 +107,10 @@ def _pairs(documents: Documents) -> Iterator[str]:
         name = f"pair {pair.pair_id}"
         if pair.state not in ("gone", ruling(pair).state):
             yield f"{name} is {pair.state}, but its judgements come to {ruling(pair).state}"
-        fields = {field: document.fields.get(field) for field in ("askA", "askB", "askThird", "forPeople", "state")}
-        if fields != _asking_fields(pair):
-            yield f"{name} has the fields {fields}, but {_asking_fields(pair)} follow from it"
+        expected = _asking_fields(pair)
+        fields = {field: document.fields.get(field) for field in expected}
+        if fields != expected:
+            yield f"{name} has the fields {fields}, but {expected} follow from it"
         keys = [_entry_of(side, documents) for side in (pair.a, pair.b)]
         if pair.state == "same" and keys[0] != keys[1]:
             yield f"{name} is the same, but its sides are in {keys}"
@@ -126,6 +127,7 @@ def _asking_fields(pair: Pair) -> dict[str, object]:
         "askB": b if b in asked.programs and b != a else None,
         "askThird": asked.third or None,
         "forPeople": asked.people or None,
+        "waits": asked != Questions() or None,
         "state": pair.state,
     }
 

@@ -42,8 +42,11 @@ async def test_a_fleet_s_life_in_numbers(store: Store) -> None:
     assert told.knowledge == KnowledgeCounts(fresh=0, verify=0, contested=1, retired=0, constitutional=0)
     assert told.ledger == {"promoted": 1, "contradicted": 1}
     assert told.verdicts == {"forgetting": 2, "healthy": 2}
-    assert [(one.program_id, one.verdict) for one in told.unwell] == [("basher", "forgetting"), ("sark", "forgetting")]
-    assert (told.freshness.pending, told.omitted) == (1, 0)
+    assert [(one.program_id, one.verdict) for one in told.unwell or ()] == [
+        ("basher", "forgetting"),
+        ("sark", "forgetting"),
+    ]
+    assert (told.freshness.pending, told.omitted) == (1, None)
 
 
 async def test_it_reads_each_program_the_snapshot_and_the_policy_once_and_counts_the_rest(store: Store) -> None:
@@ -54,9 +57,9 @@ async def test_it_reads_each_program_the_snapshot_and_the_policy_once_and_counts
         await maintain_fleet(fleet_on(store), no_progress)
         billed.bill = Bill()
         await fleet_health(fleet_on(billed))
-        assert billed.bill == Bill(reads=size + 2, sums=20)
+        assert billed.bill == Bill(reads=size + 2, sums=19)
 
 
 async def test_an_empty_fleet_is_an_answer(store: Store) -> None:
     told = await fleet_health(fleet_on(store))
-    assert (told.programs, told.verdict, told.unwell, told.ledger) == (0, "empty", (), {})
+    assert (told.programs, told.verdict, told.unwell, told.ledger) == (0, "empty", None, {})

@@ -35,8 +35,8 @@ async def learn(address: str) -> None:
         await one.call("gsp_bootstrap", agentId="iso")
         for note in ("first", "second"):
             await one.call("update_program_state", programId="iso", contextSummary={"handoffNotes": note})
-            await one.call("add_note", programId="iso", text=f"note {note}")
-        await one.call("remove_note", programId="iso", noteId="n1")
+            await one.call("write_note", programId="iso", text=f"note {note}")
+        await one.call("write_note", programId="iso", noteId="n1", remove=True)
         await one.call("commit_session", programId="iso", requestId="s1", notes=[{"text": "Moved along"}])
         await one.call("store_memory", programId="iso", pattern=lesson | {"pattern": "Not worth keeping", "id": "gone"})
         await one.call("forget_memory", programId="iso", patternId="gone", reason="no")

@@ -250,7 +250,7 @@ async def live_a_little(server: Server) -> None:
     mine = {"pattern": "Rotate the logs", "domain": "logs", "confidence": 0.8, "evidence": "seen"}
     await server.call("store_memory", programId="basher", pattern=mine)
     await server.call("pattern_consolidate")
-    await server.call("add_note", programId="basher", text="Port 8081 is taken")
+    await server.call("write_note", programId="basher", text="Port 8081 is taken")
     await server.call("update_program_state", programId="basher", contextSummary={"handoffNotes": "go on"})
     await server.call("gsp_bootstrap", agentId="basher")
 

@@ -16,19 +16,23 @@ from fleet_memory.rules.health.fleet import (
     Look,
     by_verdict,
     counts,
+    curation_advice,
     fleet_advice,
     forecast,
-    judging_advice,
-    judging_counts,
     knowledge_counts,
     looked_at,
+    names_advice,
     rates,
+    relearnt_entries,
     together,
     unwell,
 )
+from fleet_memory.rules.health.missing import missing_advice
 from fleet_memory.rules.health.program import Signs
+from fleet_memory.rules.health.waiting import people_advice, programs_advice
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import tokens
+from fleet_memory.schemas.answers.consolidation import ContestedAnswer
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
 from fleet_memory.schemas.health import (
     FleetRates,
@@ -36,19 +40,25 @@ from fleet_memory.schemas.health import (
     HealthVerdict,
     JudgingCounts,
     KnowledgeCounts,
+    MissingQuestion,
+    ModelRun,
     PatternCounts,
     ProgramHealth,
+    RelearntEntry,
 )
 from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, LedgerEvent
+from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.schemas.programs import ArchiveCounts, Archived, ArchiveReason
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.fleet_health import MIN_FLEET_HEALTH_TOKENS, fleet_health
+from fleet_memory.views.health import HealthLists, judging_answer, with_lists
 from tests.lessons import START, days, pattern, program
 
 NOW = START + days(200)
 SCALE = Scale("e", Lexical().profile)
 MANY = 10**9
+WAITING = JudgingCounts(people=MANY, third=MANY, programs=MANY)
 
 
 def look(name: str, verdict: HealthVerdict, total: int, fading: Sequence[float] = ()) -> Look:
@@ -91,9 +101,9 @@ def test_one_look_holds_what_the_fleet_s_numbers_need() -> None:
 
 
 def test_programs_add_up_and_none_add_up_to_nothing() -> None:
-    one = Signs(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, [Repeat("b", "a")])
+    one = Signs(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, [Repeat("b", "a")], 4)
     added = together([Look(name, one, "healthy", ()) for name in "xyz"])
-    assert added == Signs(3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, [Repeat("b", "a")] * 3)
+    assert added == Signs(3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, [Repeat("b", "a")] * 3, 4)
     assert together([]) == Signs(cap=0, repeats=[])
 
 
@@ -155,47 +165,44 @@ TROUBLES = [
     State(ill=WORST.ill),
     State(rates=WORST.rates),
     State(ageing=KnowledgeCounts(fresh=MANY, verify=1, contested=0, retired=MANY, constitutional=MANY)),
-    State(ageing=KnowledgeCounts(fresh=MANY, verify=0, contested=1, retired=MANY, constitutional=MANY)),
     State(fresh=freshness(MANY, 0, NOW, NOW)),
 ]
 
 
-@pytest.mark.parametrize("trouble", TROUBLES, ids=["ill", "rates", "verify", "contested", "pending"])
+@pytest.mark.parametrize("trouble", TROUBLES, ids=["ill", "rates", "verify", "pending"])
 def test_each_trouble_has_its_line_of_advice(trouble: State) -> None:
     assert len(trouble.advice()) == 1
     assert State().advice() == ()
 
 
-def test_pairs_that_wait_for_people_are_said_first() -> None:
-    assert judging_advice(JudgingCounts(people=7, third=1, programs=2)) == (
-        "7 pairs wait for people: fleet-memory review",
-        "1 pair waits for a third program: one without a lesson in them is asked by commit_session.",
-        "2 pairs wait for the programs of their lessons, asked by gsp_bootstrap and commit_session; people answer any "
-        "with fleet-memory review.",
+def test_contested_entries_and_retired_ones_that_were_learnt_again_name_the_command() -> None:
+    rows = [
+        row("pattern/d/b", 1, state="retired", relearnt=1),
+        row("pattern/d/a", 1, state="retired", relearnt=3),
+        row("pattern/d/c", 1, state="retired"),
+        row("pattern/d/d", 1, relearnt=2),
+        row("pattern/d/e", 1, state="retired", relearnt=9, never_published=True),
+    ]
+    relearnt = relearnt_entries(rows)
+    assert relearnt == [
+        RelearntEntry(key="pattern/d/a", pattern="x", relearnt=3),
+        RelearntEntry(key="pattern/d/b", pattern="x", relearnt=1),
+    ]
+    assert curation_advice(2, relearnt) == (
+        "2 entries are contested: have an agent that knows the matter call reinforce_memory with the key and evidence, "
+        "confirmed or contradicted; or fleet-memory retire KEY.",
+        "pattern/d/a was retired and learnt again by 3 lessons, and 1 more entry so: fleet-memory reinstate KEY, or "
+        "leave it.",
     )
-    assert judging_advice(JudgingCounts()) == ()
+    assert curation_advice(0, []) == ()
 
 
-@pytest.mark.parametrize(
-    ("programs", "people_judge", "counted"),
-    [
-        (3, False, JudgingCounts(people=2, third=3, programs=5)),
-        (2, False, JudgingCounts(people=5, third=0, programs=5)),
-        (3, True, JudgingCounts(people=10)),
-    ],
-)
-def test_a_pair_waits_for_people_where_nobody_else_is_left(
-    programs: int, people_judge: bool, counted: JudgingCounts
-) -> None:
-    waits = judging_counts(
-        open_pairs=10, without_side=5, for_people=2, for_third=3, programs=programs, people_judge=people_judge
-    )
-    assert waits == counted
-
-
-def test_a_pair_that_waits_though_it_is_not_open_takes_nothing_from_the_others() -> None:
-    waits = judging_counts(open_pairs=4, without_side=1, for_people=2, for_third=3, programs=3, people_judge=False)
-    assert waits == JudgingCounts(people=2, third=3, programs=3)
+def test_a_name_that_several_agents_share_is_said_with_what_gives_each_its_own() -> None:
+    looks = [Look(name, Signs(sessions=count), "healthy", ()) for name, count in (("a", 2), ("b", 3), ("c", 5))]
+    (line,) = names_advice(looks)
+    assert line.startswith("2 programs have many sessions at once, e.g. c (5). Agents that share a name are one origin")
+    assert "FLEET_MEMORY_PROGRAM" in line
+    assert names_advice(looks[:1]) == ()
 
 
 def test_little_junk_says_nothing() -> None:
@@ -203,23 +210,63 @@ def test_little_junk_says_nothing() -> None:
     assert State(rates=WORST.rates, counts=few).advice() == ()
 
 
-def test_the_largest_answer_without_its_list_fits_the_least_budget() -> None:
-    frame = FleetHealthAnswer(
-        judging=JudgingCounts(people=MANY, third=MANY, programs=MANY),
-        similarity_engine="lexical",
-        verdict="unreinforced",
-        programs=MANY,
-        patterns=PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY),
-        rates=FleetRates(junk=0.1234, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
-        knowledge=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
-        verdicts=dict.fromkeys(get_args(HealthVerdict), MANY),
-        ledger=dict.fromkeys(get_args(LedgerEvent), MANY),
-        forecast=tuple(Forecast(days=until, stale=MANY, verify=MANY) for until in HORIZONS),
-        advice=(*judging_advice(JudgingCounts(people=MANY, third=MANY, programs=MANY)), *WORST.advice()),
-        freshness=freshness(MANY, MANY, NOW + timedelta(milliseconds=1), NOW + days(2)),
-        omitted=MANY,
-    )
-    assert tokens(frame.wire()) <= MIN_FLEET_HEALTH_TOKENS - 200
+HUNDRED = HealthLists(
+    missing=[MissingQuestion(text="\N{MEMO}" * 1_000, times=MANY, programs=MANY)] * 100,
+    contested=[ContestedAnswer(key="k" * 220, pattern="x" * 1_000)] * 100,
+    relearnt=[RelearntEntry(key="k" * 220, pattern="x" * 1_000, relearnt=MANY)] * 100,
+    unwell=[ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)] * 100,
+)
+LARGEST = FleetHealthAnswer(
+    similarity_engine="lexical",
+    verdict="unreinforced",
+    advice=(
+        *people_advice(WAITING),
+        *missing_advice(HUNDRED.missing),
+        *programs_advice(WAITING),
+        *curation_advice(MANY, HUNDRED.relearnt),
+        *names_advice([Look("a" * 100, Signs(sessions=MANY), "healthy", ())] * 100),
+        *WORST.advice(),
+    ),
+    judging=judging_answer(WAITING),
+    programs=MANY,
+    patterns=PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY),
+    rates=FleetRates(junk=0.1234, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
+    knowledge=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
+    verdicts=dict.fromkeys(get_args(HealthVerdict), MANY),
+    ledger=dict.fromkeys(get_args(LedgerEvent), MANY),
+    forecast=tuple(Forecast(days=until, stale=MANY, verify=MANY) for until in HORIZONS),
+    freshness=freshness(MANY, MANY, NOW + timedelta(milliseconds=1), NOW + days(2)),
+    judge_model=ModelRun(
+        model="m" * 100,
+        pairs=50,
+        verdicts=dict.fromkeys(get_args(Verdict), 50),
+        steering=50,
+        calls=200,
+        tokens=MANY,
+        failures=50,
+        problem="x" * 200,
+        at=NOW + timedelta(milliseconds=1),
+    ),
+)
+
+
+def test_the_largest_answer_keeps_the_least_budget() -> None:
+    answer = with_lists(LARGEST, HUNDRED, MIN_FLEET_HEALTH_TOKENS)
+    assert tokens(answer.wire()) <= MIN_FLEET_HEALTH_TOKENS
+    assert answer.omitted == {"missing": 100, "contested": 100, "relearnt": 100, "unwell": 100}
+
+
+def test_of_a_hundred_of_each_kind_25_are_named_5_questions_and_the_others_counted() -> None:
+    answer = with_lists(LARGEST, HUNDRED, 100_000)
+    shown = [len(items or ()) for items in (answer.missing, answer.contested, answer.relearnt, answer.unwell)]
+    assert shown == [5, 25, 25, 25]
+    assert answer.omitted == {"missing": 95, "contested": 75, "relearnt": 75, "unwell": 75}
+
+
+def test_lists_without_an_item_are_absent() -> None:
+    answer = with_lists(LARGEST, HealthLists([], [], [], []), 2_000)
+    assert answer == LARGEST
+    assert not {"missing", "contested", "relearnt", "unwell", "omitted"} & answer.wire().keys()
 
 
 @pytest.mark.anyio

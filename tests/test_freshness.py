@@ -28,6 +28,13 @@ def test_a_reason_counts_and_says_what_follows() -> None:
     ]
 
 
+def test_a_reason_counts_the_pairs_that_wait_though_every_lesson_has_been_considered() -> None:
+    assert [freshness(pending, pairs, START, START).reason for pending, pairs in ((0, 1), (2, 3))] == [
+        "Every stored pattern has been considered; 1 open pair waits for a verdict.",
+        "2 stored patterns not consolidated yet: a little may be missing; 3 open pairs wait for a verdict.",
+    ]
+
+
 def test_after_a_day_without_a_run_the_reason_says_that_nobody_proposes() -> None:
     assert NOBODY_PROPOSES not in freshness(1, 0, START, START + days(1)).reason
     assert freshness(1, 0, START, START + days(1.01)).reason == (

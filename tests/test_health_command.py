@@ -83,13 +83,13 @@ def test_pairs_that_nobody_but_people_is_left_to_judge_come_first_and_are_no_ill
 def test_where_people_judge_every_open_pair_waits_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     changed(tmp_path, open_pair)
     assert health() == 0
-    assert "pair waits for the programs of their lessons" in capsys.readouterr().out.splitlines()[1]
+    assert "pair waits for the programs that learnt the lessons" in capsys.readouterr().out.splitlines()[1]
     assert main(["policy", "set", "judging", "people"]) == 0
     capsys.readouterr()
     assert health() == 0
     assert capsys.readouterr().out.splitlines()[1] == "1 pair waits for people: fleet-memory review"
     assert health("--json") == 0
-    assert json.loads(capsys.readouterr().out)["judging"] == {"people": 1, "third": 0, "programs": 0}
+    assert json.loads(capsys.readouterr().out)["judging"] == {"people": 1}
 
 
 def test_contested_entries_are_named_with_their_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,7 +101,9 @@ def test_contested_entries_are_named_with_their_texts(tmp_path: Path, capsys: py
     changed(tmp_path, contest)
     assert health() == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[1].startswith("1 entry is contested, see `contested`: ")
+    assert out[1].startswith(
+        "1 entry is contested: have an agent that knows the matter call reinforce_memory with the key"
+    )
     assert f"contested {KEY}: {LOOK}" in out
 
 

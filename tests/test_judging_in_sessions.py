@@ -10,6 +10,7 @@ from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.rules.health.waiting import WaitingTotals
 from fleet_memory.rules.knowledge.state import doubts, entry_state
 from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.programs import Asked
@@ -179,7 +180,7 @@ async def test_people_alone_are_asked_about_a_text_that_speaks_to_its_reader(fle
     (refused,) = (await left(fleet, "basher", verdict(pair.pair_id), request_id="r2")).judged or ()
     assert refused.error is not None
     assert "people alone judge" in refused.error
-    assert await fleet.pairs.count_for_people() == 1
+    assert (await fleet.pairs.count_waiting()).people == 1
 
 
 async def test_an_agent_s_verdicts_are_refused_where_people_judge_but_for_own_rewrites(fleet: Fleet) -> None:
@@ -205,7 +206,7 @@ async def test_three_showings_count_as_unsure_and_the_pair_goes_to_another_progr
         assert ids(await booted(at(fleet, NOW + number * HOURS), "basher")) == [pair.pair_id]
     assert await booted(at(fleet, NOW + 3 * HOURS), "basher") == ()
     assert await voices(fleet, pair) == [("basher", "unsure")]
-    assert await fleet.pairs.count_for_third() == 0
+    assert (await fleet.pairs.count_waiting()).third == 0
     for number in range(4, 8):
         await left(at(fleet, NOW + number * HOURS), "sark", request_id=f"r{number}")
     assert await voices(fleet, pair) == [("basher", "unsure"), ("sark", "unsure")]
@@ -227,7 +228,7 @@ async def test_a_pair_that_two_third_programs_cannot_tell_is_left_to_people(flee
         await left(fleet, program, verdict(pair.pair_id, "unsure"), request_id="r2")
     for program in ("flynn", "iso", "basher"):
         assert (await left(fleet, program, request_id="r3")).to_judge is None
-    assert (await fleet.pairs.count_for_third(), await fleet.pairs.count_for_people()) == (0, 1)
+    assert await fleet.pairs.count_waiting() == WaitingTotals(every=1, third=0, people=1)
 
 
 async def test_one_different_about_a_likely_pair_is_asked_of_the_other_side_too(fleet: Fleet) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.model_judging import NO_ENDPOINT
 from fleet_memory.jobs.policy import set_policy
@@ -63,7 +64,7 @@ def test_it_says_what_it_did_step_by_step(capsys: pytest.CaptureFixture[str]) ->
         "updated: 0",
         "echoes: 0",
         "pairs to judge, new: 0",
-        "waiting: 1",
+        "lessons in no entry: 1",
     ]
     assert captured.err == ""
 
@@ -103,12 +104,58 @@ def test_the_judge_model_of_the_policy_is_asked_and_its_figures_are_shown(
         monkeypatch.setenv("FLEET_MEMORY_JUDGE_KEY", "sk-ours")
         endpoint.script.append((200, completion("nonsense")))
         for expected in (
-            "0 pairs, 1 calls, 100 tokens, 1 failed: The judge model answered something other than a verdict.",
-            "1 pairs (1 different), 2 calls, 200 tokens",
+            "0 pairs, 1 call, 100 tokens, 1 failed: The judge model answered something other than a verdict.",
+            "1 pair (1 different), 2 calls, 200 tokens",
         ):
             assert maintain() == 0
-            assert capsys.readouterr().out.splitlines()[-1] == f"judge model qwen3:8b: {expected}"
+            printed = capsys.readouterr()
+            assert printed.out.splitlines()[-1] == f"judge model qwen3:8b: {expected}"
+            assert printed.err == ""
     assert set(endpoint.keys) == {"Bearer sk-ours"}
+
+
+def test_pairs_that_wait_and_entries_that_were_learnt_again_are_said_first(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def disagree(fleet: Fleet) -> None:
+        now = replace(fleet, now=lambda: FADED)
+        await opened_pair(now, Lesson("basher", LOOK), Lesson("iso", CHECK))
+        await retire_entry(now, "pattern/d/shared", "no longer true")
+        await store_memory(now, "iso", NewPattern.model_validate({"id": "again", "pattern": "Shared", **LESSON}))
+
+    assert maintain() == 0
+    anyio.run(with_fleet, settings, disagree)
+    capsys.readouterr()
+    assert maintain() == 0
+    advice = [
+        "1 pair waits for the programs that learnt the lessons: gsp_bootstrap and commit_session ask them; people "
+        "answer any with fleet-memory review.",
+        "pattern/d/shared was retired and learnt again by 1 lesson: fleet-memory reinstate KEY, or leave it.",
+    ]
+    assert capsys.readouterr().out.splitlines()[1:3] == advice
+    assert maintain("--json") == 0
+    wire = json.loads(capsys.readouterr().out)
+    assert (wire["judging"], wire["advice"]) == ({"programs": 1}, advice)
+    assert wire["relearnt"] == [{"key": "pattern/d/shared", "pattern": "Shared", "relearnt": 1}]
+
+
+def test_of_a_hundred_lessons_it_names_25_and_counts_the_others(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def learn_more(fleet: Fleet) -> None:
+        before = replace(fleet, now=lambda: LEARNT)
+        for number in range(99):
+            lesson = NewPattern.model_validate({"id": f"p{number}", "pattern": f"Old {number}", **LESSON})
+            await store_memory(before, "ram", lesson)
+
+    anyio.run(with_fleet, settings, learn_more)
+    assert maintain("--dry-run", "--json") == 0
+    wire = json.loads(capsys.readouterr().out)
+    assert (len(wire["archived"]), wire["omitted"]) == (25, {"archived": 75})
+    assert maintain() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "archived: 100"
+    assert lines[27:29] == ["  and 75 more", "promoted: 1"]
 
 
 def test_while_another_holds_the_lease_it_says_so_and_exits_4(

@@ -13,7 +13,7 @@ from fleet_memory.repositories.program_codec import (
     versioned_program,
 )
 from fleet_memory.schemas.patterns import Source
-from fleet_memory.schemas.programs import DecayConfig, Note, Program
+from fleet_memory.schemas.programs import DecayConfig, Missing, Note, Program
 from fleet_memory.stores import Document, Json
 from tests.lessons import START, days, pattern, program
 
@@ -33,6 +33,7 @@ FULL = program(
     config={"b.c": None},
     notes={"n1": Note(id="n1", text="Port 1", at=START)},
     notes_made=1,
+    missing=(Missing(text="Which port does the proxy use?", times=2, at=START),),
     request_ids=("state r1",),
 )
 

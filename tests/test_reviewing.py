@@ -146,6 +146,16 @@ def test_pairs_that_wait_for_people_alone_are_listed_first(
     assert listed(capsys) == [left.pair_id, likeliest.pair_id]
 
 
+def test_a_list_has_as_many_pairs_as_asked_for_and_counts_the_others(
+    opened: list[Pair], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(opened) == 2
+    assert main(["review", "--json", "--limit", "1"]) == 0
+    wire = json.loads(capsys.readouterr().out)
+    assert (len(wire["pairs"]), wire["omitted"]) == (1, {"pairs": 1})
+    assert main(["review", "--json", "--limit", "0"]) == 2
+
+
 def test_the_list_for_programs_has_all_that_a_person_reads(
     opened: list[Pair], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ import anyio
 from fleet_memory.cli.printing import agreed, print_json
 from fleet_memory.errors import EXIT_USAGE
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
@@ -24,7 +25,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if given.dry_run:
         print_json({"dryRun": True, **_wire(preview)})
         return 0
-    question = f"Delete {given.name} with {preview.patterns} lessons and {preview.notes} notes?"
+    question = f"Delete {given.name} with {counted(preview.patterns, 'lesson')} and {counted(preview.notes, 'note')}?"
     if not (given.yes or agreed(question)):
         return EXIT_USAGE
     print_json(_wire(anyio.run(with_fleet, settings, lambda fleet: delete_program(fleet, given.name))))

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Final
 
 from fleet_memory.cli.model_run import model_line
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.answers.health import FleetHealthAnswer, HealthAnswer
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
@@ -43,24 +44,35 @@ def _program(answer: HealthAnswer) -> dict[str, list[str]]:
     return {
         "lessons": [_lessons(answer.active_patterns, answer.stale_patterns, answer.promoted_patterns)],
         "cap used": [f"{unpromoted} of {cap}"],
-        "fading": [f"in {each.stale_in_days:g} days {each.id}: {each.pattern}" for each in answer.fading_soon],
+        "fading": [
+            *(f"in {each.stale_in_days:g} days {each.id}: {each.pattern}" for each in answer.fading_soon),
+            *_more((answer.omitted or {}).get("fadingSoon")),
+        ],
     }
 
 
 def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
-    lessons, entries = answer.patterns, asdict(answer.knowledge)
+    lessons, entries, left = answer.patterns, asdict(answer.knowledge), answer.omitted or {}
     del entries["constitutional"]  # rules of people, which are in one of the other states too
-    unwell = [f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale" for each in answer.unwell]
+    missing = [f"{counted(each.times, 'session')}: {each.text}" for each in answer.missing or ()]
+    contested = [f"{each.key}: {each.pattern}" for each in answer.contested or ()]
+    relearnt = [f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt or ()]
+    unwell = [f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale" for each in answer.unwell or ()]
     month = answer.forecast[-1]
     return {
-        "contested": [f"{each.key}: {each.pattern}" for each in answer.contested],
-        "programs": [_counted(answer.programs, answer.verdicts)],
-        "not well": [*unwell, *([f"and {answer.omitted} more"] if answer.omitted else [])],
+        "missing": [*missing, *_more(left.get("missing"))],
+        "contested": [*contested, *_more(left.get("contested"))],
+        "relearnt": [*relearnt, *_more(left.get("relearnt"))],
+        "programs": [_counted_parts(answer.programs, answer.verdicts)],
+        "not well": [*unwell, *_more(left.get("unwell"))],
         "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)],
         "rates": [f"{share:.0%} {_RATES[name]}" for name, share in asdict(answer.rates).items() if share],
-        "knowledge": [_counted(sum(entries.values()), entries)],
+        "knowledge": [_counted_parts(sum(entries.values()), entries)],
         "model": [model_line(answer.judge_model)] if answer.judge_model else [],
-        "soon": [f"in {month.days} days {month.stale} more lessons stale, {month.verify} more entries to verify"],
+        "soon": [
+            f"in {month.days} days {counted(month.stale, 'more lesson')} stale, "
+            f"{counted(month.verify, 'more entry', 'more entries')} to verify"
+        ],
     }
 
 
@@ -71,9 +83,14 @@ def _lessons(active: int, stale: int, promoted: int) -> str:
     return f"{total}: {active} active, {stale} stale" + (f"; {promoted} of them promoted" if promoted else "")
 
 
-def _counted(total: int, parts: Mapping[str, int]) -> str:
+def _counted_parts(total: int, parts: Mapping[str, int]) -> str:
     """Return e.g. "3: 2 healthy, 1 hoarding"; parts of nothing are left out."""
     return f"{total}: " + ", ".join(f"{count} {name}" for name, count in parts.items() if count) if total else "none"
+
+
+def _more(count: int | None) -> list[str]:
+    """Return the line that counts items which are left out."""
+    return [f"and {count} more"] if count else []
 
 
 def _table(rows: Mapping[str, list[str]]) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """`fleet-memory maintain`."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import anyio
 
@@ -10,8 +12,14 @@ from fleet_memory.cli.printing import print_json, say
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
+from fleet_memory.rules.health.fleet import curation_advice, relearnt_entries
+from fleet_memory.rules.health.waiting import people_advice, programs_advice
+from fleet_memory.schemas.health import JudgingCounts, RelearntEntry
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
+from fleet_memory.tools.freshness import fleet_judging
+from fleet_memory.views.consolidation import MAX_OF_A_KIND
+from fleet_memory.views.health import judging_answer, omitted_counts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +29,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rebuild", action="store_true", help="also compare what boot reads with every entry")
 
 
+class _Outcome(NamedTuple):
+    """A run's result, and what somebody should do after it: who is asked about pairs, what was learnt again."""
+
+    maintained: Maintained
+    judging: JudgingCounts
+    relearnt: Sequence[RelearntEntry]
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do, the first thing first."""
+        return (
+            *people_advice(self.judging),
+            *programs_advice(self.judging),
+            *curation_advice(0, self.relearnt),
+        )
+
+
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Maintain the fleet once and print a summary."""
     with progress_bar("maintenance") as step:
@@ -28,32 +53,63 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         async def report(done: float, total: float, message: str) -> None:
             step(int(done), int(total), message)
 
-        async def maintain(fleet: Fleet) -> Maintained:
+        async def maintain(fleet: Fleet) -> _Outcome:
             work = rehearse_maintenance if given.dry_run else maintain_fleet
-            return await work(fleet, report, rebuild=given.rebuild)
+            return await _with_advice(fleet, await work(fleet, report, rebuild=given.rebuild))
 
-        maintained = anyio.run(with_fleet, replace(settings, maintain=True), maintain)
+        outcome = anyio.run(with_fleet, replace(settings, maintain=True), maintain)
     if given.json:
-        print_json(maintained.wire())
+        print_json(_wire(outcome))
     else:
-        say("\n".join(_lines(maintained)))
+        say("\n".join(_lines(outcome)))
     return 0
 
 
-def _lines(maintained: Maintained) -> list[str]:
-    """Return the summary: a line per step, and one for each lesson or entry concerned."""
+async def _with_advice(fleet: Fleet, maintained: Maintained) -> _Outcome:
+    """Return the result with the pairs that wait and the entries learnt again. Billed as 5 counts and the snapshot."""
+    open_pairs, programs = await fleet.pairs.count_open(), await fleet.programs.count()
+    judging = await fleet_judging(fleet, open_pairs=open_pairs, programs=programs)
+    return _Outcome(maintained, judging, relearnt_entries((await fleet.knowledge.snapshots.read()).rows))
+
+
+def _wire(outcome: _Outcome) -> dict[str, object]:
+    """Return the result as JSON, at most 25 items of each list; `omitted` counts the others."""
+    wire = outcome.maintained.wire()
+    if outcome.relearnt:
+        wire["relearnt"] = [one.wire() for one in outcome.relearnt]
+    lists = {name: items for name, items in wire.items() if isinstance(items, list)}
+    shown = {name: items[:MAX_OF_A_KIND] for name, items in lists.items()}
+    lengths, left = ({name: len(items) for name, items in each.items()} for each in (lists, shown))
+    more = {
+        "judging": judging_answer(outcome.judging),
+        "advice": outcome.advice or None,
+        "omitted": omitted_counts(lengths, left),
+    }
+    return wire | shown | {name: value for name, value in more.items() if value}
+
+
+def _lines(outcome: _Outcome) -> list[str]:
+    """Return the summary: what to do first, a line per step, and one for each of 25 lessons or entries concerned."""
+    maintained = outcome.maintained
     return [
         "dry run, nothing was written" if maintained.dry_run else "done",
+        *outcome.advice,
         f"archived: {len(maintained.archived)}",
-        *(f"  {lesson.program_id}/{lesson.pattern_id}: {lesson.pattern}" for lesson in maintained.archived),
+        *_listed([f"{lesson.program_id}/{lesson.pattern_id}: {lesson.pattern}" for lesson in maintained.archived]),
         f"promoted: {len(maintained.promoted)}",
-        *(f"  {key}" for key in maintained.promoted),
+        *_listed(maintained.promoted),
         f"updated: {len(maintained.updated)}",
-        *(f"  {key}" for key in maintained.updated),
+        *_listed(maintained.updated),
         f"echoes: {maintained.echoes}",
         f"pairs to judge, new: {maintained.opened}",
-        f"waiting: {maintained.waiting}",
-        *(f"skipped: {name}" for name in maintained.skipped),
+        f"lessons in no entry: {maintained.waiting}",
+        *([f"skipped: {len(maintained.skipped)}", *_listed(maintained.skipped)] if maintained.skipped else []),
         *([f"renewed: {maintained.renewed}"] if maintained.renewed is not None else []),
         *([f"judge model {model_line(maintained.judge_model)}"] if maintained.judge_model else []),
     ]
+
+
+def _listed(items: Sequence[str]) -> list[str]:
+    """Return a line for each of the first 25 items, and one that counts the others."""
+    more = len(items) - MAX_OF_A_KIND
+    return [*(f"  {item}" for item in items[:MAX_OF_A_KIND]), *([f"  and {more} more"] if more > 0 else [])]

@@ -1,5 +1,6 @@
 """A run of the judge model in one line, for `fleet-memory maintain` and `fleet-memory health`."""
 
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.health import ModelRun
 
 
@@ -9,9 +10,9 @@ def model_line(run: ModelRun) -> str:
         return f"{run.model}: {run.problem or 'not asked yet'}"
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in run.verdicts.items())
     parts = [
-        f"{run.pairs} pairs" + (f" ({verdicts})" if verdicts else ""),
+        counted(run.pairs, "pair") + (f" ({verdicts})" if verdicts else ""),
         *([f"{run.steering} left to people"] if run.steering else []),
-        f"{run.calls} calls, {run.tokens:,} tokens",
+        f"{counted(run.calls, 'call')}, {run.tokens:,} tokens",
         *([f"{run.failures} failed: {run.problem}"] if run.failures else []),
     ]
     return f"{run.model}: {', '.join(parts)}"

@@ -17,6 +17,7 @@ from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
+from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 _CHOICE: Final = "/".join((*VERDICTS, "skip", "quit"))
@@ -34,7 +35,10 @@ SendVerdict: TypeAlias = Callable[[NewVerdict], str]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--json", action="store_true", help="list the pairs as one JSON object and ask nothing")
+    parser.add_argument("--json", action="store_true", help="list the first pairs as one JSON object and ask nothing")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, default=MAX_OF_A_KIND, help="pairs that --json lists, at least 1 (default 25)"
+    )
     parser.add_argument("--pair", metavar="ID", help="judge this pair alone, with --verdict")
     parser.add_argument("--verdict", choices=VERDICTS, help="the verdict about --pair")
     parser.add_argument("--reason", metavar="TEXT", default="", help="why, kept with the verdict")
@@ -44,6 +48,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """List the pairs, or ask about each and carry out the verdicts, or carry out the one that is given."""
     if (given.pair is None) != (given.verdict is None):
         raise InvalidArgumentError("--pair and --verdict: give both, e.g. --pair 3f1c… --verdict same")
+    if given.limit < 1:
+        raise InvalidArgumentError("--limit: at least 1")
 
     def send(verdict: NewVerdict) -> str:
         return _outcome(anyio.run(with_fleet, settings, lambda fleet: _judge(fleet, verdict)))
@@ -54,7 +60,9 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         return 0
     pairs = anyio.run(with_fleet, settings, _waiting)
     if given.json:
-        print_json({"pairs": [pair_wire(one) for one in pairs]})
+        omitted = max(0, len(pairs) - given.limit)
+        listed = [pair_wire(one) for one in pairs[: given.limit]]
+        print_json({"pairs": listed, **({"omitted": {"pairs": omitted}} if omitted else {})})
         return 0
     judged = review_pairs(pairs, sys.stdin, say, send)
     if judged:

@@ -80,7 +80,7 @@ async def _second_look(stage: Stage, teller: Teller) -> list[Claim]:
     teller.chapter("A lesson outlives its session")
     teller.say(f"On {_day(weeks.SECOND_LOOK)} basher begins a new session and recalls its lessons on claiming tasks:")
     async with stage.session(weeks.SECOND_LOOK, "basher") as fleet:
-        recalled = (await recall_memory(fleet, "basher", domain=CHECK.domain)).patterns
+        recalled = (await recall_memory(fleet, "basher", domain=CHECK.domain, scope="own")).patterns
         for pattern in recalled:
             teller.quote(pattern.pattern, f"{pattern.age_days or 0} days old, {_sure(pattern.confidence)}")
             answer = await reinforce_memory(fleet, "basher", pattern.id, evidence=weeks.APPLIED, confidence=weeks.SURER)
@@ -192,7 +192,7 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
 
 async def _later(stage: Stage, teller: Teller) -> list[Claim]:
     async with stage.session(weeks.USED_AGAIN, "basher") as fleet:
-        for pattern in (await recall_memory(fleet, "basher", domain=FRESH.domain)).patterns:
+        for pattern in (await recall_memory(fleet, "basher", domain=FRESH.domain, scope="own")).patterns:
             await reinforce_memory(fleet, "basher", pattern.id)
     async with stage.session(weeks.HUNDRED_DAYS_LATER) as fleet:
         health = [await memory_health(fleet, program) for program in FLEET]

@@ -13,7 +13,7 @@ from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, no_progress
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.migration import migrate, needs_migration
-from fleet_memory.jobs.model_judging import judge_with_model
+from fleet_memory.jobs.model_judging import judge_with_model, warn_of_failures
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.jobs.sweep import ArchivedLesson, Sweep, refresh_snapshot
 from fleet_memory.repositories.last_run import LastRun
@@ -87,7 +87,7 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
                     maintained = await _run(fleet, writer, no_progress)
                     _logger.info("maintenance: %s", maintained.compact())
         if fleet.judge_model is not None:
-            await judge_with_model(fleet, every_s=every_s)
+            warn_of_failures(await judge_with_model(fleet, every_s=every_s))
     except (ConflictError, LeaseLostError) as busy:
         _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:

@@ -25,6 +25,7 @@ from fleet_memory.rules.consensus.model_judging import (
     verdict_of_both,
     with_steering,
 )
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Side, Verdict
 from fleet_memory.similarity import JudgeModel, Quotation
@@ -64,6 +65,15 @@ async def judge_with_model(fleet: Fleet, *, every_s: float = 0.0, run_for_s: flo
             return await run.judge_pairs(every_s, run_for_s)
     except LeaseLostError:
         return None
+
+
+def warn_of_failures(run: ModelRun | None) -> None:
+    """Log one warning if questions of a run have no verdict, for a server; a command prints the figures instead."""
+    if run and run.failures:
+        questions = counted(run.failures, "question")
+        _logger.warning(
+            "judge model %s: %s without a verdict, their pairs stay open. %s", run.model, questions, run.problem
+        )
 
 
 @dataclass
@@ -112,7 +122,7 @@ class _Run:
         await self.writer.try_commit(self.fleet.model_runs.write(before, note))
         if self.is_visible:
             await publish_now(self.fleet)
-        self._log(note.run)
+        _logger.info("judge model: %s", note.run.compact() if note.run else "")
         return note.run
 
     async def _judge_pair(self, pair: Pair) -> None:
@@ -172,16 +182,6 @@ class _Run:
             problem=self.problems[0] if self.problems else None,
             at=self.fleet.now(),
         )
-
-    def _log(self, run: ModelRun | None) -> None:
-        if self.problems:
-            _logger.warning(
-                "judge model %s: %d questions without a verdict, their pairs stay open. %s",
-                self.model,
-                len(self.problems),
-                self.problems[0],
-            )
-        _logger.info("judge model: %s", run.compact() if run else "")
 
 
 def _quotation(side: Side) -> Quotation:

@@ -7,6 +7,7 @@ from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
 from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.consensus.model_judging import awaits_model
+from fleet_memory.rules.health.waiting import WaitingTotals
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
 from fleet_memory.stores import ABSENT, Document, Json, Query, Scalar, Write
@@ -51,9 +52,9 @@ class Pairs(FleetDocuments):
         """Return the write of a pair that is new or changed, valid until another writes it.
 
         `askA`, `askB` (the programs with a side that are asked) and `openRank` are there to be asked for while one is,
-        `askThird` while a program without a side is, `forPeople` when nobody but people is left. `sideA` and `sideB`,
-        the programs of the sides, are there while anybody is asked. The pair itself is kept as text. `modelRank` is
-        there while a model may judge, named by the policy or not.
+        `askThird` while a program without a side is, `forPeople` when nobody but people is left. `waits`, and `sideA`
+        and `sideB`, the programs of the sides, are there while anybody is asked. The pair itself is kept as text.
+        `modelRank` is there while a model may judge, named by the policy or not.
         """
         asked = questions(after)
         names = asked.programs
@@ -61,6 +62,7 @@ class Pairs(FleetDocuments):
         waits = asked != Questions()
         fields: dict[str, Json] = {
             "state": after.state,
+            "waits": waits or None,
             "sideA": a if waits and a else None,
             "sideB": b if waits and b and b != a else None,
             "askA": a if a in names else None,
@@ -137,18 +139,15 @@ class Pairs(FleetDocuments):
         """Return how many pairs are open. Billed as one sum."""
         return await self.store.total(Query(self.paths.pairs, {"state": "open"}))
 
-    async def count_for_people(self) -> int:
-        """Return how many pairs wait for people, because no program is left to ask. Billed as one sum."""
-        return await self.store.total(Query(self.paths.pairs, {"forPeople": True}))
+    async def count_waiting(self) -> WaitingTotals:
+        """Return how many pairs somebody is asked about, and for whom else than a program with a side. Billed 3 sums.
 
-    async def count_for_third(self) -> int:
-        """Return how many pairs wait for a program without a side. Billed as one sum."""
-        return await self.store.total(Query(self.paths.pairs, {"askThird": True}))
-
-    async def count_open_without_side(self) -> int:
-        """Return how many open pairs wait for a program without a side or for people. Billed as two sums."""
-        names = ("askThird", "forPeople")
-        return sum([await self.store.total(Query(self.paths.pairs, {"state": "open", name: True})) for name in names])
+        Counted one after the other: a pair may change between.
+        """
+        every, third, people = [
+            await self.store.total(Query(self.paths.pairs, {name: True})) for name in ("waits", "askThird", "forPeople")
+        ]
+        return WaitingTotals(every, third, people)
 
     async def count_asked_of(self, program_id: str) -> int:
         """Return how many pairs a program is asked about. Billed as two sums."""

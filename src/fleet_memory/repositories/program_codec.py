@@ -39,7 +39,7 @@ def versioned_program(document: Document) -> VersionedProgram:
         Program.from_fields(
             {"readVersion": fields.get("knowledgeSeen", 0)}
             | {name: fields[name] for name in _PLAIN_FIELDS if fields.get(name) is not None}
-            | {name: _object(fields.get(name)) for name in _TEXT_FIELDS}
+            | {name: json.loads(text) for name in _TEXT_FIELDS if isinstance(text := fields.get(name), str)}
             | {
                 "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
                 "notes": {note.id: note for note in sorted(notes, key=lambda n: (n.at, len(n.id), n.id))},
@@ -57,10 +57,6 @@ def absent_program(program_id: str) -> VersionedProgram:
     return VersionedProgram(Program(program_id=program_id), ABSENT)
 
 
-def _object(text: Json) -> Json:
-    return cast("Json", json.loads(text)) if isinstance(text, str) else {}  # a map there was empty, see `_state`
-
-
 _PLAIN_FIELDS: Final = (
     "programId",
     "run",
@@ -75,7 +71,7 @@ _PLAIN_FIELDS: Final = (
     "notesMade",
     "sessions",
 )
-_TEXT_FIELDS: Final = ("contextSummary", "config", "baselines", "shown", "asked", "against")
+_TEXT_FIELDS: Final = ("contextSummary", "config", "baselines", "shown", "asked", "against", "missing")
 _DERIVED_FIELDS: Final = ("pending", "dirty", "stored", "sweepAfter")
 
 
@@ -123,7 +119,8 @@ def _state(program: Program) -> dict[str, Json]:
     """Return every field of the document but the maps.
 
     `pending` counts the pending lessons that are still here. It, `dirty`, `stored` and `sweepAfter` (seconds since
-    1970) are there to be asked for. Maps of any names are kept as text: engines have words and indexes of their own.
+    1970) are there to be asked for. Maps of any names and lists of
+    objects are kept as text: engines have words and indexes of their own.
     """
     wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE))
     return (
@@ -163,4 +160,5 @@ _WIRE: Final = {
     "asked",
     "judged_at",
     "against",
+    "missing",
 }

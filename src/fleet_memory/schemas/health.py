@@ -26,7 +26,7 @@ class FleetRates(Value):
     `junk`: of all lessons ever stored, those that decay or a cap archived although nobody had reinforced or promoted
     them. `echo`: of the active lessons that consolidation considered, those that repeat what their program had read.
     `duplicate`: of the active lessons, those that say what an earlier one of the same program says.
-    `never_reinforced`: of the lessons that are there, those that nobody ever confirmed; what is merely read is not
+    `never_reinforced`: of the lessons that are there, those that nobody ever confirmed; reading is not
     recorded.
     """
 
@@ -47,14 +47,31 @@ class KnowledgeCounts(Value):
 
 
 class JudgingCounts(Value):
-    """The pairs that wait, by who is left to judge them.
+    """The pairs that wait, by who is left to judge them; each counts once.
 
-    `people`: people alone. `third`: a program with no lesson in them. `programs`: one that has a lesson in them.
+    `people`: people alone. `third`: a program with no lesson in them, and maybe one that has. `programs`: only programs
+    with a lesson in them.
     """
 
     people: int = 0
     third: int = 0
     programs: int = 0
+
+
+class MissingQuestion(Value):
+    """A question that memory could not answer: how often sessions asked it, and how many programs did."""
+
+    text: str
+    times: int
+    programs: int
+
+
+class RelearntEntry(Value):
+    """A retired entry, and how many lessons said the same since."""
+
+    key: str
+    pattern: str
+    relearnt: int
 
 
 class Forecast(Value):

@@ -206,11 +206,14 @@ class LedgerLine(Value):
 
 
 class Freshness(Value):
-    """How far shared knowledge is behind what agents stored. Stale means verify, not discard."""
+    """How far shared knowledge is behind what agents stored. Stale means verify, not discard.
+
+    `to_judge` counts the open pairs of the fleet, None where they are not counted.
+    """
 
     grade: FreshnessGrade
     is_stale: bool
     pending: int
-    to_judge: int = 0
+    to_judge: int | None = None
     consolidated_at: Timestamp | None = None
     reason: str

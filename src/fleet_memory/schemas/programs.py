@@ -48,6 +48,14 @@ class Asked(Value):
     at: datetime
 
 
+class Missing(Value):
+    """A question that the memory could not answer: its newest words, how many sessions asked it, and when the last."""
+
+    text: str
+    times: int
+    at: datetime
+
+
 class Program(Value):
     """One program's memory. `patterns` maps pattern id -> pattern, `notes` note id -> note, the oldest first.
 
@@ -55,12 +63,12 @@ class Program(Value):
     of the run that considered it last. `read_version` is the knowledge version at the last boot. `shown` maps the
     hashes of texts of others that it was shown before they were knowledge to when, the newest 256. `asked` maps the ids
     of the pairs that it was shown to how often and when, the newest 64; `judged_at` are the times of its latest
-    verdicts. `against` maps the
-    keys of entries that it contradicted lately to when. `commits` are the ids of its latest commits. `changes` counts
-    the changes by agents and by the sweep, not the marks of the maintainer. `state_version` counts those of summary,
-    config, baselines and decay, `summaries` those of the summary alone, `notes_made` all notes there ever were,
-    `sessions` all that were committed. `request_ids` are the latest
-    idempotency keys. `last_update` is None until something was stored: such a program does not exist for a reader.
+    verdicts. `against` maps the keys of entries that it contradicted lately to when. `commits` are the ids of its
+    latest commits. `changes` counts the changes by agents and by the sweep, not the marks of the maintainer.
+    `state_version` counts those of summary, config, baselines and decay, `summaries` those of the summary alone,
+    `notes_made` all notes there ever were, `sessions` all that were committed. `missing` are the questions that the
+    memory could not answer, the newest 32, the latest last. `request_ids` are the latest idempotency keys.
+    `last_update` is None until something was stored: such a program does not exist for a reader.
     """
 
     program_id: str
@@ -83,6 +91,7 @@ class Program(Value):
     notes: Mapping[str, Note] = field(default_factory=dict)
     notes_made: int = 0
     sessions: int = 0
+    missing: tuple[Missing, ...] = ()
     last_update: Timestamp | None = None
     request_ids: tuple[str, ...] = ()
 

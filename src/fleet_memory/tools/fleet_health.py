@@ -1,4 +1,4 @@
-"""A whole fleet's memory as numbers, for whoever looks after it."""
+"""A whole fleet's memory as numbers, for those who look after it."""
 
 from functools import partial
 from typing import Annotated, Final, get_args
@@ -8,11 +8,12 @@ from pydantic import Field
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
-from fleet_memory.rules.health.fleet import judging_counts, looked_at
+from fleet_memory.rules.health.fleet import looked_at
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.knowledge import LedgerEvent
+from fleet_memory.tools.freshness import fleet_judging
 from fleet_memory.views.health import FleetReading, fleet_health_answer
 
 MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
@@ -30,10 +31,10 @@ async def fleet_health(
         ),
     ] = 2_000,
 ) -> FleetHealthAnswer:
-    """See how the whole fleet's memory does: waste, echoes, duplicates, what is never reinforced, what ages next.
+    """See how the whole fleet's memory does: what waits for somebody, waste, echoes, duplicates, what ages next.
 
-    For whoever looks after the fleet: it reads every program once. `unwell` lists programs, the gravest first; call
-    memory_health for their advice.
+    For those who look after the fleet: it reads every program once. `advice` says what to do, the first thing first.
+    `unwell` lists programs, the gravest first; call memory_health for their advice.
     """
     if not fleet.caller.sees_other_programs:
         raise ForbiddenError("You are bound to one program and see no others. Call memory_health for your own memory.")
@@ -42,21 +43,13 @@ async def fleet_health(
     scale = Scale(fleet.embedder.name, fleet.embedder.profile)
     looks = await fleet.programs.map_programs(partial(looked_at, scale=scale, now=now))
     open_pairs = await fleet.pairs.count_open()
-    judging = judging_counts(
-        open_pairs=open_pairs,
-        without_side=await fleet.pairs.count_open_without_side(),
-        for_people=await fleet.pairs.count_for_people(),
-        for_third=await fleet.pairs.count_for_third(),
-        programs=len(looks),
-        people_judge=(await fleet.policies.read(now)).judging == "people",
-    )
     reading = FleetReading(
         looks=looks,
         left=await fleet.programs.archive.counts(),
         snapshot=await fleet.knowledge.snapshots.read(),
         events={event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)},
         open_pairs=open_pairs,
-        judging=judging,
+        judging=await fleet_judging(fleet, open_pairs=open_pairs, programs=len(looks)),
         similarity_engine=fleet.degraded_engine,
         model_run=await _model_run(fleet),
     )

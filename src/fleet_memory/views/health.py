@@ -1,33 +1,40 @@
 """A program's and a fleet's health as answers."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.fleet import (
     Look,
     by_verdict,
     contested_rows,
     counts,
+    curation_advice,
     fleet_advice,
     forecast,
-    judging_advice,
     knowledge_counts,
+    names_advice,
     rates,
+    relearnt_entries,
     together,
     unwell,
 )
+from fleet_memory.rules.health.missing import commonest_questions, missing_advice
 from fleet_memory.rules.health.program import MAX_FADING, verdict
+from fleet_memory.rules.health.waiting import people_advice, programs_advice
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import Section, shared, size
 from fleet_memory.schemas.answers.consolidation import ContestedAnswer
 from fleet_memory.schemas.answers.health import FadingPattern, FleetHealthAnswer
-from fleet_memory.schemas.health import JudgingCounts, ModelRun
+from fleet_memory.schemas.health import JudgingCounts, MissingQuestion, ModelRun, ProgramHealth, RelearntEntry
 from fleet_memory.schemas.knowledge import LedgerEvent, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import ArchiveCounts
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
+
+MAX_MISSING_SHOWN: Final = 5  # questions that memory could not answer; chosen: somebody can answer so many
 
 
 class FleetReading(NamedTuple):
@@ -54,32 +61,90 @@ def fading_answer(soon: Sequence[tuple[float, Pattern]]) -> tuple[FadingPattern,
     )
 
 
+def most_used_domains(patterns: Iterable[Pattern]) -> tuple[str, ...]:
+    """Return the domains of lessons by name, the 25 with the most lessons where there are more."""
+    used = Counter(pattern.domain for pattern in patterns)
+    return tuple(sorted(sorted(used, key=lambda domain: (-used[domain], domain))[:MAX_OF_A_KIND]))
+
+
+def omitted_counts(every: Mapping[str, int], shown: Mapping[str, int]) -> dict[str, int] | None:
+    """Return how many items of each list are left out, from the lengths before and after; None where none are."""
+    return {name: count - shown[name] for name, count in every.items() if count > shown[name]} or None
+
+
+def judging_answer(judging: JudgingCounts) -> dict[str, int] | None:
+    """Return the pairs that wait by whom they wait for; None for no pair."""
+    return {name: count for name, count in asdict(judging).items() if count} or None
+
+
+class HealthLists(NamedTuple):
+    """The lists of a fleet's health, each with the most urgent first."""
+
+    missing: Sequence[MissingQuestion]
+    contested: Sequence[ContestedAnswer]
+    relearnt: Sequence[RelearntEntry]
+    unwell: Sequence[ProgramHealth]
+
+    def lengths(self) -> dict[str, int]:
+        """Return how many items each list has, by its name in the answer."""
+        return {name: len(items) for name, items in self._asdict().items()}
+
+    def first(self, missing: int, contested: int, relearnt: int, unwell: int) -> "HealthLists":
+        """Return the first so many items of each list."""
+        return HealthLists(
+            self.missing[:missing], self.contested[:contested], self.relearnt[:relearnt], self.unwell[:unwell]
+        )
+
+
 def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -> FleetHealthAnswer:
-    """Return a fleet's health, and as many contested entries and programs that are not well as the budget allows."""
+    """Return a fleet's health, and of each list as many items as the budget allows, 25 at most, 5 questions."""
     looks, left, snapshot = reading.looks, reading.left, reading.snapshot
-    seen, ill = together(looks), unwell(looks)
-    shares, patterns, entries = rates(seen, left), counts(seen, left), knowledge_counts(snapshot.rows, now)
+    seen, ageing = together(looks), knowledge_counts(snapshot.rows, now)
+    lists = HealthLists(
+        missing=commonest_questions(look.missing for look in looks),
+        contested=[ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested_rows(snapshot.rows, now)],
+        relearnt=relearnt_entries(snapshot.rows),
+        unwell=unwell(looks),
+    )
+    shares, patterns = rates(seen, left), counts(seen, left)
     fresh = freshness(seen.pending, reading.open_pairs, snapshot.consolidated_at, now)
-    contested = [
-        ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested_rows(snapshot.rows, now)[:MAX_OF_A_KIND]
-    ]
     frame = FleetHealthAnswer(
-        judging=reading.judging,
         similarity_engine=reading.similarity_engine,
         verdict=verdict(seen),
+        advice=(
+            *people_advice(reading.judging),
+            *missing_advice(lists.missing),
+            *programs_advice(reading.judging),
+            *curation_advice(ageing.contested, lists.relearnt),
+            *names_advice(looks),
+            *fleet_advice(lists.unwell, shares, patterns, ageing, fresh),
+        ),
+        judging=judging_answer(reading.judging),
         programs=len(looks),
         patterns=patterns,
         rates=shares,
-        knowledge=entries,
+        knowledge=ageing,
         verdicts=by_verdict(looks),
         ledger={event: count for event, count in reading.events.items() if count},
         forecast=forecast(looks, snapshot.rows, now),
-        advice=(*judging_advice(reading.judging), *fleet_advice(ill, shares, patterns, entries, fresh)),
         freshness=fresh,
         judge_model=reading.model_run,
-        omitted=len(ill),
     )
-    room = max_tokens * 4 - size(frame.wire())  # a token is 4 bytes
-    sections = [Section([size(one.wire()) + 1 for one in items], 0.5) for items in (contested, ill)]
-    named, fitting = shared(room, sections)
-    return replace(frame, contested=tuple(contested[:named]), unwell=tuple(ill[:fitting]), omitted=len(ill) - fitting)
+    return with_lists(frame, lists, max_tokens)
+
+
+def with_lists(frame: FleetHealthAnswer, lists: HealthLists, max_tokens: int) -> FleetHealthAnswer:
+    """Return the answer with as many items of each list as fit, each list having a quarter of the room for its own."""
+    every = lists.lengths()
+    largest = replace(frame, missing=(), contested=(), relearnt=(), unwell=(), omitted=every)
+    room = max_tokens * 4 - size(largest.wire())  # a token is 4 bytes
+    most = lists.first(MAX_MISSING_SHOWN, MAX_OF_A_KIND, MAX_OF_A_KIND, MAX_OF_A_KIND)
+    shown = lists.first(*shared(room, [Section([size(one.wire()) + 1 for one in items], 0.25) for items in most]))
+    return replace(
+        frame,
+        missing=tuple(shown.missing) or None,
+        contested=tuple(shown.contested) or None,
+        relearnt=tuple(shown.relearnt) or None,
+        unwell=tuple(shown.unwell) or None,
+        omitted=omitted_counts(every, shown.lengths()),
+    )

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
 
+from fleet_memory.rules.consensus.objecting import steering_words
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.admission import Admission, Near
@@ -110,8 +111,8 @@ def evicted_answer(pattern: Pattern) -> EvictedPattern:
     return EvictedPattern(id=pattern.id, domain=pattern.domain, pattern=pattern.pattern)
 
 
-def store_answer(done: Admission, similarity_engine: str | None) -> StoreAnswer:
-    """Return the result of storing a lesson."""
+def store_answer(done: Admission, similarity_engine: str | None, domain_hint: str | None = None) -> StoreAnswer:
+    """Return the result of storing a lesson; `domain_hint` is the name that others use for its domain."""
     return StoreAnswer(
         similarity_engine=similarity_engine,
         status=done.status,
@@ -121,9 +122,17 @@ def store_answer(done: Admission, similarity_engine: str | None) -> StoreAnswer:
         similarity=done.duplicate.similarity if done.duplicate else None,
         related=tuple(_related_answer(near, done.pattern) for near in done.related),
         evicted=tuple(evicted_answer(gone.pattern) for gone in done.archived),
+        domain_hint=domain_hint,
+        note=_steering_note(done.pattern),
         to_judge=rewrites_to_judge([done.pattern]) or None,
         patterns_count=len(done.program.patterns),
     )
+
+
+def _steering_note(lesson: Pattern) -> str | None:
+    """Return why agents cannot make a lesson knowledge; None where they can."""
+    words = steering_words(lesson.pattern, lesson.evidence, lesson.domain)
+    return f"It speaks to its reader ({words}): only people can make it knowledge." if words else None
 
 
 def _related_answer(near: Near, stored: Pattern) -> RelatedPattern:

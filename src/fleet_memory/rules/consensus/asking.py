@@ -50,16 +50,21 @@ def chosen_questions(
     waits for a third one and the program contributes to no entry of it. `answered` are the ids of pairs that this very
     call judges.
     """
-    rewrites = [
-        one
-        for one in program.patterns.values()
-        if (asked := rewrite_pair_id(one)) and is_open_rewrite(one)
-        if asked not in answered and not _is_ignored(program, asked, now)
-    ][: min(limit, MAX_SHOWN_REWRITES)]
+    rewrites = [one for one in open_rewrites(program, now) if rewrite_pair_id(one) not in answered]
+    rewrites = rewrites[: min(limit, MAX_SHOWN_REWRITES)]
     waiting = [pair for pair in pairs if pair.pair_id not in answered and _waits_for(pair, program)]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
     shown = first_of_each_lesson((pair for pair in waiting if pair not in ignored), program.program_id)
     return ChosenQuestions(rewrites, shown[: limit - len(rewrites)], ignored)
+
+
+def open_rewrites(program: Program, now: datetime) -> list[Pattern]:
+    """Return the lessons about whose rewrites their program is still asked."""
+    return [
+        one
+        for one in program.patterns.values()
+        if (asked := rewrite_pair_id(one)) and is_open_rewrite(one) and not _is_ignored(program, asked, now)
+    ]
 
 
 def first_of_each_lesson(pairs: Iterable[Pair], program_id: str) -> list[Pair]:
@@ -121,6 +126,12 @@ def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
     """Whether a program was shown a pair so lately that its verdict counts."""
     asked = program.asked.get(pair_id)
     return asked is not None and now - asked.at <= SHOWN_FOR
+
+
+def shown_pairs(program: Program, now: datetime) -> list[str]:
+    """Return the ids of the pairs that a program's verdicts may be about: those shown lately, and its own rewrites."""
+    rewrites = (rewrite_pair_id(pattern) for pattern in program.patterns.values())
+    return [*(each for each in program.asked if was_shown(program, each, now)), *filter(None, rewrites)]
 
 
 def verdicts_left(program: Program, now: datetime) -> int:

@@ -7,33 +7,38 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.program import GRAVITY, Signs, signs, verdict
+from fleet_memory.rules.health.sessions import MANY_SESSIONS, NAME_EACH
 from fleet_memory.rules.knowledge.state import VERIFY_AFTER, row_state
 from fleet_memory.rules.lifecycle.decay import stale_in_days
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.health import (
     FleetRates,
     Forecast,
     HealthVerdict,
-    JudgingCounts,
     KnowledgeCounts,
     PatternCounts,
     ProgramHealth,
+    RelearntEntry,
 )
 from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
-from fleet_memory.schemas.programs import ArchiveCounts, Program
+from fleet_memory.schemas.programs import ArchiveCounts, Missing, Program
 
 HORIZONS: Final = (7, 14, 21, 30)  # days of the forecast
 JUNK_FROM: Final = 0.5  # share of all lessons ever stored; half of the work of storing was for nothing
-MIN_PROGRAMS_OF_A_THIRD: Final = 3  # programs; in a smaller fleet every program has a lesson in a pair
 JUNK_OF: Final = 20  # archived lessons; fewer say nothing
 
 
 class Look(NamedTuple):
-    """One program: its numbers, and in how many days each of its active lessons turns stale within the forecast."""
+    """One program: its numbers, and in how many days each of its active lessons turns stale within the forecast.
+
+    `missing` are the questions that its memory could not answer.
+    """
 
     program_id: str
     signs: Signs
     verdict: HealthVerdict
     fading: Sequence[float]
+    missing: Sequence[Missing] = ()
 
 
 def looked_at(program: Program, scale: Scale, now: datetime) -> Look:
@@ -45,6 +50,7 @@ def looked_at(program: Program, scale: Scale, now: datetime) -> Look:
         signs=seen,
         verdict=verdict(seen),
         fading=[days for days in left if 0 <= days <= HORIZONS[-1]],
+        missing=program.missing,
     )
 
 
@@ -64,6 +70,7 @@ def together(looks: Iterable[Look]) -> Signs:
         settled=sum(one.settled for one in every),
         echoes=sum(one.echoes for one in every),
         repeats=[repeat for one in every for repeat in one.repeats],
+        sessions=max((one.sessions for one in every), default=0),
     )
 
 
@@ -101,27 +108,19 @@ def knowledge_counts(rows: Sequence[KnowledgeRow], now: datetime) -> KnowledgeCo
     )
 
 
-def judging_counts(
-    *, open_pairs: int, without_side: int, for_people: int, for_third: int, programs: int, people_judge: bool
-) -> JudgingCounts:
-    """Return the pairs that wait by who is left to judge them, in a fleet of so many programs.
-
-    `without_side`: the open ones among those for people and for a third program; the others among these are closed for
-    now. `people_judge`: the policy leaves all pairs to people. In a fleet of two nobody is the third program.
-    """
-    if people_judge:
-        return JudgingCounts(people=max(open_pairs, for_people))
-    has_third = programs >= MIN_PROGRAMS_OF_A_THIRD
-    return JudgingCounts(
-        people=for_people if has_third else for_people + for_third,
-        third=for_third if has_third else 0,
-        programs=max(0, open_pairs - without_side),  # counted one after the other: a pair may change between
-    )
-
-
 def contested_rows(rows: Sequence[KnowledgeRow], now: datetime) -> list[KnowledgeRow]:
     """Return the contested entries of a snapshot, by key."""
     return [row for row in rows if row_state(row, now) == "contested"]
+
+
+def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
+    """Return the retired entries of a snapshot that lessons said again, the most often first.
+
+    Of one that agents never read they read nothing here either.
+    """
+    found = [row for row in rows if row.state == "retired" and row.is_known and row.relearnt]
+    found.sort(key=lambda row: (-row.relearnt, row.key))
+    return [RelearntEntry(key=row.key, pattern=row.pattern, relearnt=row.relearnt) for row in found]
 
 
 def forecast(looks: Sequence[Look], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
@@ -146,31 +145,41 @@ def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:
     ]
 
 
-def judging_advice(judging: JudgingCounts) -> tuple[str, ...]:
-    """Return what to do about the pairs that wait, first about those that nobody but people is left to judge."""
-    lines = {
-        f"{_pairs(judging.people)} for people: fleet-memory review": judging.people,
-        f"{_pairs(judging.third)} for a third program: one without a lesson in them is asked by commit_session.": (
-            judging.third
-        ),
-        f"{_pairs(judging.programs)} for the programs of their lessons, asked by gsp_bootstrap and commit_session; "
-        "people answer any with fleet-memory review.": judging.programs,
-    }
-    return tuple(line for line, count in lines.items() if count)
+def curation_advice(contested: int, relearnt: Sequence[RelearntEntry]) -> tuple[str, ...]:
+    """Return what to do about entries that a word stands against, and about retired ones that lessons said again."""
+    lines = []
+    if contested:
+        lines.append(
+            f"{counted(contested, 'entry is', 'entries are')} contested: have an agent that knows the matter call "
+            "reinforce_memory with the key and evidence, confirmed or contradicted; or fleet-memory retire KEY."
+        )
+    if relearnt:
+        first, others = relearnt[0], len(relearnt) - 1
+        more = f", and {counted(others, 'more entry', 'more entries')} so" if others else ""
+        lines.append(
+            f"{first.key} was retired and learnt again by {counted(first.relearnt, 'lesson')}{more}: "
+            "fleet-memory reinstate KEY, or leave it."
+        )
+    return tuple(lines)
+
+
+def names_advice(looks: Iterable[Look]) -> tuple[str, ...]:
+    """Return the line about programs of which several sessions stored lessons at the same time."""
+    many = sorted((-look.signs.sessions, look.program_id) for look in looks if look.signs.sessions >= MANY_SESSIONS)
+    if not many:
+        return ()
+    sessions, name = many[0]
+    others = f"{counted(len(many), 'program has', 'programs have')} many sessions at once, e.g. {name} ({-sessions})"
+    return (f"{others}. {NAME_EACH}",)
 
 
 def fleet_advice(
     ill: Sequence[ProgramHealth], rates: FleetRates, counts: PatternCounts, ageing: KnowledgeCounts, fresh: Freshness
 ) -> tuple[str, ...]:
-    """Return what to do about lessons and entries, at most a line per kind of trouble."""
+    """Return what to do about lessons and programs, and about entries to check, at most a line per kind of trouble."""
     return tuple(
         line
         for applies, line in (
-            (
-                bool(ageing.contested),
-                f"{_entries(ageing.contested)} contested, see `contested`: have an agent that knows the matter call "
-                "reinforce_memory with the key, confirmed or contradicted, with evidence.",
-            ),
             (
                 rates.junk >= JUNK_FROM and counts.archived >= JUNK_OF,
                 f"{rates.junk:.0%} of all lessons were archived without ever having been of use. Have agents call "
@@ -178,14 +187,15 @@ def fleet_advice(
             ),
             (
                 bool(ill),
-                f"{len(ill)} programs are not well. Call memory_health for each in `unwell`; its advice is for them.",
+                f"{counted(len(ill), 'program is', 'programs are')} not well. Call memory_health for each in `unwell`; "
+                "its advice is for them.",
             ),
             (
                 bool(ageing.verify),
-                f"{ageing.verify} entries want checking. Have an agent that knows the matter call reinforce_memory "
-                "with the key, confirmed or contradicted.",
+                f"{counted(ageing.verify, 'entry wants', 'entries want')} checking: have an agent that knows "
+                "the matter call reinforce_memory with the key.",
             ),
-            (fresh.is_stale, f"{fresh.pending} lessons wait. Call pattern_consolidate."),
+            (fresh.is_stale, f"{counted(fresh.pending, 'lesson waits', 'lessons wait')}. Call pattern_consolidate."),
         )
         if applies
     )
@@ -195,14 +205,6 @@ def by_verdict(looks: Iterable[Look]) -> Mapping[str, int]:
     """Return how many programs have each verdict, the gravest first, none left out but those nobody has."""
     found = Counter(look.verdict for look in looks)
     return {name: found[name] for name in GRAVITY if found[name]}
-
-
-def _pairs(count: int) -> str:
-    return "1 pair waits" if count == 1 else f"{count} pairs wait"
-
-
-def _entries(count: int) -> str:
-    return "1 entry is" if count == 1 else f"{count} entries are"
 
 
 def _share(part: int, whole: int) -> float:

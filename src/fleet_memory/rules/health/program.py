@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.duplicates import Repeat, Scale, repeats
+from fleet_memory.rules.health.sessions import sessions_at_once
 from fleet_memory.rules.knowledge.freshness import count_waiting
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
@@ -28,7 +30,7 @@ class Signs(NamedTuple):
 
     `learnt` were first stored in the last 30 days, `forgotten` turned stale in them. `pending` wait for consolidation,
     `settled` are active and were considered by it; `echoes` are those of them that say what the program had read
-    before. `repeats` are active and say what an earlier one says.
+    before. `repeats` are active and say what an earlier one says. `sessions` are those at once, see `sessions_at_once`.
     """
 
     total: int = 0
@@ -43,6 +45,7 @@ class Signs(NamedTuple):
     settled: int = 0
     echoes: int = 0
     repeats: Sequence[Repeat] = ()
+    sessions: int = 0
 
     @property
     def stale_ratio(self) -> float:
@@ -68,6 +71,7 @@ def signs(program: Program, scale: Scale, now: datetime) -> Signs:
         settled=len(settled),
         echoes=sum(pattern.echo for pattern in settled),
         repeats=repeats(active, scale),
+        sessions=sessions_at_once(patterns, now),
     )
 
 
@@ -86,21 +90,23 @@ _ADVICE: Final[Mapping[HealthVerdict, Callable[[Signs], str]]] = {
         "Nothing is stored yet. Call store_memory when you learn something that will help you next time."
     ),
     "forgetting": lambda seen: (
-        f"You forget faster than you learn: {seen.stale} of {seen.total} lessons are stale. In {LATELY_DAYS:.0f} days "
-        f"{seen.forgotten} faded and {seen.learnt} came. Call reinforce_memory for each lesson that still holds, and "
-        "store_memory for what generalises."
+        f"You forget faster than you learn: {seen.stale} of {counted(seen.total, 'lesson')} stale. In "
+        f"{LATELY_DAYS:.0f} days {seen.forgotten} faded and {seen.learnt} came. Call reinforce_memory for each "
+        "lesson that still holds, and store_memory for what generalises."
     ),
     "hoarding": lambda seen: (
-        f"You are near the cap: {seen.unpromoted} of {seen.cap} lessons; over it the weakest is archived. Call "
-        "reinforce_memory for those that help instead of storing more, and pattern_consolidate to promote what agrees."
+        f"You are near the cap: {seen.unpromoted} of {counted(seen.cap, 'lesson')}; over it the weakest is archived. "
+        "Call reinforce_memory for those that help instead of storing more, and pattern_consolidate to promote what "
+        "agrees."
     ),
     "echoing": lambda seen: (
-        f"All your {seen.echoes} lessons repeat shared knowledge that you had read. Call reinforce_memory with its "
-        "knowledge key instead, and store_memory only for what the fleet does not know."
+        f"All your {counted(seen.echoes, 'lesson')} repeat shared knowledge that you had read. Call "
+        "reinforce_memory with its knowledge key instead, and store_memory only for what the fleet does not know."
     ),
     "repeating": lambda seen: (
-        f"{len(seen.repeats)} lessons say what another of yours says, e.g. {seen.repeats[0].id} and "
-        f"{seen.repeats[0].of}. Call recall_memory before you store, and reinforce_memory for the lesson that is there."
+        f"{counted(len(seen.repeats), 'lesson says', 'lessons say')} what another of yours says, e.g. "
+        f"{seen.repeats[0].id} and {seen.repeats[0].of}. Call recall_memory before you store, and reinforce_memory for "
+        "the lesson that is there."
     ),
     "unreinforced": lambda _: "You never reinforced a lesson. Call reinforce_memory when one proves true or false.",
 }

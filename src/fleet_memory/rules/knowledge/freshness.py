@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.knowledge import Freshness
 from fleet_memory.schemas.programs import Program
 
@@ -13,26 +14,26 @@ NOBODY_PROPOSES: Final = "nobody proposes: run fleet-memory maintain daily"
 
 
 def freshness(pending: int, to_judge: int, consolidated_at: datetime | None, now: datetime) -> Freshness:
-    """Grade the fleet's knowledge by the patterns that no run has considered yet; `to_judge` counts open pairs."""
-    if pending == 0:
-        return Freshness(
-            grade="up_to_date",
-            is_stale=False,
-            pending=0,
-            to_judge=to_judge,
-            consolidated_at=consolidated_at,
-            reason="Every stored pattern has been considered.",
-        )
+    """Grade the fleet's knowledge by the lessons that no run has considered yet; `to_judge` counts open pairs.
+
+    The reason counts both: pairs wait although every lesson has been considered.
+    """
     stale = pending >= STALE_FROM_PENDING
-    waiting = f"{pending} stored pattern{'s' if pending > 1 else ''} not consolidated yet"
     advice = "verify before relying on it" if stale else "a little may be missing"
+    considered = (
+        f"{counted(pending, 'stored pattern')} not consolidated yet: "
+        f"{NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}"
+        if pending
+        else "Every stored pattern has been considered"
+    )
+    judged = f"; {counted(to_judge, 'open pair waits', 'open pairs wait')} for a verdict" if to_judge else ""
     return Freshness(
-        grade="stale" if stale else "slightly_stale",
+        grade="stale" if stale else "slightly_stale" if pending else "up_to_date",
         is_stale=stale,
         pending=pending,
         to_judge=to_judge,
         consolidated_at=consolidated_at,
-        reason=f"{waiting}: {NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}.",
+        reason=f"{considered}{judged}.",
     )
 
 
@@ -42,10 +43,13 @@ def count_waiting(program: Program) -> int:
 
 
 def own_freshness(pending: int, now: datetime) -> Freshness:
-    """Return how much of a program's own memory waits for consolidation; its own patterns are read live."""
-    graded = freshness(pending, 0, now, now)
+    """Return how much of a program's own memory waits for consolidation; its own patterns are read live.
+
+    The open pairs of the fleet are not counted here.
+    """
     return replace(
-        graded,
+        freshness(pending, 0, now, now),
+        to_judge=None,
         consolidated_at=None,
         reason="Own patterns are read live. "
         + (f"{pending} of them not consolidated yet." if pending else "All of them have been considered."),

@@ -59,7 +59,12 @@ class ProposalsAnswer(Value):
 
 
 class ConsolidateAnswer(Degraded):
-    """Entries that changed, pairs to judge, and lessons in no entry; `omitted` counts what is left out of each list."""
+    """Entries that changed, and pairs to judge; `omitted` counts what is left out of each list.
+
+    `to_judge` are pairs for this program, `open_pairs` counts those of the fleet, as `freshness.toJudge` does.
+    `waiting` counts the living lessons that are in no entry, None where this call compared none (`proposals.note`
+    says why).
+    """
 
     dry_run: bool
     threshold: int
@@ -69,6 +74,6 @@ class ConsolidateAnswer(Degraded):
     to_judge: tuple[ToJudge, ...] = ()
     contested: tuple[ContestedAnswer, ...] = ()
     open_pairs: int
-    waiting: int
+    waiting: int | None = None
     proposals: ProposalsAnswer
     omitted: Mapping[str, int] = field(default_factory=dict)

@@ -10,11 +10,12 @@ from fleet_memory.schemas.health import (
     FleetRates,
     Forecast,
     HealthVerdict,
-    JudgingCounts,
     KnowledgeCounts,
+    MissingQuestion,
     ModelRun,
     PatternCounts,
     ProgramHealth,
+    RelearntEntry,
 )
 from fleet_memory.schemas.knowledge import Freshness
 from fleet_memory.schemas.value import Value
@@ -29,7 +30,10 @@ class FadingPattern(Value):
 
 
 class HealthAnswer(Absence, Degraded):
-    """A program's memory as numbers, and what to do about them."""
+    """A program's memory as numbers, and what to do about them.
+
+    `to_judge` counts the pairs that this program is asked about. `omitted` counts what is left out of each list.
+    """
 
     program_id: str
     total_patterns: int
@@ -45,18 +49,25 @@ class HealthAnswer(Absence, Degraded):
     fading_soon: tuple[FadingPattern, ...]
     to_judge: int = 0
     freshness: Freshness
+    omitted: Mapping[str, int] | None = None
 
 
 class FleetHealthAnswer(Degraded):
-    """A fleet's memory. `verdicts` counts programs, `ledger` changes of knowledge by kind; what is absent is none.
+    """A fleet's memory, what to do about it first. What is absent is none.
 
-    `contested` names at most 25 of the entries that `knowledge` counts; `omitted` counts programs of `unwell`.
-    `judge_model` is the last run of the model that the policy names, absent where it names none.
+    `judging` counts the pairs that wait: for `people`, for a `third` program, for `programs` with a lesson in them.
+    `missing` are questions that memory could not answer, the commonest first, `relearnt` retired entries that lessons
+    said again. `verdicts` counts programs, `ledger` changes of knowledge by kind. `judge_model` is the last run of the
+    model that the policy names. `omitted` counts what is left out of each list.
     """
 
-    judging: JudgingCounts
-    contested: tuple[ContestedAnswer, ...] = ()
     verdict: HealthVerdict
+    advice: tuple[str, ...]
+    judging: Mapping[str, int] | None = None
+    missing: tuple[MissingQuestion, ...] | None = None
+    contested: tuple[ContestedAnswer, ...] | None = None
+    relearnt: tuple[RelearntEntry, ...] | None = None
+    unwell: tuple[ProgramHealth, ...] | None = None
     programs: int
     patterns: PatternCounts
     rates: FleetRates
@@ -64,8 +75,6 @@ class FleetHealthAnswer(Degraded):
     verdicts: Mapping[str, int]
     ledger: Mapping[str, int]
     forecast: tuple[Forecast, ...]
-    advice: tuple[str, ...]
     freshness: Freshness
     judge_model: ModelRun | None = None
-    unwell: tuple[ProgramHealth, ...] = ()
-    omitted: int = 0
+    omitted: Mapping[str, int] | None = None

@@ -24,15 +24,17 @@ class KnowledgeAnswer(Value):
     evidence_count: Annotated[int | None, Field(description="Absent when equal to contributorCount")] = None
     last_confirmed: Timestamp | None = None
     status: Annotated[EntryState | None, Field(description="Absent when fresh")] = None
-    own: Annotated[Literal[True] | None, Field(description="A lesson of yours is in it")] = None
+    own: Annotated[Literal[True] | None, Field(description="A lesson of yours says it")] = None
     project_id: str | None = None
     score: float | None = None
     explain: ScoreTerms | None = None
 
 
 class SearchAnswer(Degraded):
-    """Entries that fit, best first."""
+    """Entries that fit, best first; `note` when nothing fits well."""
 
+    note: str | None = None
+    suggestions: Annotated[tuple[str, ...] | None, Field(description="Close domains")] = None
     knowledge_version: int
     knowledge: tuple[KnowledgeAnswer, ...] = ()
     total: int

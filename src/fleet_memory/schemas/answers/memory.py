@@ -53,7 +53,10 @@ class PatternAnswer(Value):
 
 
 class StoreAnswer(Degraded):
-    """What became of a stored pattern; `to_judge` has its rewrite and the text that the fleet still has."""
+    """What became of a stored pattern; `to_judge` has its rewrite and the text that the fleet still has.
+
+    `domain_hint` is the name that the fleet, or else the program, uses for the same domain.
+    """
 
     status: StoreStatus
     program_id: str
@@ -62,13 +65,16 @@ class StoreAnswer(Degraded):
     similarity: float | None = None
     related: tuple[RelatedPattern, ...] = ()
     evicted: tuple[EvictedPattern, ...] = ()
+    domain_hint: str | None = None
+    note: str | None = None
     to_judge: tuple[ToJudge, ...] | None = None
     patterns_count: int
 
 
 class RecallAnswer(Absence, Degraded):
-    """What a program remembers and what its fleet knows, best first."""
+    """What a program remembers and what its fleet knows, best first; `note` when nothing fits well."""
 
+    note: str | None = None
     patterns: tuple[PatternAnswer, ...] = ()
     knowledge: tuple[KnowledgeAnswer, ...] = ()
     total: int

@@ -1,0 +1,51 @@
+"""Questions that the memory of a fleet could not answer, of all programs together."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.schemas.health import MissingQuestion
+from fleet_memory.schemas.programs import Missing
+
+_MAX_QUOTED_CHARS: Final = 60  # characters of a question in the advice; `missing` has it whole
+
+
+class _Asked(NamedTuple):
+    question: MissingQuestion
+    at: datetime
+
+
+def commonest_questions(asked_by_program: Iterable[Iterable[Missing]]) -> list[MissingQuestion]:
+    """Return the questions of all programs, those of equal words as one, the commonest first, then the newest.
+
+    Each has the words that were asked last, how often sessions asked it, and how many programs did.
+    """
+    groups: dict[str, _Asked] = {}
+    for program in asked_by_program:
+        for one in program:
+            words = normalised(one.text)
+            known = groups.get(words, _Asked(MissingQuestion(text=one.text, times=0, programs=0), one.at))
+            newest = max(known, _Asked(replace(known.question, text=one.text), one.at), key=_newest)
+            counts = replace(
+                newest.question, times=known.question.times + one.times, programs=known.question.programs + 1
+            )
+            groups[words] = _Asked(counts, newest.at)
+    ordered = sorted(groups.values(), key=lambda one: (-one.question.times, -one.at.timestamp(), one.question.text))
+    return [one.question for one in ordered]
+
+
+def missing_advice(questions: Iterable[MissingQuestion]) -> tuple[str, ...]:
+    """Return the line about the commonest question; none without one."""
+    first = next(iter(questions), None)
+    if first is None:
+        return ()
+    text = first.text if len(first.text) <= _MAX_QUOTED_CHARS else f"{first.text[:_MAX_QUOTED_CHARS]}…"
+    asked = f"{counted(first.times, 'session')} of {counted(first.programs, 'program')}"
+    return (f'Memory could not answer "{text}", asked in {asked}: have an agent that knows call store_memory.',)
+
+
+def _newest(asked: _Asked) -> tuple[datetime, str]:
+    return asked.at, asked.question.text

@@ -1,0 +1,48 @@
+"""Whether several agents work under one program's name: sessions whose lessons interleave in time."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from fleet_memory.schemas.patterns import Pattern
+
+SESSIONS_WITHIN: Final = timedelta(days=7)  # chosen: older ones say little about the agents of today
+MANY_SESSIONS: Final = 3  # sessions at once; chosen: two are also one agent that goes back to an earlier session
+NAME_EACH: Final = (
+    "Agents that share a name are one origin: give each its own by FLEET_MEMORY_PROGRAM or fleet-memory install CLIENT "
+    "--project --program NAME."
+)
+
+
+class _Span(NamedTuple):
+    """The time from a session's first lesson to its last."""
+
+    first: datetime
+    last: datetime
+
+
+def sessions_at_once(patterns: Iterable[Pattern], now: datetime) -> int:
+    """Return how many sessions of a program overlap one another, counted by the lessons stored in the last 7 days.
+
+    A session goes from its first lesson to its last. Where A, B, A and then B, C, B follow each other, three overlap.
+    The largest such group counts; 0 where none overlap. A lesson without a session counts for none.
+    """
+    spans: dict[str, _Span] = {}
+    for pattern in patterns:
+        at = pattern.stored_at
+        if pattern.session_id is not None and timedelta() <= now - at <= SESSIONS_WITHIN:
+            span = spans.get(pattern.session_id, _Span(at, at))
+            spans[pattern.session_id] = _Span(min(span.first, at), max(span.last, at))
+    largest, count, end = 0, 0, datetime.min.replace(tzinfo=now.tzinfo)
+    for span in sorted(spans.values()):
+        count = count + 1 if span.first < end else 1
+        end = max(end, span.last)
+        largest = max(largest, count)
+    return largest if largest > 1 else 0
+
+
+def sessions_advice(sessions: int) -> tuple[str, ...]:
+    """Return the line for a program about its sessions at once, from 3 on."""
+    if sessions < MANY_SESSIONS:
+        return ()
+    return (f"{sessions} sessions of yours stored lessons at the same time. {NAME_EACH}",)

@@ -1,0 +1,64 @@
+"""Pairs that wait, by who is left to judge them. Source: docs/consolidation.md, "Counters"."""
+
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.text.counting import counted
+from fleet_memory.schemas.health import JudgingCounts
+
+MIN_PROGRAMS_OF_A_THIRD: Final = 3  # programs; in a smaller fleet every program has a lesson in a pair
+
+
+class WaitingTotals(NamedTuple):
+    """The pairs that somebody is asked about, and those of them for a third program and for people."""
+
+    every: int
+    third: int
+    people: int
+
+
+def judging_counts(waiting: WaitingTotals, *, open_pairs: int, programs: int, people_judge: bool) -> JudgingCounts:
+    """Return the pairs that wait by who is left to judge them, in a fleet of so many programs; each counts once.
+
+    Somebody is asked about each of the `open_pairs`. `people_judge`: the policy leaves all pairs to people. In a fleet
+    of two nobody is the third program.
+    """
+    every = max(waiting.every, open_pairs)  # counted one after the other: a pair may change between
+    if people_judge:
+        return JudgingCounts(people=every)
+    has_third = programs >= MIN_PROGRAMS_OF_A_THIRD
+    return JudgingCounts(
+        people=waiting.people if has_third else waiting.people + waiting.third,
+        third=waiting.third if has_third else 0,
+        programs=max(0, every - waiting.third - waiting.people),
+    )
+
+
+def people_advice(judging: JudgingCounts) -> tuple[str, ...]:
+    """Return the line about pairs that nobody but people is left to judge."""
+    return (f"{_pairs(judging.people)} for people: fleet-memory review",) if judging.people else ()
+
+
+def programs_advice(judging: JudgingCounts) -> tuple[str, ...]:
+    """Return the lines about pairs that a third program, or the programs of their lessons, are asked about."""
+    lines = {
+        f"{_pairs(judging.third)} for a third program: commit_session asks those without a lesson in the pair.": (
+            judging.third
+        ),
+        f"{_pairs(judging.programs)} for the programs that learnt the lessons: gsp_bootstrap and commit_session ask "
+        "them; people answer any with fleet-memory review.": judging.programs,
+    }
+    return tuple(line for line, count in lines.items() if count)
+
+
+def own_advice(to_judge: int) -> tuple[str, ...]:
+    """Return the line for a program about the pairs that it is asked about."""
+    if not to_judge:
+        return ()
+    return (
+        f"{_pairs(to_judge)} for you: gsp_bootstrap shows three at most; answer with `verdicts` of commit_session or "
+        "pattern_consolidate.",
+    )
+
+
+def _pairs(count: int) -> str:
+    return counted(count, "pair waits", "pairs wait")

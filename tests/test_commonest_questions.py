@@ -1,0 +1,49 @@
+"""Questions that memory could not answer, of all programs: equal words are one, the commonest and newest first."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet_memory.rules.health.missing import commonest_questions, missing_advice
+from fleet_memory.schemas.health import MissingQuestion
+from fleet_memory.schemas.programs import Missing
+from tests.lessons import START, days
+
+
+def asked(text: str, times: int = 1, age: float = 0) -> Missing:
+    return Missing(text=text, times=times, at=START - days(age))
+
+
+def test_equal_words_are_one_question_with_its_newest_text() -> None:
+    basher = [asked("how do we deploy?", 2, age=1), asked("Which port is free?", 1)]
+    iso = [asked("How do we deploy?"), asked("Who reviews?", 1, age=2)]
+    assert commonest_questions([basher, iso, []]) == [
+        MissingQuestion(text="How do we deploy?", times=3, programs=2),
+        MissingQuestion(text="Which port is free?", times=1, programs=1),
+        MissingQuestion(text="Who reviews?", times=1, programs=1),
+    ]
+
+
+def test_advice_quotes_the_first_and_a_long_one_by_its_beginning() -> None:
+    questions = commonest_questions([[asked("How do we deploy?", 2)], [asked("How do we deploy?")]])
+    assert missing_advice(questions) == (
+        'Memory could not answer "How do we deploy?", asked in 3 sessions of 2 programs: have an agent that knows call '
+        "store_memory.",
+    )
+    (line,) = missing_advice([MissingQuestion(text="x" * 1_000, times=1, programs=1)])
+    assert f'"{"x" * 60}…", asked in 1 session of 1 program:' in line
+    assert missing_advice([]) == ()
+
+
+questions = st.lists(st.builds(asked, st.sampled_from(["a?", "A?", "b", "c d"]), st.integers(1, 9), st.integers(0, 9)))
+
+
+@given(programs=st.lists(questions, max_size=4))
+def test_no_question_is_lost_or_counted_twice_whatever_the_order_of_programs(
+    programs: Sequence[Sequence[Missing]],
+) -> None:
+    found = commonest_questions(programs)
+    assert sum(one.times for one in found) == sum(one.times for program in programs for one in program)
+    assert found == commonest_questions(programs[::-1])
+    assert [one.times for one in found] == sorted((one.times for one in found), reverse=True)

@@ -1,0 +1,142 @@
+"""The counters of pairs agree in every answer and with the pairs that `fleet-memory review` lists."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from fleet_memory.cli.review_report import waiting_pairs
+from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.policy import set_policy
+from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.rules.guard import SPEAKS_TO_READER
+from fleet_memory.rules.health.sessions import sessions_advice
+from fleet_memory.rules.lifecycle.missing import with_missing
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.health import MissingQuestion
+from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.programs import Missing, Program
+from fleet_memory.tools.fleet_health import fleet_health
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.store_memory import store_memory
+from tests.fleets import at, learn, on
+from tests.shared import Lesson, opened_pair
+
+pytestmark = pytest.mark.anyio
+
+BASHER_AND_ISO = "basher and iso"
+VERDICTS: Mapping[str, tuple[str, Mapping[str, Verdict]]] = {
+    "open": ("", {}),
+    "same by one judge": ("", {"basher": "same"}),
+    "same by one, against an objection": ("other figures", {"basher": "same"}),
+    "the sides cannot tell": ("", {"basher": "unsure", "iso": "unsure"}),
+    "speaks to its reader": (SPEAKS_TO_READER, {}),
+    "judged": ("", {"basher": "different"}),
+}
+
+
+async def pair_of(fleet: Fleet, name: str) -> Pair:
+    """Open a pair of basher and iso, with an objection and verdicts."""
+    objection, verdicts = VERDICTS[name]
+    a, b = Lesson("basher", f"Basher on: {name}", f"a {name}"), Lesson("iso", f"Iso about {name}", f"b {name}")
+    opened = await opened_pair(fleet, a, b, objection=objection)
+    judged = opened
+    for program, verdict in verdicts.items():
+        said = Judgement(verdict=verdict, program_id=program, at=fleet.now(), contributed=True)
+        judged = with_judgement(judged, said)
+    (before,) = await fleet.pairs.read(opened.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, judged))
+    return judged
+
+
+@pytest.fixture
+async def disputed(fleet: Fleet) -> Fleet:
+    """Return a fleet of three programs with a pair of each kind."""
+    await learn(fleet, "sark", "Something else")
+    for name in VERDICTS:
+        await pair_of(fleet, name)
+    return fleet
+
+
+async def test_each_pair_that_waits_is_counted_once_and_for_whom_review_says(disputed: Fleet) -> None:
+    assert Counter(one.waits_for for one in await waiting_pairs(disputed)) == {
+        BASHER_AND_ISO: 1,
+        "iso": 1,
+        "iso and a third program": 1,
+        "a third program": 1,
+        "people": 1,
+    }
+    health = await fleet_health(disputed)
+    assert health.judging == {"people": 1, "third": 2, "programs": 2}
+    assert [line.split(":")[0] for line in health.advice[:3]] == [
+        "1 pair waits for people",
+        "2 pairs wait for a third program",
+        "2 pairs wait for the programs that learnt the lessons",
+    ]
+
+
+async def test_a_program_s_count_is_of_the_pairs_that_it_is_asked_about(disputed: Fleet) -> None:
+    basher, iso = await memory_health(disputed, "basher"), await memory_health(disputed, "iso")
+    assert (basher.to_judge, iso.to_judge) == (1, 3)
+    assert iso.advice[0].startswith("3 pairs wait for you: gsp_bootstrap")
+    assert "toJudge" not in iso.freshness.wire()
+
+
+async def test_freshness_counts_the_open_pairs_everywhere(disputed: Fleet) -> None:
+    health, boot = await fleet_health(disputed), await gsp_bootstrap(disputed, "sark")
+    answer = await pattern_consolidate(disputed, no_progress, dry_run=True)
+    assert (health.freshness.to_judge, boot.freshness.to_judge, answer.open_pairs) == (4, 4, 4)
+    assert "4 open pairs wait for a verdict." in boot.freshness.reason
+
+
+async def test_where_people_judge_every_pair_that_waits_is_theirs_a_same_of_one_judge_too(disputed: Fleet) -> None:
+    await set_policy(disputed, ["judging", "people"])
+    fleet = on(disputed, disputed.knowledge.store)
+    assert [one.waits_for for one in await waiting_pairs(fleet)] == ["people"] * 5
+    health = await fleet_health(fleet)
+    assert health.judging == {"people": 5}
+    assert health.advice[0] == "5 pairs wait for people: fleet-memory review"
+    assert (await memory_health(fleet, "iso")).to_judge == 0
+
+
+async def test_of_a_hundred_domains_the_most_used_25_are_named(fleet: Fleet) -> None:
+    for number in range(101):
+        await learn(fleet, "basher", f"Lesson {number}", id_=f"p{number}", domain=f"domain-{min(number, 99):02}")
+    health = await memory_health(fleet, "basher")
+    assert health.domains == (
+        *(f"domain-{number:02}" for number in range(1, 25)),
+        "domain-99",
+    )  # the cap took the first
+    assert (health.omitted or {})["domains"] == 74
+
+
+async def test_many_sessions_at_once_are_said_to_the_program_and_of_it(fleet: Fleet) -> None:
+    for hour, session in enumerate("ABCABC"):
+        fields = {"pattern": f"Lesson {hour}", "domain": "d", "confidence": 0.5, "evidence": "", "sessionId": session}
+        lesson = NewPattern.model_validate(fields)
+        await store_memory(at(fleet, fleet.now() - timedelta(hours=10 - hour)), "basher", lesson)
+    assert (await memory_health(fleet, "basher")).advice == sessions_advice(3)
+    assert (await fleet_health(fleet)).advice[0].startswith("1 program has many sessions at once, e.g. basher (3).")
+
+
+async def test_the_commonest_question_that_memory_could_not_answer_leads(fleet: Fleet) -> None:
+    questions = ["How do we deploy?", *(f"Question {number}" for number in range(99))]
+    for program, asked in (("basher", questions[:30]), ("iso", questions[:1]), ("sark", questions[30:60])):
+        await learn(fleet, program, "Something else")
+        missing = with_missing((), asked, fleet.now())
+        await fleet.programs.update(program, partial(asking, missing=missing), fleet.now())
+    health = await fleet_health(fleet)
+    assert health.missing is not None
+    assert (len(health.missing), health.omitted) == (5, {"missing": 55})
+    assert health.missing[0] == MissingQuestion(text="How do we deploy?", times=2, programs=2)
+    assert health.advice[0].startswith('Memory could not answer "How do we deploy?"')
+
+
+def asking(program: Program, missing: tuple[Missing, ...]) -> ProgramChange:
+    return ProgramChange(replace(program, missing=missing))

@@ -1,0 +1,47 @@
+"""Whom the pairs that wait are for: each counts once, for people where nobody else is left."""
+
+import pytest
+
+from fleet_memory.rules.health.waiting import (
+    WaitingTotals,
+    judging_counts,
+    own_advice,
+    people_advice,
+    programs_advice,
+)
+from fleet_memory.schemas.health import JudgingCounts
+
+
+def test_advice_says_how_many_pairs_wait_for_whom_and_what_to_call() -> None:
+    judging = JudgingCounts(people=7, third=1, programs=2)
+    assert people_advice(judging) == ("7 pairs wait for people: fleet-memory review",)
+    assert programs_advice(judging) == (
+        "1 pair waits for a third program: commit_session asks those without a lesson in the pair.",
+        "2 pairs wait for the programs that learnt the lessons: gsp_bootstrap and commit_session ask them; people "
+        "answer any with fleet-memory review.",
+    )
+    assert own_advice(3) == (
+        "3 pairs wait for you: gsp_bootstrap shows three at most; answer with `verdicts` of commit_session or "
+        "pattern_consolidate.",
+    )
+    assert (people_advice(JudgingCounts()), programs_advice(JudgingCounts()), own_advice(0)) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("programs", "people_judge", "counts"),
+    [
+        (3, False, JudgingCounts(people=2, third=3, programs=5)),
+        (2, False, JudgingCounts(people=5, third=0, programs=5)),
+        (3, True, JudgingCounts(people=10)),
+    ],
+)
+def test_a_pair_waits_for_people_where_nobody_else_is_left(
+    programs: int, people_judge: bool, counts: JudgingCounts
+) -> None:
+    totals = WaitingTotals(every=10, third=3, people=2)
+    assert judging_counts(totals, open_pairs=8, programs=programs, people_judge=people_judge) == counts
+
+
+def test_pairs_that_change_between_two_counts_make_no_count_negative() -> None:
+    totals = WaitingTotals(every=1, third=3, people=2)
+    assert judging_counts(totals, open_pairs=4, programs=3, people_judge=False) == JudgingCounts(people=2, third=3)
