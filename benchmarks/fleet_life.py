@@ -183,7 +183,8 @@ class Life:
         if agent not in self.chronicle.first_boots:
             self.chronicle.first_boots[agent] = boot
             self.chronicle.known_before[agent] = active
-        assert boot.program.context_summary.get("handoffNotes") == self._handoffs.get(agent), "a handoff was lost"
+        summary = boot.program.context_summary or {}
+        assert summary.get("handoffNotes") == self._handoffs.get(agent), "a handoff was lost"
         work = self._worked(agent, boot, day)
         self._handoffs[agent] = f"Day {day}: {', '.join(work.met)}"
         left = await commit_session(

@@ -19,7 +19,6 @@ from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.composition import MAX_PROGRAMS_READ_FIRESTORE
 from fleet_memory.stores import Store
-from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import SessionReport, commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
@@ -33,6 +32,7 @@ from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.write_note import write_note
 
 pytestmark = pytest.mark.anyio
 
@@ -78,15 +78,16 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "reinforce": (lambda fleet: reinforce_memory(fleet, "basher", "a"), Bill(1, 1)),
     "reinforce what is shared": (lambda fleet: reinforce_memory(fleet, "sark", "shared", evidence="seen"), Bill(2, 2)),
     "reinforce by its key": (lambda fleet: reinforce_memory(fleet, "basher", KEY, evidence="seen"), Bill(2, 2)),
-    "recall own": (lambda fleet: recall_memory(fleet, "basher"), Bill(1)),
-    "recall own with a query": (lambda fleet: recall_memory(fleet, "basher", query="lesson"), Bill(1)),
-    "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher", scope="all"), Bill(2, sums=2)),
+    "recall own": (lambda fleet: recall_memory(fleet, "basher", scope="own"), Bill(1)),
+    "recall own with a query": (lambda fleet: recall_memory(fleet, "basher", query="lesson", scope="own"), Bill(1)),
+    "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher"), Bill(2, sums=2)),
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),
     "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2 + OWN_PAIRS, 1, 2)),
     "read state": (lambda fleet: get_program_state(fleet, "basher"), Bill(1)),
+    "read state and a handover": (lambda fleet: get_program_state(fleet, "iso", history=50), Bill(1 + 1)),
     "update state": (lambda fleet: update_program_state(fleet, "basher", config={"a": 1}), Bill(1, 1)),
     "hand over": (lambda fleet: update_program_state(fleet, "basher", HANDOFF), Bill(1, 2)),
-    "note": (lambda fleet: add_note(fleet, "basher", "Port 8081 is taken"), Bill(1, 1)),
+    "note": (lambda fleet: write_note(fleet, "basher", "Port 8081 is taken"), Bill(1, 1)),
     "commit a session": (
         lambda fleet: commit_session(fleet, "basher", "r1", (lesson("x"), lesson("y")), HELPED, HANDOFF),
         Bill(1 + OWN_PAIRS + THIRD_PAIRS, 3),
@@ -107,6 +108,7 @@ async def test_a_call_is_billed_as_designed(name: str, billed: Billed, fleet: Fl
     call, bill = CALLS[name]
     await known(fleet, "shared")
     await learn(fleet, "basher", "a", "b", "c")
+    await update_program_state(fleet, "iso", HANDOFF)
     server = fleet_on(billed)
     await server.policies.read(server.now())  # cached for a minute
     assert await billed_for(billed, call(server)) == bill
@@ -136,7 +138,7 @@ async def test_the_bill_does_not_grow_with_the_fleet(billed: Billed, fleet: Flee
     for program in range(20):
         await learn(fleet, f"program-{program}", *map(str, range(5)))
     await learn(fleet, "basher", "a")
-    assert await billed_for(billed, recall_memory(fleet, "basher")) == Bill(1)
+    assert await billed_for(billed, recall_memory(fleet, "basher", scope="own")) == Bill(1)
     assert await billed_for(billed, store_memory(fleet, "basher", lesson("b"))) == Bill(1, 1)
     assert await billed_for(billed, memory_health(fleet, "basher")) == Bill(1 + POLICY, sums=2)
     assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2 + OWN_PAIRS, 0, 2)
@@ -158,7 +160,7 @@ async def test_knowledge_in_several_shards_is_read_whole_once_per_version(
 async def test_an_unknown_program_costs_a_look_at_up_to_a_hundred_names(billed: Billed, fleet: Fleet) -> None:
     for program in ("sark", "iso", "basher"):
         await learn(fleet, program, "a")
-    assert await billed_for(billed, recall_memory(fleet, "bahser")) == Bill(1 + 3)
+    assert await billed_for(billed, recall_memory(fleet, "bahser", scope="own")) == Bill(1 + 3)
 
 
 async def test_each_lesson_over_the_cap_costs_one_write_to_the_archive(billed: Billed, fleet: Fleet) -> None:

@@ -60,8 +60,8 @@ async def test_a_restored_lesson_meets_the_one_that_agrees_with_it(store_address
 
 async def test_of_ten_restorations_at_once_one_succeeds(store_address: str) -> None:
     async with agent(store_address, now="2026-03-07T12:00:00Z", embedder="lexical") as one:
-        await one.call("add_note", programId="basher", text="Only once")
-        await one.call("remove_note", programId="basher", noteId="n1")
+        await one.call("write_note", programId="basher", text="Only once")
+        await one.call("write_note", programId="basher", noteId="n1", remove=True)
         outcomes: list[bool] = []
 
         async def try_to_restore() -> None:

@@ -12,20 +12,18 @@ from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Json, Query, Store
-from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.remove_note import remove_note
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.write_note import write_note
 
 PROGRAMS = "fleets/f1/programs"
 MAX_INDEXED_BYTES = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
@@ -90,20 +88,20 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await pattern_consolidate(fleet, no_progress, program_id="gem", verdicts=(verdict,))
     await store_memory(fleet, "gem", long_lesson("claims"))
     await consolidate(fleet_on(store))  # another server
-    await recall_memory(fleet, "iso", query="lesson", scope="all")
+    await recall_memory(fleet, "iso", query="lesson")
     await recall_memory(fleet, "oso")
     await memory_health(fleet, "iso")
     await update_program_state(
         fleet, "sark", long_summary(), {"k": "x" * 9000}, {"k": "x" * 9000}, request_id="r" * 100
     )
     await get_program_state(fleet, "sark")
-    await add_note(fleet, "sark", "é" * 500, request_id="r" * 100)
-    await add_note(fleet, "sark", "kept")
-    await remove_note(fleet, "sark", "n1")
+    await write_note(fleet, "sark", "é" * 500, request_id="r" * 100)
+    await write_note(fleet, "sark", "kept")
+    await write_note(fleet, "sark", note_id="n1", remove=True)
     await forget_memory(fleet, "basher", "100", "x" * 1000)
     await fleet.programs.archive.of_program("sark")
     await commit_session(fleet, "sark", "s" * 100, tuple(map(long_lesson, "abcdefghij")), (), long_summary())
-    await get_context_history(fleet, "sark")
+    await get_program_state(fleet, "sark", history=50)
     await commit_session(
         fleet, "tron", "s1", (long_lesson("own"),)
     )  # it has no pairs, and may be shown those of others

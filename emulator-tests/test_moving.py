@@ -35,8 +35,8 @@ async def learn(address: str) -> None:
         await one.call("gsp_bootstrap", agentId="iso")
         for note in ("first", "second"):
             await one.call("update_program_state", programId="iso", contextSummary={"handoffNotes": note})
-            await one.call("add_note", programId="iso", text=f"note {note}")
-        await one.call("remove_note", programId="iso", noteId="n1")
+            await one.call("write_note", programId="iso", text=f"note {note}")
+        await one.call("write_note", programId="iso", noteId="n1", remove=True)
         await one.call("commit_session", programId="iso", requestId="s1", notes=[{"text": "Moved along"}])
         await one.call("store_memory", programId="iso", pattern=lesson | {"pattern": "Not worth keeping", "id": "gone"})
         await one.call("forget_memory", programId="iso", patternId="gone", reason="no")
@@ -60,7 +60,7 @@ async def test_a_memory_moves_out_and_in_and_out_again_equal(store_address: str,
     assert documents(first) == documents(second)
     async with local_agent(laptop, now="2026-03-02T09:00:00Z", embedder="lexical") as one:
         assert (await one.call("pattern_consolidate"))["promoted"] == []
-        boot = await one.call("gsp_bootstrap", agentId="newcomer")
+        boot = await one.call("gsp_bootstrap", agentId="newcomer", depth="full")
         assert [entry["contributorCount"] for entry in boot["knowledge"]] == [2]
         late = {"domain": "claims", "confidence": 0.9, "evidence": "", "pattern": "check before claiming"}
         await one.call("store_memory", programId="iso", pattern=late)

@@ -21,7 +21,7 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Query, Store
 from fleet_memory.tools.commit_session import SessionNote, SessionReport, commit_session
-from fleet_memory.tools.get_context_history import get_context_history
+from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.update_program_state import update_program_state
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,8 @@ async def counted(one: Agent) -> int:
     lost = 0
     while True:
         state = await one.call("get_program_state", programId="basher")
-        change = {"baselines": {"count": state["baselines"].get("count", 0) + 1}, "expectedVersion": state["version"]}
+        count = state.get("baselines", {}).get("count", 0)
+        change = {"baselines": {"count": count + 1}, "expectedVersion": state["version"]}
         result = await one.client.call_tool("update_program_state", {"programId": "basher", **change})
         if not result.is_error:
             return lost
@@ -56,11 +57,11 @@ async def test_ten_servers_edit_one_programs_notes_and_state_at_once_and_nothing
         async with agent(store_address, now=NOW.isoformat(), embedder="lexical") as one:
             made = []
             for count in range(NOTES_EACH):
-                done = await one.call("add_note", programId="basher", text=f"{number}-{count}")
+                done = await one.call("write_note", programId="basher", text=f"{number}-{count}")
                 made.append(done["noteId"])
                 lost.append(await counted(one) if count < COUNTS_EACH else 0)
-            await one.call("edit_note", programId="basher", noteId=made[0], text=f"{number}-edited", pinned=True)
-            await one.call("remove_note", programId="basher", noteId=made[1])
+            await one.call("write_note", programId="basher", noteId=made[0], text=f"{number}-edited", pinned=True)
+            await one.call("write_note", programId="basher", noteId=made[1], remove=True)
             await one.call("update_program_state", programId="basher", config={f"process-{number}": {"done": True}})
             lesson = {"pattern": f"Lesson {number}", "domain": "d", "confidence": 0.5, "evidence": ""}
             handoff = {"handoffNotes": f"from {number}"}
@@ -80,7 +81,7 @@ async def test_ten_servers_edit_one_programs_notes_and_state_at_once_and_nothing
     async with opened(store_address) as store:
         fleet = fleet_on(store)
         program = await fleet.programs.read("basher")
-        history = (await get_context_history(fleet, "basher")).summaries
+        history = (await get_program_state(fleet, "basher", history=50)).history or ()
         archive = await fleet.programs.archive.of_program("basher")
     names = [str(count) for count in range(2, NOTES_EACH)] + ["edited", "left"]
     assert sorted(note.text for note in program.notes.values()) == sorted(
@@ -118,7 +119,7 @@ async def parts_of(store: Store, round_: str, before: int) -> Counter[str]:
     """Count what is there of a session, before which the entry had so many confirmations."""
     fleet = fleet_on(store)
     program = await fleet.programs.read(round_)
-    history = (await get_context_history(fleet, round_)).summaries
+    history = (await get_program_state(fleet, round_, history=50)).history or ()
     return Counter(
         {
             "patterns": sum(id_.startswith(f"{round_}-") for id_ in program.patterns),
@@ -225,7 +226,7 @@ async def test_handoffs_that_share_a_commit_each_leave_a_copy_and_fifty_are_kept
         async with anyio.create_task_group() as tasks:
             for number in range(60):
                 tasks.start_soon(hand_over, number)
-    history = (await get_context_history(fleet, "basher")).summaries
+    history = (await get_program_state(fleet, "basher", history=50)).history or ()
     assert [past.version for past in history] == list(range(60, 10, -1))
     assert len({past.context_summary.handoff_notes for past in history}) == 50
     assert await store.total(Query("fleets/default/history")) == 50

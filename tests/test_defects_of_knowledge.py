@@ -202,4 +202,4 @@ async def test_a_confirmation_without_evidence_republishes_nothing(machine: Mach
     machine.now += MINUTE
     await machine.say("sark", key, "confirmed", "")
     boot = await machine.call("reader", "gsp_bootstrap", agentId="reader")
-    assert (boot["knowledgeVersion"], boot["changes"]) == (known, {"added": [], "updated": [], "retired": []})
+    assert (boot["knowledgeVersion"], boot["changes"]) == (known, {})

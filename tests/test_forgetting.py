@@ -11,11 +11,10 @@ from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.rules.lifecycle.forgetting import forgotten, pattern_restore_problem, restored
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import DecayConfig
-from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.remove_note import remove_note
+from fleet_memory.tools.write_note import write_note
 from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.lessons import START, days, pattern, program
 
@@ -145,19 +144,19 @@ async def test_a_contributor_comes_back_into_its_entry_with_the_next_run_and_one
 
 @pytest.mark.anyio
 async def test_a_note_is_restored_where_it_fits(fleet: Fleet) -> None:
-    await add_note(fleet, "basher", "Port 8081 is taken", pinned=True)
-    await remove_note(fleet, "basher", "n1")
+    await write_note(fleet, "basher", "Port 8081 is taken", pinned=True)
+    await write_note(fleet, "basher", note_id="n1", remove=True)
     (row,) = await list_archive(fleet, "basher")
     assert (row["noteId"], row["text"]) == ("n1", "Port 8081 is taken")
     for _ in range(2):
-        await add_note(fleet, "basher", "\n".join("x" * 40))
+        await write_note(fleet, "basher", "\n".join("x" * 40))
     full = "its notes have 80 of 80 lines, so others would be evicted; remove some first"
     assert await restore_archived(fleet, "basher", "n1") == {"restored": False, "noteId": "n1", "reason": full}
-    await remove_note(fleet, "basher", "n3")
+    await write_note(fleet, "basher", note_id="n3", remove=True)
     assert await restore_archived(fleet, "basher", "n1") == {"restored": True, "noteId": "n1"}
     notes = (await fleet.programs.read("basher")).notes
     assert {note.id: note.pinned for note in notes.values()} == {"n1": True, "n2": False}
-    assert (await add_note(fleet, "basher", "Another")).note_id == "n4"
+    assert (await write_note(fleet, "basher", "Another")).note_id == "n4"
 
 
 @pytest.mark.anyio

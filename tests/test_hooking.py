@@ -63,17 +63,18 @@ async def test_booting_by_hook_counts_as_reading(settings: Settings) -> None:
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")
     await call_in_process(settings, "pattern_consolidate", {})
-    assert "Look before you leap (care; 2 agents, 0.80; pattern/" in context(
+    assert "Look before you leap (pattern/care/look-before-leap)" in context(
         await answer_hook(settings, "SessionStart", START)
     )
-    assert await news(settings, "basher") == []
-    assert len(await news(settings, "quorra")) == 1
+    await learn(settings, "iso", "Pin the compiler")
+    await learn(settings, "sark", "Pin the compiler")
+    await call_in_process(settings, "pattern_consolidate", {})
+    assert (await booted(settings, "basher"))["changes"] == {"added": ["pattern/care/pin-compiler"]}
 
 
-async def news(settings: Settings, agent: str) -> list[str]:
+async def booted(settings: Settings, agent: str) -> dict[str, Any]:
     answer: dict[str, Any] = (await call_in_process(settings, "gsp_bootstrap", {"agentId": agent})).content
-    added: list[str] = answer["changes"]["added"]
-    return added
+    return answer
 
 
 async def test_before_compaction_the_summary_is_told_what_to_keep(settings: Settings) -> None:
@@ -112,9 +113,9 @@ async def test_at_the_end_nothing_is_said_and_what_agrees_becomes_knowledge(sett
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")
     assert await answer_hook(replace(settings, maintenance_s=0.0), "SessionEnd", {"reason": "logout"}) == ""
-    assert await news(settings, "quorra") == []
+    assert (await booted(settings, "quorra"))["knowledge"] == []
     assert await answer_hook(settings, "SessionEnd", {"reason": "logout"}) == ""
-    assert len(await news(settings, "quorra")) == 1
+    assert len((await booted(settings, "quorra"))["knowledge"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
+from fleet_memory.views.finding import NEAREST
 
 pytestmark = pytest.mark.anyio
 
@@ -159,7 +160,7 @@ async def test_a_diff_tells_what_came_changed_and_left(call: Caller) -> None:
     await contradicted(call, "basher", "quorra")
     diff = await call("gsp_diff", sinceVersion=known)
     assert keys(diff, "added") == ["pin-compiler-version-17"]
-    assert [(entry["domain"], entry["status"]) for entry in diff["updated"]] == [("logs", "contested")]
+    assert [(entry["key"], entry["status"]) for entry in diff["updated"]] == [(logs, "contested")]
     assert diff["retired"] == [KEY]
     whole = await call("gsp_diff", sinceVersion=0)
     assert (len(whole["added"]), whole["updated"], whole["retired"]) == (2, [], [])
@@ -188,3 +189,19 @@ async def test_no_answer_exceeds_its_budget_and_what_is_left_out_is_counted(call
             entry = await call("gsp_read", key=shown[0], maxTokens=budget)
             assert tokens(entry) <= budget
             assert len(entry["provenance"]) + entry["omitted"].get("provenance", 0) == 2
+
+
+async def test_a_search_says_when_nothing_fits_and_how_to_go_on(call: Caller) -> None:
+    assert (await call("gsp_search", query="claim"))["note"] == "Nothing is stored yet."
+    await learnt(call, CLAIM, "basher", "iso")
+    assert "note" not in await call("gsp_search", query="check that a task is free")
+    assert (await call("gsp_search", query="kubernetes"))["note"] == "Nothing matched. Try other words. Domains: tasks."
+    other = await call("gsp_search", query="which task does the payments team of the harbor project claim on mondays")
+    assert (other["note"], other["total"]) == (NEAREST, 1)
+
+
+async def test_a_search_in_a_domain_that_nobody_uses_names_close_ones(call: Caller) -> None:
+    await learnt(call, CLAIM, "basher", "iso")
+    found = await call("gsp_search", domain="task")
+    assert found["suggestions"] == ["tasks"]
+    assert found["note"] == "Nothing matched. Try fewer filters. Domains: tasks."

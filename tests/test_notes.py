@@ -51,71 +51,96 @@ def test_the_oldest_that_is_not_pinned_leaves_first_and_no_more_than_must() -> N
 
 
 async def test_a_note_is_added_edited_pinned_and_removed(client: Client) -> None:
-    added = await call(client, "add_note", text="Port 8081 is taken\nuntil Friday")
-    assert added == {"status": "added", "programId": "basher", "noteId": "n1", "lines": 2, "archived": []}
-    edited = await call(client, "edit_note", noteId="n1", text="Port 8081 is free", pinned=True)
+    added = await call(client, "write_note", text="Port 8081 is taken\nuntil Friday")
+    assert added == {"status": "added", "noteId": "n1", "lines": 2}
+    edited = await call(client, "write_note", noteId="n1", text="Port 8081 is free", pinned=True)
     assert (edited["status"], edited["lines"]) == ("edited", 1)
-    again = await call(client, "edit_note", noteId="n1", text="Port 8081 is free", pinned=True)
+    again = await call(client, "write_note", noteId="n1", text="Port 8081 is free", pinned=True)
     assert again["status"] == "unchanged"
     (note,) = (await call(client, "get_program_state"))["notes"]
     assert (note["id"], note["text"], note["pinned"]) == ("n1", "Port 8081 is free", True)
-    assert (await call(client, "remove_note", noteId="n1"))["status"] == "removed"
-    assert (await call(client, "remove_note", noteId="n1"))["status"] == "unchanged"
-    assert (await call(client, "get_program_state"))["notes"] == []
-    assert (await call(client, "add_note", text="Another"))["noteId"] == "n2"
+    assert (await call(client, "write_note", noteId="n1", remove=True))["status"] == "removed"
+    assert (await call(client, "write_note", noteId="n1", remove=True))["status"] == "unchanged"
+    assert "notes" not in await call(client, "get_program_state")
+    assert (await call(client, "write_note", text="Another"))["noteId"] == "n2"
 
 
 async def test_notes_do_not_count_as_changes_of_the_state(client: Client) -> None:
-    await call(client, "add_note", text="One")
+    await call(client, "write_note", text="One")
     assert (await call(client, "get_program_state"))["version"] == 0
 
 
 async def test_a_repeated_request_adds_one_note(client: Client) -> None:
-    await call(client, "add_note", text="Other", requestId="r0")
-    first = await call(client, "add_note", text="One", requestId="r1")
-    again = await call(client, "add_note", text="One", requestId="r1")
+    await call(client, "write_note", text="Other", requestId="r0")
+    first = await call(client, "write_note", text="One", requestId="r1")
+    again = await call(client, "write_note", text="One", requestId="r1")
     assert (first["noteId"], again["noteId"], again["status"]) == ("n2", "n2", "unchanged")
-    await call(client, "remove_note", noteId="n2")
-    late = await call(client, "add_note", text="One", requestId="r1")
+    await call(client, "write_note", noteId="n2", remove=True)
+    late = await call(client, "write_note", text="One", requestId="r1")
     assert (late["noteId"], late["status"], late["lines"]) == ("n2", "unchanged", 1)
 
 
 async def test_over_the_cap_the_answer_names_what_left_and_pinned_notes_stay(client: Client) -> None:
     for number in range(80):
-        await call(client, "add_note", text=f"Note {number}", pinned=number == 0)
-    done = await call(client, "add_note", text="Two\nlines")
+        await call(client, "write_note", text=f"Note {number}", pinned=number == 0)
+    done = await call(client, "write_note", text="Two\nlines")
     assert done["lines"] == 80
     assert done["archived"] == [{"id": "n2", "text": "Note 1"}, {"id": "n3", "text": "Note 2"}]
-    grown = await call(client, "edit_note", noteId="n4", text="Three\nlines\nnow")
+    grown = await call(client, "write_note", noteId="n4", text="Three\nlines\nnow")
     assert [gone["id"] for gone in grown["archived"]] == ["n5", "n6"]
 
 
 async def test_when_all_are_pinned_the_refusal_says_what_to_do(client: Client) -> None:
     for _ in range(2):
-        await call(client, "add_note", text="\n".join("x" * 40), pinned=True)
-    said = await refusal(client, "add_note", text="One more")
+        await call(client, "write_note", text="\n".join("x" * 40), pinned=True)
+    said = await refusal(client, "write_note", text="One more")
     assert said == (
         "capacity_exceeded: The notes would have 81 lines, at most 80, and all others are pinned. "
-        "Unpin one with edit_note, or remove one with remove_note."
+        "Call write_note with the noteId of one and pinned false, or remove true."
     )
-    assert "81 lines" in await refusal(client, "edit_note", noteId="n1", text="\n".join("x" * 41))
-    await call(client, "edit_note", noteId="n1", pinned=False)
-    assert [gone["id"] for gone in (await call(client, "add_note", text="One more"))["archived"]] == ["n1"]
+    assert "81 lines" in await refusal(client, "write_note", noteId="n1", text="\n".join("x" * 41))
+    await call(client, "write_note", noteId="n1", pinned=False)
+    assert [gone["id"] for gone in (await call(client, "write_note", text="One more"))["archived"]] == ["n1"]
+
+
+async def test_a_repeated_request_changes_a_note_once(client: Client) -> None:
+    await call(client, "write_note", text="One")
+    await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
+    await call(client, "write_note", noteId="n1", text="Three")
+    late = await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
+    assert late == {"status": "unchanged", "noteId": "n1", "lines": 1}
+    (note,) = (await call(client, "get_program_state"))["notes"]
+    assert note["text"] == "Three"
+
+
+async def test_a_note_that_is_not_found_is_answered_with_close_ids(client: Client) -> None:
+    for count in range(12):
+        await call(client, "write_note", text=f"Note {count}")
+    said = await refusal(client, "write_note", noteId="n21", pinned=True)
+    assert said == ("note_not_found: basher has no note 'n21'; it may be in the archive. Close ids are n1, n2, n10.")
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("arguments", "said"),
     [
-        ("add_note", {"text": ""}, "invalid_argument: text: must not be empty"),
-        ("add_note", {"text": "x" * 501}, "invalid_argument: text: must be at most 500 characters"),
-        ("add_note", {"text": "\n".join("x" * 81)}, "capacity_exceeded: The notes would have 81 lines"),
-        ("edit_note", {"noteId": "n1"}, "invalid_argument: text: required, unless pinned"),
-        ("edit_note", {"noteId": "n1", "pinned": True}, "note_not_found: basher has no note 'n1'"),
-        ("remove_note", {"noteId": "n1"}, "note_not_found: basher has no note 'n1'"),
-        ("remove_note", {"noteId": "n0"}, "note_not_found: "),
-        ("remove_note", {"noteId": "first"}, "note_not_found: "),
+        ({"text": ""}, "invalid_argument: text: must not be empty"),
+        ({"text": "x" * 501}, "invalid_argument: text: must be at most 500 characters"),
+        ({"text": "\n".join("x" * 81)}, "capacity_exceeded: The notes would have 81 lines"),
+        ({}, "invalid_argument: text: required, unless noteId names a note to change"),
+        ({"pinned": True}, "invalid_argument: text: required, unless noteId names a note to change"),
+        ({"noteId": "n1"}, "invalid_argument: text: required with noteId, unless pinned or remove says what to change"),
+        ({"remove": True}, "invalid_argument: noteId: required with remove"),
+        ({"remove": True, "text": "x"}, "invalid_argument: noteId: required with remove"),
+        (
+            {"noteId": "n1", "remove": True, "text": "x", "pinned": False},
+            "invalid_argument: remove: contradicts text and pinned; send noteId and remove alone",
+        ),
+        ({"noteId": "n1", "pinned": True}, "note_not_found: basher has no note 'n1'"),
+        ({"noteId": "n1", "remove": True}, "note_not_found: basher has no note 'n1'"),
+        ({"noteId": "n0", "remove": True}, "note_not_found: "),
+        ({"noteId": "first", "remove": True}, "note_not_found: "),
     ],
 )
-async def test_a_bad_note_is_refused(client: Client, tool: str, arguments: dict[str, object], said: str) -> None:
-    assert (await refusal(client, tool, **arguments)).startswith(said)
-    assert (await call(client, "get_program_state"))["notes"] == []
+async def test_a_bad_note_is_refused(client: Client, arguments: dict[str, object], said: str) -> None:
+    assert (await refusal(client, "write_note", **arguments)).startswith(said)
+    assert (await call(client, "get_program_state"))["exists"] is False

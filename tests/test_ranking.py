@@ -1,7 +1,19 @@
+from datetime import UTC, datetime
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.retrieval.ranking import STRENGTH_BOOST, Terms, by_relevance, by_strength, recomputed
+from fleet_memory.rules.retrieval.ranking import (
+    FITS_WELL,
+    STRENGTH_BOOST,
+    Match,
+    Terms,
+    by_relevance,
+    by_strength,
+    fits_well,
+    recomputed,
+)
+from fleet_memory.schemas.knowledge import KnowledgeRow
 
 units = st.floats(0, 1, allow_nan=False)
 pools = st.lists(st.tuples(st.floats(-1, 1, allow_nan=False), units, units), min_size=1, max_size=20)
@@ -33,3 +45,17 @@ def test_without_a_question_the_strongest_comes_first_and_ties_keep_their_order(
 
 def test_the_score_of_a_lesson_that_no_question_ranked_is_its_strength() -> None:
     assert recomputed(Terms(strength=0.4)) == 0.4
+
+
+def _match(score: float) -> Match[KnowledgeRow]:
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+    row = KnowledgeRow(
+        key="pattern/claims/1", pattern="Release it.", domain="claims", confidence=0.8, last_confirmed=when
+    )
+    return Match(row, score, Terms(strength=0.8))
+
+
+def test_the_best_match_fits_well_from_a_limit_on() -> None:
+    assert fits_well([_match(FITS_WELL), _match(0.1)])
+    assert not fits_well([_match(FITS_WELL - 0.01)])
+    assert not fits_well([])

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -12,14 +13,21 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, JsonValue
 
-from fleet_memory.errors import ConflictError, EmbedderError, PatternNotFoundError, StoreUnavailableError
+from fleet_memory.errors import (
+    ConflictError,
+    EmbedderError,
+    InvalidArgumentError,
+    PatternNotFoundError,
+    StoreUnavailableError,
+)
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.schemas.fields import Confidence, Name, Tags, Timestamp
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.server.app import create_server
 from fleet_memory.server.json_schema import input_schema
-from fleet_memory.server.registration import FleetTool, ToolSpec, registered
-from fleet_memory.server.toolsets import READS, TOOLS, WRITES
+from fleet_memory.server.registration import FleetTool, ToolFunction, ToolSpec, registered, validated
+from fleet_memory.server.tool_names import ToolNames
+from fleet_memory.server.toolsets import READS, RENAMED, TOOLS, WRITES
 from fleet_memory.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -197,17 +205,17 @@ async def test_the_published_input_is_flat_and_holds_only_what_clients_may_send(
     }
 
 
-async def test_the_published_output_is_an_outline(toys: Client) -> None:
+async def test_the_published_output_names_its_fields_and_the_types_of_those_always_there(toys: Client) -> None:
     tool = next(tool for tool in (await toys.list_tools()).tools if tool.name == "store_toy")
     assert tool.output_schema == {
         "type": "object",
         "required": ["programId"],
         "properties": {
             "programId": {"type": "string"},
-            "isReadOnly": {"type": "boolean"},
-            "inner": {"type": "object"},
-            "rows": {"type": "array"},
-            "anything": {"type": "object"},
+            "isReadOnly": {},
+            "inner": {},
+            "rows": {},
+            "anything": {},
         },
     }
 
@@ -223,27 +231,44 @@ def test_the_documented_output_never_speaks_of_null() -> None:
         "isReadOnly": {"type": "boolean"},
         "inner": inner,
         "rows": {"type": "array", "items": inner, "default": []},
-        "anything": {"type": "object", "additionalProperties": {}, "default": {}},
+        "anything": {"type": "object", "default": {}},
     }
 
 
-async def test_the_core_tools_are_listed_in_twelve_kilobytes(client: Client) -> None:
+async def listed_bytes(client: Client, *names: str) -> int:
+    """Return the bytes of tools/list as compact JSON, of these tools or of all."""
     listed = (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
-    assert len(json.dumps(listed, separators=(",", ":"))) <= 12_000
+    return len(json.dumps([tool for tool in listed if not names or tool["name"] in names], separators=(",", ":")))
+
+
+async def test_the_core_tools_are_listed_in_twelve_kilobytes(client: Client) -> None:
+    assert await listed_bytes(client) <= 12_000
+
+
+async def test_state_and_notes_are_listed_in_little_more_than_three_kilobytes(full_client: Client) -> None:
+    four = ("get_program_state", "update_program_state", "write_note", "forget_memory")
+    assert await listed_bytes(full_client, *four) <= 3_400
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"howMany": "5"}, "howMany: Input should be a valid integer"),
-        ({"howMany": 5.5}, "howMany: Input should be a valid integer"),
-        ({"howMany": True}, "howMany: Input should be a valid integer"),
-        ({"howMany": 101}, "howMany: Input should be less than or equal to 100"),
-        ({"includeStale": 1}, "includeStale: Input should be a valid boolean"),
+        ({"howMany": "5"}, 'howMany: Input should be a valid integer, not "5"'),
+        ({"howMany": "five of the secret ones"}, "howMany: Input should be a valid integer"),
+        ({"howMany": 5.5}, "howMany: Input should be a valid integer, not 5.5"),
+        ({"howMany": True}, "howMany: Input should be a valid integer, not true"),
+        ({"howMany": {"a": 1}}, "howMany: Input should be a valid integer, not an object"),
+        ({"howMany": 101}, "howMany: Input should be less than or equal to 100, not 101"),
+        ({"includeStale": 1}, "includeStale: Input should be a valid boolean, not 1"),
         ({"includeStale": "true"}, "includeStale: Input should be a valid boolean"),
         ({"onlyDomain": 7}, "onlyDomain: Input should be a valid string"),
         ({"onlyDomain": ["a"]}, "onlyDomain: Input should be a valid string"),
-        ({"onDuplicate": "drop"}, "onDuplicate: Input should be 'reinforce' or 'reject'"),
+        ({"onDuplicate": "drop"}, "onDuplicate: 'drop' is not one of reinforce, reject"),
+        ({"onDuplicate": "rejected"}, "onDuplicate: 'rejected' is not one of reinforce, reject, did you mean reject?"),
+        ({"onDuplicate": 7}, "onDuplicate: 7 is not one of reinforce, reject"),
+        ({"onDuplicate": ["keep"]}, "onDuplicate: an array is not one of reinforce, reject"),
+        ({"onDuplicate": "x" * 99}, f"onDuplicate: '{'x' * 60}'… is not one of reinforce, reject"),
+        ({"onDuplicate": "a\nb"}, r"onDuplicate: 'a\nb' is not one of reinforce, reject"),
         ({"knownIds": ["1"]}, "knownIds.0: Input should be a valid integer"),
         ({"knownIds": "many"}, "knownIds: Input should be a valid array"),
         ({"lesson": {**LESSON, "confidence": "0.9"}}, "lesson.confidence: Input should be a valid number"),
@@ -267,6 +292,7 @@ async def test_a_wrong_argument_is_refused_by_its_wire_path(toys: Client, wrong:
     answer = await refusal(toys, "store_toy", {"programId": "basher", "lesson": LESSON, **wrong})
     assert answer.startswith(f"invalid_argument: {said}")
     assert ";" not in answer  # nothing else was wrong
+    assert "secret" not in answer
 
 
 async def test_missing_arguments_are_named(toys: Client) -> None:
@@ -379,8 +405,60 @@ async def test_the_operator_finds_the_cause_of_a_crash_in_the_log(
     assert "/secret/path refused" in caplog.text
 
 
-async def test_an_unknown_tool_is_a_tool_error(toys: Client) -> None:
-    assert "no_such_tool" in await refusal(toys, "no_such_tool", {})
+async def test_an_unknown_tool_is_refused_with_those_that_there_are(toys: Client) -> None:
+    answer = await refusal(toys, "no_such_thing", {})
+    assert answer == "invalid_argument: no_such_thing: unknown tool, allowed: store_toy, count_toys, break_toy"
+    answer = await refusal(toys, "x\n" * 5_000, {})
+    assert len(answer) < 200
+    assert "\n" not in answer
+
+
+async def test_a_misspelt_tool_is_refused_with_the_right_name(toys: Client) -> None:
+    said = "invalid_argument: store_toys: unknown tool, did you mean store_toy?"
+    assert await refusal(toys, "store_toys", {}) == said
+
+
+async def test_a_tool_of_another_toolset_is_refused_with_the_setting_that_adds_it(client: Client) -> None:
+    assert await refusal(client, "gsp_read", {"key": "pattern/a/b"}) == (
+        "invalid_argument: gsp_read is in the toolset knowledge; this server serves core: "
+        "start it with FLEET_MEMORY_TOOLSETS=core,knowledge"
+    )
+
+
+def test_a_renamed_tool_is_refused_with_its_successor_and_where_that_is() -> None:
+    names = ToolNames({"core": ["store_toy"], "state": ["write_toy"]}, ("core",), {"add_toy": "write_toy"})
+    assert names._replace(served=("core", "state")).refusal("add_toy") == "add_toy is write_toy now"
+    assert names.refusal("add_toy") == (
+        "add_toy is write_toy now; write_toy is in the toolset state; this server serves core: "
+        "start it with FLEET_MEMORY_TOOLSETS=core,state"
+    )
+
+
+async def boot_toy(agent_id: Annotated[Name, Field(description="Who")]) -> ToyAnswer:
+    """Boot a toy."""
+    return ToyAnswer(program_id=agent_id)
+
+
+@pytest.mark.parametrize(
+    ("function", "own", "other"), [(store_toy, "programId", "agentId"), (boot_toy, "agentId", "programId")]
+)
+async def test_the_callers_name_goes_by_either_word(
+    settings: Settings, function: ToolFunction, own: str, other: str
+) -> None:
+    async def answered(arguments: dict[str, JsonValue]) -> CallToolResult:
+        rest = {"lesson": LESSON} if function is store_toy else {}
+        return await client.call_tool(function.__name__, {**rest, **arguments})
+
+    spec = ToolSpec(function, function.__name__, WRITES)
+    async with Client(create_server(settings, {"core": [spec]})) as client:
+        for sent in ({own: "wren"}, {other: "wren"}, {own: "wren", other: "wren"}, {own: None, other: "wren"}):
+            result = await answered(dict(sent))
+            assert result.structured_content is not None
+            assert result.structured_content["programId"] == "wren"
+        both = await answered({own: "wren", other: "atlas"})
+        assert text(both) == f"invalid_argument: {other}: is {own} here, which you sent too; send one of them"
+        (tool,) = (await client.list_tools()).tools
+        assert other not in tool.input_schema["properties"]
 
 
 def test_a_schema_that_contains_itself_is_refused_at_registration() -> None:
@@ -416,9 +494,35 @@ def test_every_tool_sets_all_four_hints_and_says_when_to_call_it() -> None:
 
 def test_every_field_of_every_tool_explains_itself() -> None:
     for tool in offered():
-        for path, field in _fields(tool.parameters):
+        for path, field in _fields(tool.accepted):
             explained = "description" in field or "properties" in field  # an object's fields explain it
             assert explained, f"{tool.name}: {path} has no description"
+
+
+def test_a_field_that_is_published_without_a_description_is_named_in_that_of_its_tool() -> None:
+    same_everywhere = ("programId", "requestId")
+    for tool in offered():
+        for path, field in tool.parameters["properties"].items():
+            explained = path in same_everywhere or "description" in field or "properties" in field
+            assert explained or re.search(rf"\b{path}\b", tool.description), f"{tool.name}: {path}"
+
+
+def test_a_brief_field_is_published_without_its_members_and_refused_by_their_names() -> None:
+    tool = next(tool for tool in offered() if tool.name == "update_program_state")
+    assert tool.parameters["properties"]["contextSummary"] == {"type": "object"}
+    assert set(tool.accepted["properties"]["decayConfig"]["properties"]) == {
+        "maxAge",
+        "maxUnpromotedPatterns",
+        "pruneAfter",
+    }
+    with pytest.raises(InvalidArgumentError, match=r"lastTask\.titel: unknown, did you mean title\?"):
+        validated(tool, {"programId": "basher", "contextSummary": {"lastTask": {"titel": "x"}}})
+
+
+def test_a_tool_that_is_gone_has_one_that_does_its_work() -> None:
+    names = {tool.name for tool in offered()}
+    assert names.isdisjoint(RENAMED)
+    assert names.issuperset(RENAMED.values())
 
 
 def test_what_is_published_holds_no_reference_title_or_null() -> None:

@@ -9,13 +9,11 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import SessionReport, commit_session
-from fleet_memory.tools.edit_note import edit_note
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.remove_note import remove_note
 from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.write_note import write_note
 from tests.fleets import NOW, at, learn
 from tests.test_entry_documents import KEY, entry
 from tests.test_lost_answers import losing
@@ -28,9 +26,9 @@ CALLS: dict[str, Call] = {
     "a store": lambda fleet: learn(fleet, "basher", "Another lesson", id_="other"),
     "a contradiction": lambda fleet: reinforce_memory(fleet, "basher", "mine", outcome="contradicted", evidence="no"),
     "a word about an entry": lambda fleet: reinforce_memory(fleet, "basher", KEY, outcome="confirmed", evidence="yes"),
-    "a note": lambda fleet: add_note(fleet, "basher", "Remember the milk"),
-    "an edited note": lambda fleet: edit_note(fleet, "basher", "n1", text="Port 2"),
-    "a removed note": lambda fleet: remove_note(fleet, "basher", "n1"),
+    "a note": lambda fleet: write_note(fleet, "basher", "Remember the milk"),
+    "an edited note": lambda fleet: write_note(fleet, "basher", note_id="n1", text="Port 2"),
+    "a removed note": lambda fleet: write_note(fleet, "basher", note_id="n1", remove=True),
     "a state": lambda fleet: update_program_state(fleet, "basher", config={"x": 1}, expected_version=0),
     "a forgotten lesson": lambda fleet: forget_memory(fleet, "basher", "mine", "no longer true"),
     "a session": lambda fleet: commit_session(
@@ -45,7 +43,7 @@ CALLS: dict[str, Call] = {
 async def prepare(fleet: Fleet) -> None:
     """Store a lesson and a note of basher, and an entry of others."""
     await learn(fleet, "basher", "Check the status")
-    await add_note(fleet, "basher", "Port 1")
+    await write_note(fleet, "basher", "Port 1")
     known = replace(entry(KEY, "iso", "sark"), since=1)
     await fleet.knowledge.store.commit(
         *fleet.knowledge.writes(ABSENT_ENTRY, known, by="x", why="", now=NOW, commit_id="c1")

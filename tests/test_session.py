@@ -73,7 +73,7 @@ async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(clie
     }
     state = await call(client, "get_program_state")
     assert (state["contextSummary"], state["notes"][0]["pinned"]) == ({"handoffNotes": "Finish the batch"}, True)
-    assert len((await call(client, "get_context_history"))["summaries"]) == 1
+    assert len((await call(client, "get_program_state", history=50))["history"]) == 1
     entry = (await client.call_tool("gsp_read", {"key": key})).structured_content
     assert entry is not None
     assert entry["status"] == "contested"

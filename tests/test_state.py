@@ -112,13 +112,7 @@ def test_each_part_has_a_size(part: str) -> None:
 async def test_a_program_without_state_has_an_empty_one(client: Client) -> None:
     assert await state(client) == {
         "exists": False,
-        "programId": "basher",
         "version": 0,
-        "contextSummary": {},
-        "config": {},
-        "baselines": {},
-        "decayConfig": {"maxAge": 90, "maxUnpromotedPatterns": 100, "pruneAfter": 90},
-        "notes": [],
     }
 
 
@@ -127,7 +121,7 @@ async def test_updates_add_up_and_null_removes(client: Client) -> None:
     summary = {"lastTask": task, "activeWorkItems": ["a", "b"], "handoffNotes": "go on", "openQuestions": ["why?"]}
     config = {"model": {"name": "small", "depth": [[1, 2], [3]]}, "__odd.key__": 2**70}
     first = await call(client, "update_program_state", contextSummary=summary, config=config, baselines={"p95": 1.5})
-    assert first == {"status": "updated", "programId": "basher", "version": 1, "archived": []}
+    assert first == {"status": "updated", "version": 1}
     change = {"lastTask": {"notes": None, "outcome": "merged"}, "activeWorkItems": ["b"], "openQuestions": None}
     await call(client, "update_program_state", contextSummary=change, config={"model": {"name": None}})
     now = await state(client)
@@ -174,6 +168,7 @@ async def test_a_lower_cap_names_what_it_archived(client: Client) -> None:
         await call(client, "store_memory", pattern=lesson)
     done = await call(client, "update_program_state", decayConfig={"maxUnpromotedPatterns": 1})
     assert done["archived"] == [{"id": "one", "domain": "claims", "pattern": "Lesson one"}]
+    assert (await state(client))["decayConfig"] == {"maxAge": 90, "maxUnpromotedPatterns": 1, "pruneAfter": 90}
     assert (await call(client, "memory_health"))["decayConfig"]["maxUnpromotedPatterns"] == 1
 
 
@@ -211,11 +206,14 @@ async def test_the_history_holds_the_newest_fifty_summaries_newest_first(client:
     for number in range(53):
         await call(client, "update_program_state", contextSummary={"handoffNotes": f"note {number}"})
     await call(client, "update_program_state", config={"no": "summary"})
-    history = (await call(client, "get_context_history"))["summaries"]
+    history = (await call(client, "get_program_state", history=50))["history"]
     assert [one["contextSummary"]["handoffNotes"] for one in history] == [f"note {n}" for n in range(52, 2, -1)]
     assert [one["version"] for one in history] == list(range(53, 3, -1))
-    assert (await call(client, "get_context_history", limit=2))["summaries"] == history[:2]
-    assert (await call(client, "get_context_history", programId="sark"))["summaries"] == []
+    assert set(history[0]) == {"at", "version", "contextSummary"}
+    assert (await call(client, "get_program_state", history=2))["history"] == history[:2]
+    assert "history" not in await state(client)
+    assert "history" not in await call(client, "get_program_state", programId="sark", history=50)
+    assert "history: " in await refusal(client, "get_program_state", history=51)
 
 
 async def test_a_bound_server_changes_and_shows_its_own_state_only(tmp_path: Path) -> None:
@@ -226,7 +224,7 @@ async def test_a_bound_server_changes_and_shows_its_own_state_only(tmp_path: Pat
         for tool, arguments in (
             ("update_program_state", {"config": {"a": 1}}),
             ("get_program_state", {}),
-            ("get_context_history", {}),
+            ("get_program_state", {"history": 1}),
         ):
             assert (await refusal(client, tool, programId="sark", **arguments)).startswith("forbidden: ")
 

@@ -13,10 +13,10 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.transfer import DOCUMENTS_PER_READ, Imported, export_fleet, import_fleet
 from fleet_memory.stores import Ref
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.write_note import write_note
 from tests.fleets import FLEET, NOW, at, documents, learn, on
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ async def fleet(fleet: Fleet) -> Fleet:
     for program in ("basher", "sark"):
         await learn(fleet, program, CLAIM)
     await learn(fleet, "iso", "A line\u2028and another", id_="gone")
-    await add_note(fleet, "iso", "Port 8081 is taken")
+    await write_note(fleet, "iso", "Port 8081 is taken")
     await forget_memory(fleet, "iso", "gone", "no")
     await pattern_consolidate(fleet, no_progress)
     return fleet

@@ -31,11 +31,11 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import Settings, load
-from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.write_note import write_note
 from tests.shared import Lesson, learnt, opened_pair
 
 pytestmark = pytest.mark.anyio
@@ -112,7 +112,7 @@ async def with_own_things(fleet: Fleet) -> None:
     await learnt(fleet, "iso", secret("plain"), "plain")
     await learnt(fleet, "iso", secret("forgotten"), "forgotten")
     await forget_memory(fleet, "iso", "forgotten", secret("reason"))
-    await add_note(fleet, "iso", secret("note"))
+    await write_note(fleet, "iso", secret("note"))
     summary = ContextSummary.model_validate({"handoffNotes": secret("handover")})
     await update_program_state(fleet, "iso", context_summary=summary)
 
@@ -246,12 +246,13 @@ def calls(known: Known) -> Mapping[str, Sequence[Mapping[str, object]]]:
             *({**me, "verdicts": [verdict]} for verdict in verdicts),
             {**me, "verdicts": verdicts[:1], "dryRun": True},
         ],
-        "get_program_state": [me, iso],
+        "get_program_state": [{**whose, **more} for whose in (me, iso) for more in ({}, {"history": 50})],
         "update_program_state": [{**me, "config": {"tone": "dry"}}, {**iso, "config": {}}],
-        "get_context_history": [me, iso],
-        "add_note": [{**me, "text": "mine"}, {**iso, "text": "mine"}],
-        "edit_note": [{**me, "noteId": "n1", "text": "mine"}, {**iso, "noteId": "n1", "text": "mine"}],
-        "remove_note": [{**me, "noteId": "n1"}, {**iso, "noteId": "n1"}],
+        "write_note": [
+            {**whose, **sent}
+            for whose in (me, iso)
+            for sent in ({"text": "mine"}, {"noteId": "n1", "text": "mine"}, {"noteId": "n1", "remove": True})
+        ],
         "forget_memory": [{**who, "patternId": one, "reason": "x"} for who in (me, iso) for one in known.lessons],
         "gsp_search": [
             {**state, **about, "limit": 100, **deep}

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from fleet_memory import schemas
 from fleet_memory.repositories.leases import LeaseClaim
-from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, ProgramAnswer
+from fleet_memory.schemas.answers.boot import BootAnswer, BootFreshness, BootNote, ProgramAnswer
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.knowledge import (
     Contribution,
@@ -99,7 +99,7 @@ BOOT = BootAnswer(
     knowledge_version=1,
     notes=(BootNote(id="n", text="t"),),
     program=ProgramAnswer(config={"a": None}),
-    freshness=FRESH,
+    freshness=BootFreshness(grade="stale", is_stale=True, pending=1, reason="r"),
     omitted={"notes": 1},
 )
 STORED = StoreAnswer(status="created", program_id="a", pattern_id="p", patterns_count=1)
@@ -246,10 +246,10 @@ def test_answers_leave_out_what_is_null_and_nothing_else() -> None:
         "patternsCount": 1,
     }
     assert list(BOOT.wire()) == [
-        *("protocol", "agentId", "constitution", "knowledge", "knowledgeVersion", "program", "notes", "patterns"),
-        *("changes", "freshness", "omitted"),
+        *("agentId", "constitution", "knowledge", "domains", "knowledgeVersion", "program", "notes", "patterns"),
+        *("changes", "freshness", "omitted", "protocol"),
     ]
-    assert BOOT.wire()["program"] == {"contextSummary": {}, "config": {"a": None}, "baselines": {}}
+    assert BOOT.wire()["program"] == {"config": {"a": None}}
 
 
 def test_the_fields_of_a_document_are_read_back_as_they_were_written() -> None:

@@ -67,8 +67,13 @@ class PatternNotFoundError(FleetMemoryError):
     code = "pattern_not_found"
     exit_code = EXIT_NO
 
-    def __init__(self, program_id: str, pattern_id: str) -> None:
-        super().__init__(f"{program_id} has no pattern {pattern_id!r}. Call recall_memory to list its patterns.")
+    def __init__(self, program_id: str, pattern_id: str, ids: Sequence[str] = (), keys: Sequence[str] = ()) -> None:
+        close = [f"Close ids are {', '.join(ids)}."] if ids else []
+        close += [f"Close keys of shared knowledge are {', '.join(keys)}."] if keys else []
+        super().__init__(
+            f"{program_id} has no pattern {pattern_id!r}. "
+            + (" ".join(close) or "Call recall_memory to list its patterns.")
+        )
 
 
 class KnowledgeNotFoundError(FleetMemoryError):
@@ -77,8 +82,8 @@ class KnowledgeNotFoundError(FleetMemoryError):
     code = "knowledge_not_found"
     exit_code = EXIT_NO
 
-    def __init__(self, key: str, suggestions: Sequence[str] = ()) -> None:
-        close = f"Close keys are {', '.join(suggestions)}." if suggestions else ""
+    def __init__(self, key: str, keys: Sequence[str] = ()) -> None:
+        close = f"Close keys are {', '.join(keys)}." if keys else ""
         super().__init__(
             f"There is no knowledge entry {key!r}. "
             + (close or "Call recall_memory with scope 'shared' to list the entries.")
@@ -91,10 +96,9 @@ class NoteNotFoundError(FleetMemoryError):
     code = "note_not_found"
     exit_code = EXIT_NO
 
-    def __init__(self, program_id: str, note_id: str) -> None:
-        super().__init__(
-            f"{program_id} has no note {note_id!r}; it may be in the archive. Call get_program_state to list its notes."
-        )
+    def __init__(self, program_id: str, note_id: str, ids: Sequence[str] = ()) -> None:
+        close = f"Close ids are {', '.join(ids)}." if ids else "Call get_program_state to list its notes."
+        super().__init__(f"{program_id} has no note {note_id!r}; it may be in the archive. {close}")
 
 
 class ForbiddenError(FleetMemoryError):

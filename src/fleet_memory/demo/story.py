@@ -80,9 +80,9 @@ async def _second_look(stage: Stage, teller: Teller) -> list[Claim]:
     teller.chapter("A lesson outlives its session")
     teller.say(f"On {_day(weeks.SECOND_LOOK)} basher begins a new session and recalls its lessons on claiming tasks:")
     async with stage.session(weeks.SECOND_LOOK, "basher") as fleet:
-        recalled = (await recall_memory(fleet, "basher", domain=CHECK.domain)).patterns
+        recalled = (await recall_memory(fleet, "basher", domain=CHECK.domain, scope="own")).patterns
         for pattern in recalled:
-            teller.quote(pattern.pattern, f"{pattern.age_days:.0f} days old, {_sure(pattern.confidence)}")
+            teller.quote(pattern.pattern, f"{pattern.age_days or 0} days old, {_sure(pattern.confidence)}")
             answer = await reinforce_memory(fleet, "basher", pattern.id, evidence=weeks.APPLIED, confidence=weeks.SURER)
             teller.say(f'It reports: "{weeks.APPLIED}". Now the memory is {_sure(answer.confidence)}.')
     return [Claim("a new session recalls the lesson", [CHECK.text], [pattern.pattern for pattern in recalled])]
@@ -170,7 +170,7 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
         asked = (await gsp_bootstrap(fleet, name)).to_judge or ()
         answer = await commit_session(fleet, name, request_id="echo", verdicts=tuple(map(_verdict, asked)))
     async with stage.session(weeks.NEXT_CONSOLIDATION) as fleet:
-        entries = (await recall_memory(fleet, name, scope="shared")).knowledge
+        entries = (await recall_memory(fleet, name, scope="shared", explain=True)).knowledge
     teller.chapter("A fourth agent starts, and knows it already")
     teller.say(f"On {_day(ECHO.at)} {name} begins, and has never worked here. Before its first task it reads:")
     for entry in boot.knowledge:
@@ -192,7 +192,7 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
 
 async def _later(stage: Stage, teller: Teller) -> list[Claim]:
     async with stage.session(weeks.USED_AGAIN, "basher") as fleet:
-        for pattern in (await recall_memory(fleet, "basher", domain=FRESH.domain)).patterns:
+        for pattern in (await recall_memory(fleet, "basher", domain=FRESH.domain, scope="own")).patterns:
             await reinforce_memory(fleet, "basher", pattern.id)
     async with stage.session(weeks.HUNDRED_DAYS_LATER) as fleet:
         health = [await memory_health(fleet, program) for program in FLEET]
@@ -215,9 +215,10 @@ async def _shared_status(stage: Stage, teller: Teller, at: datetime) -> list[str
     async with stage.session(at) as fleet:
         entries = (await recall_memory(fleet, ECHO.program, scope="shared")).knowledge
     teller.say(f"The knowledge of all on {_day(at)}:")
-    for entry in entries:
-        teller.quote(entry.pattern, _STATUS_IN_WORDS.get(entry.status, entry.status))
-    return [entry.status for entry in entries]
+    statuses = [entry.status or "fresh" for entry in entries]
+    for entry, status in zip(entries, statuses, strict=True):
+        teller.quote(entry.pattern, _STATUS_IN_WORDS.get(status, status))
+    return [str(status) for status in statuses]
 
 
 def _day(at: datetime) -> str:

@@ -39,7 +39,7 @@ REMINDER: Final = (
 )
 _WROTE: Final = re.compile(
     rb'"name"\s*:\s*"mcp__[A-Za-z0-9_-]*fleet[_-]memory[A-Za-z0-9_-]*__'
-    rb'(?:store_memory|reinforce_memory|commit_session|update_program_state|add_note)"'
+    rb'(?:store_memory|reinforce_memory|commit_session|update_program_state|write_note)"'
 )
 _CALLED: Final = re.compile(rb'"type"\s*:\s*"tool_use"')
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_:/-]+")

@@ -13,7 +13,7 @@ from fleet_memory.jobs.verdict_reads import VerdictReads, read_for_verdict
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, with_next_pairs, with_verdict
+from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, shown_pairs, with_next_pairs, with_verdict
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import Questions, judgement_of, questions
 from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, no_pair, refusal
@@ -112,7 +112,8 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     (versioned,) = await fleet.pairs.read(verdict.pair_id)
     pair = versioned.pair
     if pair is None:
-        raise InvalidArgumentError(no_pair(verdict.pair_id, judge_.agent))
+        shown = shown_pairs(judges[0].program, fleet.now()) if judges else ()
+        raise InvalidArgumentError(no_pair(verdict.pair_id, judge_.agent, shown))
     read = await read_for_verdict(fleet, versioned, pair, judges, policy)
     is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
     if not is_repeated and _has_judged_since(pair, judge_):

@@ -1,7 +1,6 @@
 """Words: an agent saw a lesson or an entry prove true or false; its program and the entry change in one commit."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import KnowledgeNotFoundError, PatternNotFoundError
@@ -10,11 +9,11 @@ from fleet_memory.jobs.entry_drafts import DraftedWord, EntryDrafts, drafted_wor
 from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, reported, was_reported
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
 
 KEY_PREFIXES: Final = ("pattern/", "constitution/")
-MAX_CLOSE_KEYS: Final = 3
 
 
 class _Recorded(NamedTuple):
@@ -28,16 +27,19 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
     """Record a word about one of the program's lessons, and the entry that it is in, or about the entry of a key.
 
     Raises PatternNotFoundError, and KnowledgeNotFoundError for a key that agents do not know. Billed 1 read and 1
-    write, and as much for the entry.
+    write, and as much for the entry; for a name that is not found also the snapshot, which has close keys.
     """
 
     async def change(program: Program) -> tuple[_Recorded, Sequence[Write]]:
-        key = entry_key(program, about)
-        drafts = await read_drafts(fleet, [key] if key else [], report.now)
         try:
+            key = entry_key(program, about)
+            drafts = await read_drafts(fleet, [key] if key else [], report.now)
             said, drafts = with_word(drafts, program, about, report)
         except KnowledgeNotFoundError:
-            raise KnowledgeNotFoundError(about, await _close_keys(fleet, about)) from None
+            raise KnowledgeNotFoundError(about, await fleet.knowledge.snapshots.close_keys(about)) from None
+        except PatternNotFoundError:
+            keys = await fleet.knowledge.snapshots.close_keys(about)
+            raise PatternNotFoundError(program_id, about, close_names(about, program.patterns), keys) from None
         return _Recorded(said.program, (), said, drafts.state_changed), drafts.writes(fleet, program_id)
 
     recorded = await fleet.programs.update_with(program_id, change, report.now)
@@ -53,7 +55,7 @@ def entry_key(program: Program, about: str) -> str | None:
         return own.knowledge_key
     if about.startswith(KEY_PREFIXES):
         return about
-    raise PatternNotFoundError(program.program_id, about)
+    raise PatternNotFoundError(program.program_id, about, close_names(about, program.patterns))
 
 
 def with_word(drafts: EntryDrafts, program: Program, about: str, report: OutcomeReport) -> DraftedWord:
@@ -69,10 +71,3 @@ def with_word(drafts: EntryDrafts, program: Program, about: str, report: Outcome
     if entry is None or (own is None and not entry.is_public and not was_reported(program, about, report)):
         raise KnowledgeNotFoundError(about)
     return drafted_word(drafts, program, about, entry, report)
-
-
-async def _close_keys(fleet: Fleet, key: str) -> list[str]:
-    """Return up to three keys of entries that agents know, close to one that they do not."""
-    rows = (await fleet.knowledge.snapshots.read()).rows
-    known = [row.key for row in rows if row.is_known]
-    return get_close_matches(key, known, MAX_CLOSE_KEYS, 0.5)

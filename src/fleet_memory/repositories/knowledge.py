@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import KnowledgeNotFoundError
@@ -72,8 +71,7 @@ class Knowledge:
         """
         entry = (await self.read_versioned(key))[0].entry
         if entry is None or not (hidden or entry.is_public):
-            keys = [row.key for row in (await self.snapshots.read()).rows if row.is_known]
-            raise KnowledgeNotFoundError(key, get_close_matches(key, keys, 3, 0.5))
+            raise KnowledgeNotFoundError(key, await self.snapshots.close_keys(key))
         return entry
 
     async def behind(self) -> list[VersionedEntry]:

@@ -1,7 +1,8 @@
 """The snapshot: shared knowledge as boot reads it, in shards, published from the entries."""
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, cast
@@ -15,6 +16,7 @@ from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readabl
 from fleet_memory.repositories.version_before import converted_row
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
 
@@ -40,6 +42,7 @@ class Snapshots:
         self._store = store
         self._paths = paths
         self._cached = Snapshot()
+        self._domains: tuple[int, Mapping[str, int]] = (0, {})  # of this version
 
     async def read(self) -> Snapshot:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the version is new.
@@ -65,6 +68,21 @@ class Snapshots:
         parts_after = cast("list[Document]", rest)
         self._cached = decoded_or_raised(head, lambda first: _snapshot([first, *parts_after]))
         return self._cached
+
+    async def close_keys(self, key: str) -> tuple[str, ...]:
+        """Return up to three keys that agents may name, close to one that they may not. Billed as `read`."""
+        return close_names(key, (row.key for row in (await self.read()).rows if row.is_known))
+
+    def known_domains(self) -> Mapping[str, int]:
+        """Return how many entries that agents read each domain has, in the snapshot that this process read last.
+
+        Billed nothing: it is empty until something has read the snapshot.
+        """
+        version, domains = self._domains
+        if version != self._cached.version:
+            domains = Counter(row.domain for row in self._cached.rows if not row.is_hidden)
+            self._domains = (self._cached.version, domains)
+        return domains
 
     async def behind(self) -> list[VersionedEntry]:
         """Return the entries that the snapshot is behind. Billed 1 read each."""

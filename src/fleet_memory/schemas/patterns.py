@@ -21,19 +21,17 @@ class NewPattern(Input):
     """A lesson as an agent sends it."""
 
     pattern: Annotated[LessonText, Field(description="The lesson in one sentence, the point first")]
-    domain: Annotated[Domain, Field(description="Topic, e.g. task-claiming")]
-    confidence: Annotated[Confidence, Field(description="How sure you are, e.g. 0.85")]
+    domain: Annotated[Domain, Field(description="Topic in any words, e.g. task-claiming")]
+    confidence: Annotated[Confidence, Field(description="0.5: a guess; 0.7: seen once; 0.9: seen often or proved")]
     evidence: Annotated[EvidenceText, Field(description="What you saw that taught it; may be empty")]
-    id: Annotated[Name | None, Field(description="Your id for it; derived from the text when absent")] = None
+    id: Annotated[Name | None, Field(description="Your id for it; made from the text when absent")] = None
     discovered_at: Annotated[Timestamp | None, Field(description="When learnt; now when absent")] = None
-    last_reinforced: Annotated[Timestamp | None, Field(description="When last seen true; discoveredAt when absent")] = (
-        None
-    )
+    last_reinforced: Annotated[Timestamp | None, Field(description="When last seen true")] = None
     project_id: Annotated[Name | None, Field(description="Project it is limited to")] = None
     session_id: Annotated[Name | None, Field(description="Session it was learnt in")] = None
     tags: Annotated[Tags | None, Field(description="Up to 10 labels")] = None
-    promoted_to_store: Annotated[bool | None, Field(description="Ignored: the server's")] = None
-    stale: Annotated[bool | None, Field(description="Ignored: the server's")] = None
+    promoted_to_store: Annotated[bool | None, Field(description="Ignored")] = None
+    stale: Annotated[bool | None, Field(description="Ignored")] = None
 
 
 class Evidence(Value):

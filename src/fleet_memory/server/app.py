@@ -14,7 +14,8 @@ from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.prompts import prompts
 from fleet_memory.server.registration import ToolSpec, registered
-from fleet_memory.server.toolsets import TOOLS
+from fleet_memory.server.tool_names import FleetServer, ToolNames
+from fleet_memory.server.toolsets import RENAMED, TOOLS
 from fleet_memory.settings import Settings
 
 INSTRUCTIONS: Final = """\
@@ -51,7 +52,7 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = 
         finally:
             await fleet.close()
 
-    server = MCPServer(
+    server = FleetServer(
         "fleet-memory",
         title="Fleet Memory",
         version=__version__,
@@ -62,4 +63,6 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = 
     )
     for prompt in prompts(settings.toolsets):
         server.add_prompt(prompt)
+    names = {toolset: [spec.function.__name__ for spec in specs] for toolset, specs in tools.items()}
+    server.tool_names = ToolNames(names, settings.toolsets, RENAMED)
     return server

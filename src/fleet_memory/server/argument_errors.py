@@ -1,23 +1,30 @@
-"""Why a call's arguments were refused, in words that let an agent correct them. Input is never repeated at length."""
+"""Why a call's arguments were refused, in words that let an agent correct them.
 
-import difflib
+Input is never repeated at length, and a text only where one of a few words belongs.
+"""
+
+import json
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.server.json_schema import Schema
 
 Location: TypeAlias = tuple[int | str, ...]
 
 _MAX_PROBLEMS: Final = 6  # named in one refusal
-_MAX_NAME_CHARS: Final = 60  # characters shown of a name that the client made up
+_MAX_NAME_CHARS: Final = 60  # characters shown of a name or value that the client made up
+_OF_NUMBERS: Final = frozenset(
+    {"int_type", "int_from_float", "float_type", "bool_type", "less_than_equal", "greater_than_equal"}
+)
 
 
 def refusal_message(error: ValidationError, schema: Schema) -> str:
     """Return "confidence: Input should be …; limti: unknown, did you mean limit?", each field with its wire path."""
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    problems = error.errors(include_url=False, include_context=False)
     said = [_problem(problem, schema) for problem in problems[:_MAX_PROBLEMS]]
     if len(problems) > _MAX_PROBLEMS:
         said.append(f"and {len(problems) - _MAX_PROBLEMS} more")
@@ -26,34 +33,75 @@ def refusal_message(error: ValidationError, schema: Schema) -> str:
 
 def closest(name: str, known: Sequence[str]) -> str:
     """Return "did you mean …?" when a known name is near, else the list of them."""
-    near = difflib.get_close_matches(name[:_MAX_NAME_CHARS].lower(), [each.lower() for each in known], n=1)
-    meant = [each for each in known if each.lower() in near]
-    return f"did you mean {meant[0]}?" if meant else f"allowed: {', '.join(known) or 'nothing'}"
+    near = close_names(name[:_MAX_NAME_CHARS], known, 1)
+    return f"did you mean {near[0]}?" if near else f"allowed: {', '.join(known) or 'nothing'}"
+
+
+def clipped(name: str) -> str:
+    """Return a name that the client made up as a refusal shows it: printable, at most 60 characters and a mark."""
+    readable = name if name.isprintable() else repr(name[:_MAX_NAME_CHARS])
+    return readable if len(readable) <= _MAX_NAME_CHARS else readable[:_MAX_NAME_CHARS] + "…"
 
 
 def _problem(problem: ErrorDetails, schema: Schema) -> str:
     location = problem["loc"]
-    path = ".".join(_clipped(str(part)) for part in location) or "arguments"
+    path = ".".join(clipped(str(part)) for part in location) or "arguments"
     match problem["type"]:
         case "missing":
             return f"{path}: required"
         case "extra_forbidden":
             return f"{path}: unknown, {closest(str(location[-1]), _names_beside(location, schema))}"
+        case "literal_error" if words := _words_allowed(location, schema):
+            return f"{path}: {_not_among(problem['input'], words)}"
+        case kind:
+            return f"{path}: {problem['msg']}" + (_instead(problem["input"]) if kind in _OF_NUMBERS else "")
+
+
+def _not_among(sent: object, words: Sequence[str]) -> str:
+    """Return "'maybe' is not one of same, different"; a word that is close is named."""
+    allowed = f"is not one of {', '.join(words)}"
+    if not isinstance(sent, str):
+        return f"{_as_json(sent)} {allowed}"
+    start = sent[:_MAX_NAME_CHARS]
+    near = close_names(start, words, 1)
+    return f"{start!r}{'…' if start != sent else ''} {allowed}" + (f", did you mean {near[0]}?" if near else "")
+
+
+def _instead(sent: object) -> str:
+    """Return ", not 101": the value in place of a number. Of texts only one that is a number in quotes is shown."""
+    if isinstance(sent, str) and not sent.replace(".", "", 1).isdecimal():
+        return ""
+    return f", not {clipped(_as_json(sent))}"
+
+
+def _as_json(sent: object) -> str:
+    """Return a number, true or false as JSON; for anything larger its kind: its content may be anything."""
+    match sent:
+        case dict():
+            return "an object"
+        case list() | tuple():
+            return "an array"
         case _:
-            return f"{path}: {problem['msg']}"
-
-
-def _clipped(name: str) -> str:
-    readable = name if name.isprintable() else repr(name[:_MAX_NAME_CHARS])
-    return readable if len(readable) <= _MAX_NAME_CHARS else readable[:_MAX_NAME_CHARS] + "…"
+            return json.dumps(sent)
 
 
 def _names_beside(location: Location, schema: Schema) -> list[str]:
-    node: JsonValue = schema
-    for part in location[:-1]:
-        node = _step(node, part)
+    node = _at(location[:-1], schema)
     properties = node.get("properties", {}) if isinstance(node, dict) else {}
     return list(properties) if isinstance(properties, dict) else []
+
+
+def _words_allowed(location: Location, schema: Schema) -> list[str]:
+    node = _at(location, schema)
+    words = node.get("enum") if isinstance(node, dict) else None
+    return [str(word) for word in words] if isinstance(words, list) else []
+
+
+def _at(location: Location, schema: Schema) -> JsonValue:
+    node: JsonValue = schema
+    for part in location:
+        node = _step(node, part)
+    return node
 
 
 def _step(node: JsonValue, part: int | str) -> JsonValue:

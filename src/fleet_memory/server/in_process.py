@@ -7,9 +7,7 @@ from typing import NamedTuple
 from mcp import Client
 from mcp.types import TextContent
 
-from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.server.app import create_server
-from fleet_memory.server.argument_errors import closest
 from fleet_memory.server.registration import ToolSpec
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings
@@ -28,9 +26,6 @@ async def call_in_process(
     """Call one tool, of whatever toolset, against the configured store."""
     everything = replace(settings, toolsets=tuple(tools))  # who calls one tool pays nothing for the others
     async with Client(create_server(everything, tools)) as client:
-        known = [each.name for each in (await client.list_tools()).tools]
-        if tool not in known:
-            return Answer({}, f"{InvalidArgumentError.code}: {tool}: unknown tool, {closest(tool, known)}")
         result = await client.call_tool(tool, arguments)
     if result.is_error:
         return Answer({}, "".join(block.text for block in result.content if isinstance(block, TextContent)))

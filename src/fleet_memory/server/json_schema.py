@@ -9,6 +9,7 @@ from fleet_memory.schemas.value import Value, codec
 Schema: TypeAlias = dict[str, JsonValue]
 
 _DEFS: Final = "#/$defs/"
+_LONG = ("brief", "description", "properties", "required", "additionalProperties")
 _LITERAL = ("default", "const", "enum", "examples", "required")  # their values are data, not schemas
 
 
@@ -17,21 +18,28 @@ def input_schema(model: type[BaseModel]) -> Schema:
     return _flat(model.model_json_schema(by_alias=True))
 
 
+def briefed(schema: Schema) -> Schema:
+    """Return an input schema without the descriptions and members of fields marked `BRIEF`: docs/tools has them."""
+    fields = cast("dict[str, Schema]", schema["properties"])
+    return schema | {"properties": {name: _brief(field) for name, field in fields.items()}}
+
+
+def _brief(field: Schema) -> Schema:
+    return {key: value for key, value in field.items() if key not in _LONG} if field.get("brief") else field
+
+
 def output_schema(answer: type[Value]) -> Schema:
     """Return the schema of what clients receive; what may be null inside is absent outside."""
     return _flat(codec(answer).json_schema(by_alias=True, mode="serialization"))
 
 
 def outlined(schema: Schema) -> Schema:
-    """Return an output schema without what lies in lists and objects: clients pay for its bytes; see docs/tools."""
-    fields = cast("dict[str, Schema]", schema["properties"])
-    return schema | {"properties": {name: _outline(field) for name, field in fields.items()}}
-
-
-def _outline(field: Schema) -> Schema:
-    if (kind := field.get("type")) in ("object", "array"):
-        return {"type": kind}
-    return {key: value for key, value in field.items() if key not in ("default", "format")}
+    """Return an output schema of names, with the types of fields that are always there: clients pay for its bytes."""
+    fields, always = cast("dict[str, Schema]", schema["properties"]), cast("list[str]", schema.get("required", []))
+    outline: Schema = {
+        name: {"type": field["type"]} if name in always and "type" in field else {} for name, field in fields.items()
+    }
+    return schema | {"properties": outline}
 
 
 def _flat(schema: Schema) -> Schema:
@@ -68,7 +76,12 @@ class _Flattening:
         return self.walked(cast("Schema", others[0]), inside) | self._walked_entries(rest, inside)
 
     def _walked_entries(self, node: Schema, inside: tuple[str, ...]) -> Schema:
-        return {key: self._walked_value(key, value, inside) for key, value in node.items() if not _dropped(key, value)}
+        walked = {
+            key: self._walked_value(key, value, inside) for key, value in node.items() if not _dropped(key, value)
+        }
+        if walked.get("additionalProperties") == {}:  # says nothing: anything is allowed without it
+            del walked["additionalProperties"]
+        return walked
 
     def _walked_value(self, key: str, value: JsonValue, inside: tuple[str, ...]) -> JsonValue:
         if key in _LITERAL:

@@ -6,7 +6,7 @@ camelCase and snake_case of arguments meet in `Arguments`, and nowhere else.
 import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -26,8 +26,9 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import refusal_message
 from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema
+from fleet_memory.server.json_schema import Schema, briefed, input_schema, outlined, output_schema
 
+_SYNONYMS: Final = (("programId", "agentId"), ("agentId", "programId"))
 MAX_ARGUMENT_CHARS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: what the transport says of the HTTP request, unused here
@@ -54,6 +55,7 @@ class FleetTool(Tool):
     """An mcp tool that is called with the server's fleet and, if it asks, with a progress reporter."""
 
     injected: dict[str, Any]  # parameter name -> Fleet or Progress
+    accepted: dict[str, Any]  # the whole schema of the arguments, for refusals and the documentation
     answer: dict[str, Any]  # the whole schema of the answer, for the documentation
 
     async def run(
@@ -93,14 +95,16 @@ def _made(function: ToolFunction) -> FleetTool:
     name = function.__name__
     answer = output_schema(signature.return_annotation)
     arguments = create_model(f"{name}_arguments", __base__=Arguments, **fields)
+    accepted = input_schema(arguments)
     return FleetTool(
         fn=function,
         name=name,
         title=None,
         annotations=None,
         description=inspect.getdoc(function) or "",
-        parameters=input_schema(arguments),
+        parameters=briefed(accepted),
         fn_metadata=FuncMetadata(arg_model=arguments, output_schema=outlined(answer)),
+        accepted=accepted,
         answer=answer,
         injected=injected,
         is_async=True,
@@ -112,10 +116,12 @@ def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
     """Return the keyword arguments for the tool's function. Raises InvalidArgumentError.
 
     They are checked as JSON in strict mode: no text passes as a number, no number as a bool, but an array is a tuple.
-    A null stands for an absent argument: clients that must fill every field send it.
+    A null stands for an absent argument: clients that must fill every field send it. `agentId` stands for `programId`
+    and the other way round.
     """
     _require_bounded(arguments)
     properties: dict[str, Schema] = tool.parameters["properties"]
+    arguments = _renamed(arguments, properties)
     given = {
         name: _unpacked(value, properties.get(name, {}))
         for name, value in arguments.items()
@@ -125,10 +131,23 @@ def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
     try:
         checked = model.model_validate_json(to_json(given), strict=True)
     except ValidationError as error:
-        raise InvalidArgumentError(refusal_message(error, tool.parameters)) from None
+        raise InvalidArgumentError(refusal_message(error, tool.accepted)) from None
     except ValueError:
         raise InvalidArgumentError("arguments: nested too deeply, or not Unicode text") from None
     return {name: getattr(checked, name) for name in model.model_fields}
+
+
+def _renamed(arguments: dict[str, Any], properties: Mapping[str, Schema]) -> dict[str, Any]:
+    """Return the arguments with the caller's name under the name that the tool has for it."""
+    for name, other in _SYNONYMS:
+        if name not in properties or other in properties or other not in arguments:
+            continue
+        rest = {key: value for key, value in arguments.items() if key != other}
+        sent, known = arguments[other], rest.get(name)
+        if None not in (sent, known) and sent != known:
+            raise InvalidArgumentError(f"{other}: is {name} here, which you sent too; send one of them")
+        return rest if sent is None else rest | {name: sent}
+    return arguments
 
 
 def _require_bounded(arguments: dict[str, Any]) -> None:

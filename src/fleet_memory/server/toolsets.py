@@ -6,12 +6,9 @@ from typing import Final
 from mcp.types import ToolAnnotations
 
 from fleet_memory.server.registration import ToolSpec
-from fleet_memory.tools.add_note import add_note
 from fleet_memory.tools.commit_session import commit_session
-from fleet_memory.tools.edit_note import edit_note
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.get_context_history import get_context_history
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.gsp_diff import gsp_diff
@@ -21,9 +18,9 @@ from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.remove_note import remove_note
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.write_note import write_note
 
 READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 WRITES: Final = READS.model_copy(update={"read_only_hint": False})
@@ -42,10 +39,7 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(commit_session, "Commit a session", WRITES),
         ToolSpec(get_program_state, "Read program state", READS),
         ToolSpec(update_program_state, "Update program state", WRITES),
-        ToolSpec(get_context_history, "Read context history", READS),
-        ToolSpec(add_note, "Add a note", COUNTS),
-        ToolSpec(edit_note, "Edit a note", WRITES),
-        ToolSpec(remove_note, "Remove a note", WRITES),
+        ToolSpec(write_note, "Write a note", COUNTS),
         ToolSpec(forget_memory, "Forget a lesson", WRITES),
     ),
     "knowledge": (
@@ -55,3 +49,11 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(fleet_health, "Show fleet health", READS),
     ),
 }
+
+RENAMED: Final[Mapping[str, str]] = {
+    "add_note": "write_note",
+    "edit_note": "write_note",
+    "remove_note": "write_note",
+    "get_context_history": "get_program_state",
+}
+"""The tool that does the work of one that is gone."""

@@ -19,10 +19,10 @@ from fleet_memory.repositories.room import with_room
 from fleet_memory.rules.consensus.asking import ChosenQuestions, chosen_questions, with_questions
 from fleet_memory.rules.lifecycle.admission import admitted, pattern_of
 from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
+from fleet_memory.rules.lifecycle.notes import NewNote, added
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.text.keys import digest
-from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, NoteText
 from fleet_memory.schemas.pairs import Pair
@@ -32,13 +32,13 @@ from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Input
 from fleet_memory.stores import Write
-from fleet_memory.tools.add_note import NewNote, added
 from fleet_memory.tools.asking import AskedPairs, asked_pairs, leave_ignored, to_judge_answers
+from fleet_memory.tools.note_room import require_room_for_notes
 from fleet_memory.tools.session_receipts import Receipt, read_receipt, receipt_write
 from fleet_memory.tools.store_memory import embedded
 from fleet_memory.tools.update_program_state import Update, patch_of, updated
 from fleet_memory.tools.verdicts import Verdicts, judged_answer
-from fleet_memory.views.lessons import reinforce_answer
+from fleet_memory.views.lessons import evicted_answer, reinforce_answer
 
 MAX_LESSONS: Final = 20
 MAX_REPORTS: Final = 50
@@ -275,20 +275,18 @@ def _stored(work: _Work, lesson: SentLesson, session: SentSession) -> StoredItem
         work.accept(done, drafts)
     except FleetMemoryError as error:
         return StoredItem(status="failed", pattern_id=lesson.id, error=_said(error))
-    gone = [line.pattern for line in done.archived]
-    evicted = [EvictedPattern(id=one.id, domain=one.domain, pattern=one.pattern) for one in gone]
     return StoredItem(
         status=done.status,
         pattern_id=done.pattern.id,
         duplicate_of=done.duplicate.pattern.id if done.duplicate else None,
         related=tuple(near.pattern.id for near in done.related) or None,
-        evicted=tuple(evicted) or None,
+        evicted=tuple(evicted_answer(line.pattern) for line in done.archived) or None,
     )
 
 
 def _noted(work: _Work, note: NewNote) -> NotedItem:
     try:
-        done = added(work.program, note)
+        done = require_room_for_notes(added(work.program, note))
         work.accept(done)
     except FleetMemoryError as error:
         return NotedItem(status="failed", error=_said(error))

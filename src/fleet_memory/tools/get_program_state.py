@@ -1,36 +1,30 @@
-"""Read what a program keeps between sessions."""
+"""Read a program's state, which it keeps between sessions."""
 
 from typing import Annotated
 
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.schemas.answers.state import NoteAnswer, StateAnswer
-from fleet_memory.schemas.fields import Name
-from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.views.state import decay_answer
+from fleet_memory.schemas.answers.state import StateAnswer
+from fleet_memory.tools.parameters import BRIEF, AnyProgram
+from fleet_memory.views.state import state_answer
 
 
 async def get_program_state(
-    fleet: Fleet, program_id: Annotated[Name, Field(description="The program to read")]
+    fleet: Fleet,
+    program_id: AnyProgram,
+    history: Annotated[
+        int, Field(strict=True, ge=0, le=50, description="How many earlier handovers to show", json_schema_extra=BRIEF)
+    ] = 0,
 ) -> StateAnswer:
-    """Read a program's state: what its last session handed over, its config, its baselines, its notes, how it forgets.
+    """Read a program's handover, config, baselines and notes, which boot shows too, and the version for an update.
 
-    Boot shows it too. Call this before an update that builds on what is there: its `version` is the expectedVersion.
+    With history: also so many of its latest handovers, newest first.
     """
     fleet.caller.require_read(program_id)
     program = await fleet.programs.read(program_id)
-    return StateAnswer(
-        exists=None if program.exists else False,
-        suggestions=None if program.exists else await fleet.programs.suggestions(program_id) or None,
-        program_id=program_id,
-        version=program.state_version,
-        context_summary=ContextSummary.model_validate(program.context_summary),
-        config=program.config,
-        baselines=program.baselines,
-        decay_config=decay_answer(program.decay),
-        notes=tuple(
-            NoteAnswer(id=note.id, text=note.text, pinned=note.pinned, at=note.at) for note in program.notes.values()
-        ),
-        last_update=program.last_update,
+    return state_answer(
+        program,
+        past=await fleet.programs.history.newest(program, history),
+        suggestions=() if program.exists else await fleet.programs.suggestions(program_id),
     )

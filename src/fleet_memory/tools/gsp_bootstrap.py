@@ -8,13 +8,15 @@ from pydantic import Field
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.consensus.asking import ChosenQuestions, with_questions
-from fleet_memory.rules.knowledge.diff import changes_since
+from fleet_memory.rules.knowledge.diff import Changes, changes_since
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.retrieval.boot import (
     SHARES,
     BootReading,
     Depth,
     booted,
+    common_domains,
+    is_of_project,
     ordered_entries,
     ordered_lessons,
     own_lessons,
@@ -29,7 +31,7 @@ from fleet_memory.tools.asking import AskedPairs, asked_pairs, fitting_questions
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import keys_for, ranked
-from fleet_memory.views.boot import PROTOCOL, boot_answer
+from fleet_memory.views.boot import boot_answer, boot_freshness
 
 
 class _Booted(NamedTuple):
@@ -82,21 +84,25 @@ async def gsp_bootstrap(
     await leave_ignored(fleet, agent_id, asked, chosen)
     # A version that is still to come was another memory's: what the agent holds cannot be known.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
-    rows = [
-        row
-        for row in snapshot.rows
-        if not row.is_hidden and row.changed_in > known and (project_id is None or row.project_id in (None, project_id))
-    ]
-    own = own_lessons(program, now)
+    since = seen if known_version is None else known
+    of_project = [row for row in snapshot.rows if is_of_project(row, project_id)]
+    readable = {row.key for row in of_project if not row.is_hidden}
+    rows = [row for row in of_project if row.key in readable and row.changed_in > known]
+    living = own_lessons(program, readable, now)
+    own = [lesson for lesson in living if is_of_project(lesson, project_id)]
     scores = await _scores(fleet, rows, own, now, task)
     domains = {pattern.domain for pattern in program.patterns.values()}
     reading = BootReading(
         program=program,
-        entries=ordered_entries(rows, scores.entries, domains, now),
-        lessons=ordered_lessons(own, scores.lessons, now),
+        entries=ordered_entries(rows, scores.entries, domains, now, project_id),
+        lessons=ordered_lessons(own, scores.lessons, now, project_id),
+        readable=readable,
+        domains=common_domains(row for row in of_project if row.key in readable),
         keys=await keys_for(fleet, own, snapshot),
-        changes=changes_since(snapshot.rows, seen if known_version is None else known),
+        changes=changes_since(of_project, since) if since else Changes(),  # to a newcomer all is new: no repeats
         depth=depth,
+        project_id=project_id,
+        elsewhere=len(living) - len(own),
     )
     frame = BootAnswer(
         exists=None if program.exists else False,
@@ -104,8 +110,7 @@ async def gsp_bootstrap(
         agent_id=program.program_id,
         knowledge_version=snapshot.version,
         to_judge=tuple(to_judge_answers(program, chosen)) or None,
-        freshness=await fleet_freshness(fleet, snapshot),
-        protocol=PROTOCOL,
+        freshness=boot_freshness(await fleet_freshness(fleet, snapshot)),
     )
     return boot_answer(frame, reading, depth_tokens, now)
 

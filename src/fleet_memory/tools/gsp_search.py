@@ -9,12 +9,14 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import SearchFilters
 from fleet_memory.rules.retrieval.ranking import PooledLesson
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.knowledge import SearchAnswer
 from fleet_memory.schemas.fields import Confidence, Domain, QueryText
 from fleet_memory.schemas.knowledge import EntryState, Tier
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import ranked
+from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import score_fields
 
@@ -41,7 +43,12 @@ async def gsp_search(
     filters = SearchFilters(domain, tier, status, min_confidence)
     pool = [PooledLesson(row, row.confidence) for row in snapshot.rows if filters.admit(row, now)]
     best = await ranked(fleet, pool, query)
+    domains = [row.domain for row in snapshot.rows if not row.is_hidden]
+    close = () if domain is None or domain in domains else close_names(domain, domains)
+    ways = {"other words": query is not None, "fewer filters": filters != SearchFilters(None, None, None, 0.0)}
     frame = SearchAnswer(
+        note=finding_note(best, asked=query is not None, ways=[way for way in ways if ways[way]], domains=domains),
+        suggestions=fitting_names(close, MAX_SUGGESTIONS_CHARS) or None,
         similarity_engine=fleet.degraded_engine,
         knowledge_version=snapshot.version,
         total=len(best),

@@ -1,5 +1,6 @@
 """Store one lesson."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.storing import store_lesson
 from fleet_memory.rules.lifecycle.admission import OnDuplicate
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
+from fleet_memory.rules.text.domain_names import domain_hint
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.fields import Name
@@ -26,7 +28,8 @@ async def store_memory(
     """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
 
     The same words again reinforce it. The answer names close lessons (`related`: store under the id of one to replace
-    it), those that the cap archived (`evicted`), and with `toJudge` asks about a rewrite of a shared lesson.
+    it), those that the cap archived (`evicted`), a better-known name of the domain (`domainHint`), and with `toJudge`
+    asks about a rewrite of a shared lesson.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
@@ -34,7 +37,10 @@ async def store_memory(
         raise InvalidArgumentError(problem)
     (lesson,) = await embedded(fleet, [pattern])
     done = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
-    return store_answer(done, fleet.degraded_engine)
+    others = (each for each in done.program.patterns.values() if each.id != done.pattern.id)
+    own = Counter(each.domain for each in others)
+    hint = domain_hint(done.pattern.domain, own, fleet.knowledge.snapshots.known_domains())
+    return store_answer(done, fleet.degraded_engine, hint)
 
 
 async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:

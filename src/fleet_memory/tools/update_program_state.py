@@ -1,4 +1,4 @@
-"""Change what a program keeps between sessions."""
+"""Change a program's state, which it keeps between sessions."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -11,10 +11,11 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.idempotency import request_key, with_request
 from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
 from fleet_memory.schemas.answers.state import UpdateStateAnswer
-from fleet_memory.schemas.fields import LooseObject, Name
+from fleet_memory.schemas.fields import LooseObject
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.schemas.value import Input
+from fleet_memory.tools.parameters import BRIEF, OwnProgram, RequestId
 from fleet_memory.views.lessons import evicted_answer
 
 
@@ -29,20 +30,29 @@ class Update(NamedTuple):
 
 async def update_program_state(
     fleet: Fleet,
-    program_id: Annotated[Name, Field(description="Your program")],
-    context_summary: Annotated[ContextSummary | None, Field(description="What you hand over")] = None,
-    config: Annotated[LooseObject | None, Field(description="Your own settings, any object")] = None,
-    baselines: Annotated[LooseObject | None, Field(description="Figures to compare with, any object")] = None,
-    decay_config: Annotated[DecayPatch | None, Field(description="How you forget")] = None,
-    expected_version: Annotated[
-        int | None, Field(strict=True, ge=0, description="From get_program_state; refused if it has moved")
+    program_id: OwnProgram,
+    context_summary: Annotated[
+        ContextSummary | None, Field(description="What you hand over", json_schema_extra=BRIEF)
     ] = None,
-    request_id: Annotated[Name | None, Field(description="Makes a repeated call harmless")] = None,
+    config: Annotated[
+        LooseObject | None, Field(description="Your own settings, any object", json_schema_extra=BRIEF)
+    ] = None,
+    baselines: Annotated[
+        LooseObject | None, Field(description="Figures to compare with, any object", json_schema_extra=BRIEF)
+    ] = None,
+    decay_config: Annotated[DecayPatch | None, Field(description="How you forget", json_schema_extra=BRIEF)] = None,
+    expected_version: Annotated[
+        int | None,
+        Field(
+            strict=True, ge=0, description="From get_program_state; refused if it has moved", json_schema_extra=BRIEF
+        ),
+    ] = None,
+    request_id: RequestId = None,
 ) -> UpdateStateAnswer:
-    """Change your state: what the next session needs, settings, baselines, how you forget.
+    """Change your contextSummary (as in commit_session), config, baselines (figures to compare with) or decayConfig.
 
-    Each part is merged into what is there (JSON Merge Patch): what you leave out stays, a null inside removes, lists
-    are replaced. Earlier context summaries stay in the history. A lower cap archives lessons and names them.
+    JSON Merge Patch: absent stays, null removes, lists are replaced. expectedVersion refuses if another session
+    was faster. decayConfig: maxAge, pruneAfter in days; maxUnpromotedPatterns.
     """
     fleet.caller.require_write(program_id)
     patch = patch_of(context_summary)._replace(
@@ -52,9 +62,8 @@ async def update_program_state(
     done = await fleet.programs.update(program_id, lambda program: updated(program, update), update.now)
     return UpdateStateAnswer(
         status="updated" if done.updated else "unchanged",
-        program_id=program_id,
         version=done.program.state_version,
-        archived=tuple(evicted_answer(gone.pattern) for gone in done.archived if isinstance(gone, Archived)),
+        archived=tuple(evicted_answer(gone.pattern) for gone in done.archived if isinstance(gone, Archived)) or None,
     )
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from fleet_memory.rules.knowledge.diff import Changes
 from fleet_memory.rules.knowledge.state import doubts, entry_state, row_state
 from fleet_memory.rules.retrieval.budget import count_fitting
+from fleet_memory.rules.text.keys import domain_of_key
 from fleet_memory.schemas.answers.common import ScoreTerms
 from fleet_memory.schemas.answers.knowledge import (
     DiffAnswer,
@@ -23,23 +24,41 @@ def knowledge_answer(
     now: datetime,
     *,
     contributors: bool = False,
+    own: bool = False,
     score: float | None = None,
     explain: ScoreTerms | None = None,
 ) -> KnowledgeAnswer:
-    """Return an entry with its status at `now`; the contributors' ids only when asked for."""
-    return KnowledgeAnswer(
+    """Return an entry with its status at `now`, lean unless `explain` has the terms of its score.
+
+    With `own` a lesson of the caller is in it. The contributors' ids come only when asked for.
+    """
+    full = KnowledgeAnswer(
         key=row.key,
         pattern=row.pattern,
         domain=row.domain,
-        confidence=row.confidence,
+        confidence=round(row.confidence, 2),
         contributor_count=len(row.contributors),
         contributors=row.contributors if contributors else None,
         evidence_count=row.evidence_count,
         last_confirmed=row.last_confirmed,
         status=row_state(row, now),
+        own=own or None,
         project_id=row.project_id,
         score=score,
         explain=explain,
+    )
+    return full if explain else lean_entry(full)
+
+
+def lean_entry(full: KnowledgeAnswer) -> KnowledgeAnswer:
+    """Return an entry without defaults, and without a field that another one of it implies."""
+    fresh = full.status == "fresh"
+    return replace(
+        full,
+        domain=None if full.domain == domain_of_key(full.key) else full.domain,
+        evidence_count=None if full.evidence_count == full.contributor_count else full.evidence_count,
+        last_confirmed=None if fresh else full.last_confirmed,
+        status=None if fresh else full.status,
     )
 
 

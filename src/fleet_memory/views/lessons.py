@@ -1,9 +1,11 @@
 """A program's lessons as answers."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
 
+from fleet_memory.rules.consensus.objecting import steering_words
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.admission import Admission, Near
@@ -38,7 +40,7 @@ def score_fields(match: Match[Pattern | KnowledgeRow], *, asked: bool, explain: 
     """Return a match's score if there was a question, and its terms if they were asked for."""
     terms = match.terms
     return {
-        "score": match.score if asked or explain else None,
+        "score": round(match.score, 3) if asked or explain else None,
         "explain": ScoreTerms(semantic=terms.semantic, words=terms.words, strength=terms.strength) if explain else None,
     }
 
@@ -52,19 +54,19 @@ def pattern_answer(
     score: float | None = None,
     explain: ScoreTerms | None = None,
 ) -> PatternAnswer:
-    """Return one of a program's lessons with its strength and age.
+    """Return one of a program's lessons, lean unless `explain` has the terms of its score.
 
     `keys` are those that agents have read; any other that has the words of another program's lesson is left out.
     """
-    return PatternAnswer(
+    full = PatternAnswer(
         id=pattern.id,
         domain=pattern.domain,
         pattern=pattern.pattern,
         evidence=pattern.evidence,
-        confidence=round(pattern.confidence, 4),
-        strength=round(strength(pattern, now), 4),
+        confidence=round(pattern.confidence, 2),
+        strength=round(strength(pattern, now), 2),
         stale=is_stale(pattern, now, program.decay),
-        age_days=round(age_days(pattern, now), 1),
+        age_days=int(age_days(pattern, now)),
         discovered_at=pattern.discovered_at,
         last_reinforced=pattern.last_reinforced,
         reinforcements=pattern.confirmations,
@@ -74,6 +76,22 @@ def pattern_answer(
         tags=pattern.tags or None,
         score=score,
         explain=explain,
+    )
+    return full if explain else lean_pattern(full)
+
+
+def lean_pattern(full: PatternAnswer) -> PatternAnswer:
+    """Return a lesson without dates, without defaults, and without a field that another one of it implies."""
+    return replace(
+        full,
+        evidence=full.evidence or None,
+        strength=None if full.strength == full.confidence else full.strength,
+        stale=full.stale or None,
+        age_days=full.age_days or None,
+        discovered_at=None,
+        last_reinforced=None,
+        reinforcements=full.reinforcements or None,
+        promoted_to_store=full.promoted_to_store or None if full.knowledge_key is None else None,
     )
 
 
@@ -93,8 +111,8 @@ def evicted_answer(pattern: Pattern) -> EvictedPattern:
     return EvictedPattern(id=pattern.id, domain=pattern.domain, pattern=pattern.pattern)
 
 
-def store_answer(done: Admission, similarity_engine: str | None) -> StoreAnswer:
-    """Return the result of storing a lesson."""
+def store_answer(done: Admission, similarity_engine: str | None, domain_hint: str | None = None) -> StoreAnswer:
+    """Return the result of storing a lesson; `domain_hint` is the name that others use for its domain."""
     return StoreAnswer(
         similarity_engine=similarity_engine,
         status=done.status,
@@ -104,9 +122,17 @@ def store_answer(done: Admission, similarity_engine: str | None) -> StoreAnswer:
         similarity=done.duplicate.similarity if done.duplicate else None,
         related=tuple(_related_answer(near, done.pattern) for near in done.related),
         evicted=tuple(evicted_answer(gone.pattern) for gone in done.archived),
+        domain_hint=domain_hint,
+        note=_steering_note(done.pattern),
         to_judge=rewrites_to_judge([done.pattern]) or None,
         patterns_count=len(done.program.patterns),
     )
+
+
+def _steering_note(lesson: Pattern) -> str | None:
+    """Return why agents cannot make a lesson knowledge; None where they can."""
+    words = steering_words(lesson.pattern, lesson.evidence, lesson.domain)
+    return f"It speaks to its reader ({words}): only people can make it knowledge." if words else None
 
 
 def _related_answer(near: Near, stored: Pattern) -> RelatedPattern:

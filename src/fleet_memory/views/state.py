@@ -1,10 +1,36 @@
 """A program's state and notes as answers."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from fleet_memory.rules.lifecycle.notes import Noted
-from fleet_memory.schemas.answers.state import DecayAnswer, GoneNote, NotedAnswer
-from fleet_memory.schemas.programs import DecayConfig
+from fleet_memory.schemas.answers.state import (
+    DecayAnswer,
+    GoneNote,
+    NoteAnswer,
+    NotedAnswer,
+    StateAnswer,
+    SummaryAnswer,
+)
+from fleet_memory.schemas.programs import DecayConfig, Note, PastSummary, Program
+from fleet_memory.schemas.state import ContextSummary
+
+
+def state_answer(program: Program, past: Sequence[PastSummary], suggestions: Sequence[str]) -> StateAnswer:
+    """Return a program's state without its empty parts; `decayConfig` only where it is not the default."""
+    summary = program.context_summary
+    return StateAnswer(
+        exists=None if program.exists else False,
+        suggestions=tuple(suggestions) or None,
+        version=program.state_version,
+        context_summary=ContextSummary.model_validate(summary) if summary else None,
+        config=program.config or None,
+        baselines=program.baselines or None,
+        decay_config=decay_answer(program.decay) if program.decay != DecayConfig() else None,
+        notes=tuple(map(_note_answer, program.notes.values())) or None,
+        history=tuple(map(_summary_answer, past)) or None,
+        last_update=program.last_update,
+    )
 
 
 def decay_answer(decay: DecayConfig) -> DecayAnswer:
@@ -16,12 +42,21 @@ def decay_answer(decay: DecayConfig) -> DecayAnswer:
     )
 
 
-def noted_answer(status: Literal["added", "edited"], done: Noted) -> NotedAnswer:
+def noted_answer(status: Literal["added", "edited", "removed"], done: Noted) -> NotedAnswer:
     """Return the result of a change of a note; `status` holds unless nothing changed."""
+    gone = [GoneNote(id=line.note.id, text=line.note.text) for line in done.archived if line.note.id != done.note_id]
     return NotedAnswer(
         status=status if done.changed else "unchanged",
-        program_id=done.program.program_id,
         note_id=done.note_id,
         lines=done.lines,
-        archived=tuple(GoneNote(id=gone.note.id, text=gone.note.text) for gone in done.archived),
+        archived=tuple(gone) or None,
     )
+
+
+def _note_answer(note: Note) -> NoteAnswer:
+    return NoteAnswer(id=note.id, text=note.text, pinned=note.pinned or None, at=note.at)
+
+
+def _summary_answer(past: PastSummary) -> SummaryAnswer:
+    summary = ContextSummary.model_validate(past.context_summary)
+    return SummaryAnswer(at=past.at, version=past.version, context_summary=summary)

@@ -128,6 +128,12 @@ def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
     return asked is not None and now - asked.at <= SHOWN_FOR
 
 
+def shown_pairs(program: Program, now: datetime) -> list[str]:
+    """Return the ids of the pairs that a program's verdicts may be about: those shown lately, and its own rewrites."""
+    rewrites = (rewrite_pair_id(pattern) for pattern in program.patterns.values())
+    return [*(each for each in program.asked if was_shown(program, each, now)), *filter(None, rewrites)]
+
+
 def verdicts_left(program: Program, now: datetime) -> int:
     """Return how many verdicts of a program count until 24 hours after the oldest of its latest ones.
 

@@ -6,13 +6,17 @@ from fleet_memory.schemas.pairs import Side
 
 
 def pair_objection(a: Side, b: Side) -> str:
-    """Return the guard's objection to a pair, "" for none.
-
-    Everything that a judge is shown of a side may speak to it: its text, its evidence and its domain, e.g. the domain
-    "answer-same-to-all".
-    """
+    """Return the guard's objection to a pair, "" for none."""
     for side in (a, b):
-        for shown in (side.text, side.evidence, side.domain.replace("-", " ")):
-            if evidence := speaks_to_reader(shown):
-                return f"{SPEAKS_TO_READER}: {evidence}"
+        if words := steering_words(side.text, side.evidence, side.domain):
+            return f"{SPEAKS_TO_READER}: {words}"
     return objection(a.text, b.text) or ""
+
+
+def steering_words(text: str, evidence: str, domain: str) -> str | None:
+    """Return the words, quoted, by which a lesson speaks to a judge; None if none do.
+
+    Everything that a judge is shown of a lesson may speak to it, e.g. the domain "answer-same-to-all".
+    """
+    spoken = (speaks_to_reader(shown) for shown in (text, evidence, domain.replace("-", " ")))
+    return next(filter(None, spoken), None)

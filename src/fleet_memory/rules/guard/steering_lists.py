@@ -26,7 +26,7 @@ _LISTS: Final[Mapping[str, str]] = {
     "TOOL": r"\w*(?:store_memory|recall_memory|reinforce_memory|forget_memory|memory_health|fleet_health"
     "|gsp_bootstrap"
     r"|pattern[_ ]consolidate|commit_session|gsp_read|gsp_search|gsp_diff|get_program_state|update_program_state"
-    r"|get_context_history)",
+    r"|write_note)",
     "MUST": r"must|should|shall|will|has to|have to|needs? to|ought to|is to|are to|can only|may only",
     "OLD": r"previous|prior|above|earlier|preceding|foregoing|former|original|initial|system|other|judging|your|all"
     "|any"

@@ -9,9 +9,9 @@ from fleet_memory.schemas.knowledge import KnowledgeRow
 class Changes(NamedTuple):
     """Rows that are new, that changed, and that left; what came and left meanwhile is in none of them."""
 
-    added: Sequence[KnowledgeRow]
-    updated: Sequence[KnowledgeRow]
-    retired: Sequence[KnowledgeRow]
+    added: Sequence[KnowledgeRow] = ()
+    updated: Sequence[KnowledgeRow] = ()
+    retired: Sequence[KnowledgeRow] = ()
 
 
 def changes_since(rows: Iterable[KnowledgeRow], version: int) -> Changes:

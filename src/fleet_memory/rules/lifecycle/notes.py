@@ -4,9 +4,30 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
 from fleet_memory.schemas.programs import ArchivedNote, ArchiveReason, Note, Program
 
 MAX_NOTE_LINES: Final = 80  # of all notes of a program together
+
+
+class NewNote(NamedTuple):
+    """A note as it was sent."""
+
+    text: str
+    pinned: bool
+    request_id: str | None
+    now: datetime
+
+
+class NoteChange(NamedTuple):
+    """A change of a note as it was sent; a part that is None stays."""
+
+    note_id: str
+    text: str | None
+    pinned: bool | None
+    remove: bool
+    request_id: str | None
+    now: datetime
 
 
 class Noted(NamedTuple):
@@ -21,6 +42,38 @@ class Noted(NamedTuple):
     def lines(self) -> int:
         """How many lines the program's notes have; over the cap when nothing more could leave."""
         return lines_of(self.program)
+
+
+def added(program: Program, sent: NewNote) -> Noted:
+    """Return the program with a new note, unchanged for a known request. It may be over the cap: `notes_problem`."""
+    if known := result_of(program.request_ids, "note", sent.request_id):
+        return Noted(program, known)
+    note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
+    return _remembered(with_note(program, note, sent.now), sent.request_id)
+
+
+def with_note_change(program: Program, change: NoteChange) -> Noted | None:
+    """Return the program after a change of a note, unchanged for a known request; None if it has no such note.
+
+    It may be over the cap: `notes_problem`. To remove a note that is gone already changes nothing.
+    """
+    if known := result_of(program.request_ids, "note", change.request_id):
+        return Noted(program, known)
+    old = program.notes.get(change.note_id)
+    if old is None:
+        return Noted(program, change.note_id) if change.remove and was_made(program, change.note_id) else None
+    done = without_note(program, old, change.now) if change.remove else _edited(program, old, change)
+    return _remembered(done, change.request_id)
+
+
+def notes_problem(done: Noted) -> str | None:
+    """Return by how much the notes are over the cap, and what to do; None when they fit."""
+    if done.lines <= MAX_NOTE_LINES:
+        return None
+    return (
+        f"The notes would have {done.lines} lines, at most {MAX_NOTE_LINES}, and all others are pinned. "
+        "Call write_note with the noteId of one and pinned false, or remove true."
+    )
 
 
 def lines_of(program: Program) -> int:
@@ -68,6 +121,18 @@ def was_made(program: Program, id_: str) -> bool:
     """Whether the program has or had a note of this id."""
     number = id_.removeprefix("n")
     return id_ == f"n{number}" and number.isdecimal() and 0 < int(number) <= program.notes_made
+
+
+def _edited(program: Program, old: Note, change: NoteChange) -> Noted:
+    note = old if change.text in (None, old.text) else replace(old, text=change.text, at=change.now)
+    note = note if change.pinned in (None, note.pinned) else replace(note, pinned=change.pinned)
+    return Noted(program, note.id) if note is old else with_note(program, note, change.now)
+
+
+def _remembered(done: Noted, request_id: str | None) -> Noted:
+    request = request_key("note", request_id, done.note_id)
+    requests = with_request(done.program.request_ids, request)
+    return done._replace(program=replace(done.program, request_ids=requests))
 
 
 def _number(note: Note) -> int:

@@ -1,6 +1,7 @@
 """Which entries, lessons and notes a boot shows first, and how many of them at each depth."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -16,17 +17,18 @@ Depth: TypeAlias = Literal["essential", "standard", "full"]
 
 
 class Share(NamedTuple):
-    """The most entries and own lessons that a depth shows, and its tokens unless the caller sets them."""
+    """The most entries, own lessons and domains that a depth shows, and its tokens unless the caller sets them."""
 
     entries: int
     patterns: int
+    domains: int
     tokens: int
 
 
 SHARES: Final[Mapping[Depth, Share]] = {
-    "essential": Share(10, 3, 1_000),
-    "standard": Share(40, 10, 2_500),  # under the 10,000 characters that clients show of a start hook
-    "full": Share(100_000, 1_000, 25_000),
+    "essential": Share(10, 3, 3, 1_000),
+    "standard": Share(40, 10, 5, 2_500),  # under the 10,000 characters that clients show of a start hook
+    "full": Share(100_000, 1_000, 25, 25_000),
 }
 
 
@@ -41,15 +43,20 @@ class Booted(NamedTuple):
 class BootReading(NamedTuple):
     """The entries and lessons that an agent may read, the best first; `entries` holds rules of people too.
 
-    `keys` are those of all entries that agents have read.
+    `readable` are the keys of all entries that it may read, `domains` the names of their domains, `keys` the keys of
+    all that agents have read. `elsewhere` counts own lessons of other projects, which are left out.
     """
 
     program: Program
     entries: Sequence[KnowledgeRow]
     lessons: Sequence[Pattern]
+    readable: Collection[str]
+    domains: Sequence[str]
     keys: Collection[str]
     changes: Changes
     depth: Depth
+    project_id: str | None = None
+    elsewhere: int = 0
 
 
 def booted(program: Program, version: int) -> Booted:
@@ -58,30 +65,73 @@ def booted(program: Program, version: int) -> Booted:
     return Booted(program if seen == version else replace(program, read_version=version), seen)
 
 
-def own_lessons(program: Program, now: datetime) -> list[Pattern]:
-    """Return a program's living lessons that boot does not already show as knowledge."""
-    return [p for p in program.patterns.values() if not is_stale(p, now, program.decay) and p.knowledge_key is None]
+def own_lessons(program: Program, readable: Collection[str], now: datetime) -> list[Pattern]:
+    """Return a program's living lessons that no entry says; `readable` are the keys of the entries it may read."""
+    return [
+        lesson
+        for lesson in program.patterns.values()
+        if not is_stale(lesson, now, program.decay) and lesson.knowledge_key not in readable
+    ]
+
+
+def is_of_project(thing: KnowledgeRow | Pattern, project_id: str | None) -> bool:
+    """Whether an entry or a lesson is of a project or of none; everything is where no project is asked for."""
+    return project_id is None or thing.project_id in (None, project_id)
 
 
 def ordered_entries(
-    rows: Sequence[KnowledgeRow], relevance: Mapping[str, float], domains: set[str], now: datetime
+    rows: Sequence[KnowledgeRow],
+    relevance: Mapping[str, float],
+    domains: set[str],
+    now: datetime,
+    project_id: str | None = None,
 ) -> list[KnowledgeRow]:
-    """Return entries best first for one agent: by relevance to its task, then its domains, trust, breadth and key.
+    """Return entries best first for one agent: by relevance to its task, project, domains, trust, breadth and key.
 
     `relevance` maps keys to scores; an entry without one has 0.
     """
 
     def rank(row: KnowledgeRow) -> tuple[object, ...]:
-        fresh = row_state(row, now) == "fresh"
-        breadth = len(row.contributors)
-        return (-relevance.get(row.key, 0.0), row.domain not in domains, not fresh, -row.confidence, -breadth, row.key)
+        return (
+            -relevance.get(row.key, 0.0),
+            _is_of_none(row, project_id),
+            row.domain not in domains,
+            row_state(row, now) != "fresh",
+            -row.confidence,
+            -len(row.contributors),
+            row.key,
+        )
 
     return sorted(rows, key=rank)
 
 
-def ordered_lessons(patterns: Sequence[Pattern], relevance: Mapping[str, float], now: datetime) -> list[Pattern]:
-    """Return own lessons best first: by relevance to the task, then the strongest. `relevance` maps ids to scores."""
-    return sorted(patterns, key=lambda p: (-relevance.get(p.id, 0.0), -strength(p, now), p.id))
+def ordered_lessons(
+    patterns: Sequence[Pattern], relevance: Mapping[str, float], now: datetime, project_id: str | None = None
+) -> list[Pattern]:
+    """Return own lessons best first: by relevance to the task, then the project's, then the strongest.
+
+    `relevance` maps ids to scores.
+    """
+    return sorted(
+        patterns,
+        key=lambda lesson: (
+            -relevance.get(lesson.id, 0.0),
+            _is_of_none(lesson, project_id),
+            -strength(lesson, now),
+            lesson.id,
+        ),
+    )
+
+
+def _is_of_none(thing: KnowledgeRow | Pattern, project_id: str | None) -> bool:
+    """Whether something is of no project while one is asked for."""
+    return project_id is not None and thing.project_id is None
+
+
+def common_domains(rows: Iterable[KnowledgeRow]) -> list[str]:
+    """Return the names of the domains of these entries, the commonest first, then by name."""
+    uses = Counter(row.domain for row in rows)
+    return sorted(uses, key=lambda name: (-uses[name], name))
 
 
 def ordered_notes(notes: Mapping[str, Note]) -> list[Note]:

@@ -15,6 +15,8 @@ LessonT_co = TypeVar("LessonT_co", bound=Pattern | KnowledgeRow, covariant=True)
 STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/recall.md, measured
 
+FITS_WELL: Final = 0.60  # a score; Source: docs/recall.md
+
 
 class Terms(NamedTuple):
     """The terms that a score recomputes from (docs/recall.md); without a question the strength alone."""
@@ -37,6 +39,11 @@ class Match(NamedTuple, Generic[LessonT_co]):
     lesson: LessonT_co
     score: float
     terms: Terms
+
+
+def fits_well(best: Sequence[Match[LessonT_co]]) -> bool:
+    """Whether the first of `best` (best first, ranked by a question) plausibly answers it; False for no match."""
+    return bool(best) and best[0].score >= FITS_WELL
 
 
 class Ranked(NamedTuple):

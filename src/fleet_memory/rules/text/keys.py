@@ -49,3 +49,9 @@ def pattern_id(text: str) -> str:
 def knowledge_key(domain: str, text: str) -> str:
     """Return the key under which the fleet knows a lesson, e.g. `pattern/task-claiming/check-status`."""
     return f"pattern/{domain}/{slug(text)}"
+
+
+def domain_of_key(key: str) -> str:
+    """Return the domain that a key names, e.g. `task-claiming`; "" for a key of another form, e.g. of a seed file."""
+    tier, _, rest = key.partition("/")
+    return rest.rpartition("/")[0] if tier == "pattern" else ""

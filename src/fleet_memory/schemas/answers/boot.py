@@ -2,31 +2,33 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Annotated, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from fleet_memory.schemas.answers.common import Absence, Degraded, ToJudge
 from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer
-from fleet_memory.schemas.knowledge import Freshness
+from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.knowledge import FreshnessGrade
 from fleet_memory.schemas.value import Value
 
 
 class ProgramAnswer(Value):
-    """A program's own state at boot."""
+    """A program's own state at boot; what is empty is absent."""
 
-    context_summary: Mapping[str, JsonValue] = field(default_factory=dict)
-    config: Mapping[str, JsonValue] = field(default_factory=dict)
-    baselines: Mapping[str, JsonValue] = field(default_factory=dict)
+    context_summary: Mapping[str, JsonValue] | None = None
+    config: Mapping[str, JsonValue] | None = None
+    baselines: Mapping[str, JsonValue] | None = None
 
 
 class KnowledgeChanges(Value):
-    """Keys of entries that changed since the version the agent knew."""
+    """Keys of entries that changed since the version the agent knew; what is empty is absent."""
 
-    added: tuple[str, ...] = ()
-    updated: tuple[str, ...] = ()
-    retired: tuple[str, ...] = ()
+    added: tuple[str, ...] | None = None
+    updated: tuple[str, ...] | None = None
+    retired: tuple[str, ...] | None = None
 
 
 class BootNote(Value):
@@ -37,13 +39,27 @@ class BootNote(Value):
     pinned: bool | None = None
 
 
+class BootFreshness(Value):
+    """How far shared knowledge is behind what agents stored, as boot shows it; `to_judge` counts the fleet's pairs.
+
+    Of knowledge that is up to date only the grade is there, and the pairs if there are any.
+    """
+
+    grade: FreshnessGrade
+    is_stale: Literal[True] | None = None
+    pending: int | None = None
+    to_judge: int | None = None
+    consolidated_at: Timestamp | None = None
+    reason: str | None = None
+
+
 class BootAnswer(Absence, Degraded):
     """Everything an agent reads before it starts to work: what seldom changes comes first, for prompt caches."""
 
-    protocol: str
     agent_id: str
     constitution: tuple[KnowledgeAnswer, ...] = ()
     knowledge: tuple[KnowledgeAnswer, ...] = ()
+    domains: Annotated[tuple[str, ...], Field(description="The fleet's commonest names; use them")] = ()
     knowledge_version: int
     program: ProgramAnswer = ProgramAnswer()
     notes: tuple[BootNote, ...] | None = None
@@ -51,5 +67,6 @@ class BootAnswer(Absence, Degraded):
     fading_soon: tuple[FadingPattern, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
     changes: KnowledgeChanges = KnowledgeChanges()
-    freshness: Freshness
+    freshness: BootFreshness
     omitted: Mapping[str, int] = field(default_factory=dict)
+    protocol: str = ""

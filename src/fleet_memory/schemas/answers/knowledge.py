@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from fleet_memory.schemas.answers.common import Degraded, ScoreTerms
 from fleet_memory.schemas.fields import Timestamp
@@ -10,25 +13,28 @@ from fleet_memory.schemas.value import Value
 
 
 class KnowledgeAnswer(Value):
-    """One shared entry."""
+    """One shared entry. An explained one has every field, any other those that docs/recall.md names."""
 
     key: str
     pattern: str
-    domain: str
-    confidence: float
-    contributor_count: int
+    domain: Annotated[str | None, Field(description="Absent when the key names it")] = None
+    confidence: Annotated[float | None, Field(description="Absent in a boot that is not full")] = None
+    contributor_count: Annotated[int | None, Field(description="Absent in a boot that is not full")] = None
     contributors: tuple[str, ...] | None = None
-    evidence_count: int
-    last_confirmed: Timestamp
-    status: EntryState
+    evidence_count: Annotated[int | None, Field(description="Absent when equal to contributorCount")] = None
+    last_confirmed: Timestamp | None = None
+    status: Annotated[EntryState | None, Field(description="Absent when fresh")] = None
+    own: Annotated[Literal[True] | None, Field(description="A lesson of yours says it")] = None
     project_id: str | None = None
     score: float | None = None
     explain: ScoreTerms | None = None
 
 
 class SearchAnswer(Degraded):
-    """Entries that fit, best first."""
+    """Entries that fit, best first; `note` when nothing fits well."""
 
+    note: str | None = None
+    suggestions: Annotated[tuple[str, ...] | None, Field(description="Close domains")] = None
     knowledge_version: int
     knowledge: tuple[KnowledgeAnswer, ...] = ()
     total: int

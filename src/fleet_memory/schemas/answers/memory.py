@@ -31,20 +31,20 @@ class EvictedPattern(Value):
 
 
 class PatternAnswer(Value):
-    """One of a program's own patterns."""
+    """One of a program's own lessons. An explained one has every field, any other those that docs/recall.md names."""
 
     id: str
     domain: str
     pattern: str
-    evidence: str
+    evidence: str | None = None
     confidence: float
-    strength: float
-    stale: bool
-    age_days: float
-    discovered_at: Timestamp
-    last_reinforced: Timestamp
-    reinforcements: int
-    promoted_to_store: bool
+    strength: Annotated[float | None, Field(description="Its confidence, faded; absent when equal")] = None
+    stale: bool | None = None
+    age_days: Annotated[int | None, Field(description="Since it was last reinforced")] = None
+    discovered_at: Timestamp | None = None
+    last_reinforced: Timestamp | None = None
+    reinforcements: int | None = None
+    promoted_to_store: Annotated[bool | None, Field(description="It votes in an entry")] = None
     knowledge_key: str | None = None
     project_id: str | None = None
     tags: tuple[str, ...] | None = None
@@ -53,7 +53,10 @@ class PatternAnswer(Value):
 
 
 class StoreAnswer(Degraded):
-    """What became of a stored pattern; `to_judge` has its rewrite and the text that the fleet still has."""
+    """What became of a stored pattern; `to_judge` has its rewrite and the text that the fleet still has.
+
+    `domain_hint` is the name that the fleet, or else the program, uses for the same domain.
+    """
 
     status: StoreStatus
     program_id: str
@@ -62,13 +65,16 @@ class StoreAnswer(Degraded):
     similarity: float | None = None
     related: tuple[RelatedPattern, ...] = ()
     evicted: tuple[EvictedPattern, ...] = ()
+    domain_hint: str | None = None
+    note: str | None = None
     to_judge: tuple[ToJudge, ...] | None = None
     patterns_count: int
 
 
 class RecallAnswer(Absence, Degraded):
-    """What a program remembers and what its fleet knows, best first."""
+    """What a program remembers and what its fleet knows, best first; `note` when nothing fits well."""
 
+    note: str | None = None
     patterns: tuple[PatternAnswer, ...] = ()
     knowledge: tuple[KnowledgeAnswer, ...] = ()
     total: int

@@ -1,4 +1,4 @@
-"""What the tools of toolset `state` answer; like `answers`, absent instead of null."""
+"""The answers of toolset `state`; like `answers`, absent instead of null."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -18,7 +18,7 @@ class NoteAnswer(Value):
 
     id: str
     text: str
-    pinned: bool
+    pinned: Literal[True] | None = None
     at: Timestamp
 
 
@@ -30,23 +30,19 @@ class GoneNote(Value):
 
 
 class NotedAnswer(Value):
-    """What became of a note; `lines` are those of all notes, of 80."""
+    """How a note changed; `lines` are those of all notes, of 80."""
 
     status: Literal["added", "edited", "removed", "unchanged"]
-    program_id: str
     note_id: str
     lines: int
-    archived: tuple[GoneNote, ...] = ()
+    archived: tuple[GoneNote, ...] | None = None
 
 
 class ForgetAnswer(Value):
-    """A pattern that went to the archive. With a `knowledge_key` the entry keeps what it contributed."""
+    """A pattern that went to the archive. With a `knowledge_key` the entry keeps its contribution."""
 
-    program_id: str
-    pattern_id: str
     archive_id: str
     knowledge_key: str | None = None
-    patterns_count: int
 
 
 class DecayAnswer(Value):
@@ -57,28 +53,6 @@ class DecayAnswer(Value):
     prune_after: int
 
 
-class StateAnswer(Absence):
-    """A program's state; `version` counts its changes."""
-
-    program_id: str
-    version: int
-    context_summary: ContextSummary
-    config: Mapping[str, JsonValue]
-    baselines: Mapping[str, JsonValue]
-    decay_config: DecayAnswer
-    notes: tuple[NoteAnswer, ...] = ()
-    last_update: Timestamp | None = None
-
-
-class UpdateStateAnswer(Value):
-    """What became of an update; `archived` are patterns that a lower cap moved to the archive."""
-
-    status: Literal["updated", "unchanged"]
-    program_id: str
-    version: int
-    archived: tuple[EvictedPattern, ...] = ()
-
-
 class SummaryAnswer(Value):
     """A context summary, and from when it was the program's."""
 
@@ -87,11 +61,25 @@ class SummaryAnswer(Value):
     context_summary: ContextSummary
 
 
-class HistoryAnswer(Value):
-    """A program's latest context summaries, newest first."""
+class StateAnswer(Absence):
+    """A program's state without its empty parts; `version` counts its changes, `history` has the newest first."""
 
-    program_id: str
-    summaries: tuple[SummaryAnswer, ...]
+    version: int
+    context_summary: ContextSummary | None = None
+    config: Mapping[str, JsonValue] | None = None
+    baselines: Mapping[str, JsonValue] | None = None
+    decay_config: DecayAnswer | None = None
+    notes: tuple[NoteAnswer, ...] | None = None
+    history: tuple[SummaryAnswer, ...] | None = None
+    last_update: Timestamp | None = None
+
+
+class UpdateStateAnswer(Value):
+    """How an update ended; `archived` are patterns that a lower cap moved to the archive."""
+
+    status: Literal["updated", "unchanged"]
+    version: int
+    archived: tuple[EvictedPattern, ...] | None = None
 
 
 class StoredItem(Value):

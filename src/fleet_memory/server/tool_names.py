@@ -1,0 +1,66 @@
+"""The names of tools: the server refuses one that it does not serve with where it is, or the name that was meant."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, InputRequiredResult
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.server.argument_errors import clipped, closest
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.settings import SETTINGS
+
+_VARIABLE: Final = next(setting.variable for setting in SETTINGS if setting.name == "toolsets")
+
+
+class ToolNames(NamedTuple):
+    """The tools of every toolset by name, the toolsets that a server serves, and the successors of renamed tools."""
+
+    toolsets: Mapping[str, Sequence[str]]
+    served: Sequence[str]
+    renamed: Mapping[str, str]
+
+    @property
+    def callable(self) -> list[str]:
+        """The tools that the server serves."""
+        return [name for toolset in self.served for name in self.toolsets[toolset]]
+
+    def refusal(self, name: str) -> str:
+        """Return why there is no tool of this name to call, and the name or the setting that helps.
+
+        E.g. "gsp_read is in the toolset knowledge; this server serves core: start it with
+        FLEET_MEMORY_TOOLSETS=core,knowledge".
+        """
+        if name in self.renamed:
+            successor = self.renamed[name]
+            elsewhere = "" if successor in self.callable else f"; {self.refusal(successor)}"
+            return f"{name} is {successor} now{elsewhere}"
+        home = next((toolset for toolset, names in self.toolsets.items() if name in names), None)
+        if home is None:
+            return f"{clipped(name)}: unknown tool, {closest(name, self.callable)}"
+        return (
+            f"{name} is in the toolset {home}; this server serves {', '.join(self.served)}: "
+            f"start it with {_VARIABLE}={','.join((*self.served, home))}"
+        )
+
+
+class FleetServer(MCPServer[LazyFleet]):
+    """An mcp server that knows the tools it does not serve; `tool_names` is set once, before it runs."""
+
+    tool_names: ToolNames
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],  # Any: JSON; the signature is mcp's
+        context: Context[LazyFleet, Any] | None = None,  # Any: as above
+    ) -> CallToolResult | InputRequiredResult:
+        """See `MCPServer.call_tool`; a tool that is not served is refused with its toolset or the name that was meant.
+
+        Raises ToolError.
+        """
+        if name not in self.tool_names.callable:
+            raise ToolError(f"{InvalidArgumentError.code}: {self.tool_names.refusal(name)}")
+        return await super().call_tool(name, arguments, context)

@@ -1,0 +1,185 @@
+"""The sections of a boot: each is shown as far as the budget goes."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final, Literal, NamedTuple
+
+from fleet_memory.rules.retrieval.budget import size
+from fleet_memory.rules.text.counting import counted
+from fleet_memory.schemas.answers.boot import BootAnswer, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.health import FadingPattern
+from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
+from fleet_memory.schemas.fields import LooseValue
+from fleet_memory.schemas.value import Value
+from fleet_memory.views.protocol import DOUBTS
+
+
+class BootSection(NamedTuple):
+    """A part of a boot that is shown as far as the budget goes.
+
+    `name` is the wire's. `share` of the room is kept for it, however much the others have. `sizes` gives the bytes of
+    each of its items, the most important first; `first` the answer with so many of them. `nouns` are one and several of
+    its items, `title` and `lines` those of a boot as text.
+    """
+
+    name: str
+    share: float
+    sizes: Callable[[BootAnswer], Sequence[int]]
+    first: Callable[[BootAnswer, int], BootAnswer]
+    nouns: tuple[str, str]
+    title: str
+    lines: Callable[[BootAnswer], Iterable[str]]
+
+
+def _sizes(items: Iterable[Value]) -> list[int]:
+    """Return the bytes that each item takes in the answer, at most: with the sign that parts it from the next."""
+    return [size(item.wire()) + 1 for item in items]
+
+
+def _entry_lines(rows: Iterable[KnowledgeAnswer]) -> Iterable[str]:
+    for row in rows:
+        learnt = f"{counted(row.contributor_count, 'agent')}, {row.confidence:.2f}; " if row.contributor_count else ""
+        doubt = f"{DOUBTS[row.status]}; " if row.status else ""
+        yield f"{row.pattern} ({doubt}{learnt}{row.key})"
+
+
+def _fading_lines(patterns: Iterable[FadingPattern]) -> Iterable[str]:
+    for pattern in patterns:
+        yield f"{pattern.pattern} ({counted(int(pattern.stale_in_days), 'day')} left; {pattern.id})"
+
+
+class _State(NamedTuple):
+    """One part of a program's state: the field that it is in, and its name there."""
+
+    field: Literal["context_summary", "config", "baselines"]
+    name: str
+    value: LooseValue
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes in the answer."""
+        return size({self.name: self.value})
+
+
+def _state(program: ProgramAnswer) -> list[_State]:
+    """Return the parts of a program's state: the handoff before the rest, the smallest first, so that most fit."""
+    rest = [_State("config", *part) for part in (program.config or {}).items()]
+    rest += [_State("baselines", *part) for part in (program.baselines or {}).items()]
+    handoff = [_State("context_summary", *part) for part in (program.context_summary or {}).items()]
+    return [part for parts in (handoff, rest) for part in sorted(parts, key=lambda part: (part.size, part[:2]))]
+
+
+def _first_state(program: ProgramAnswer, count: int) -> ProgramAnswer:
+    """Return a program's state with the first parts alone."""
+    parts = _state(program)[:count]
+
+    def members(field: Literal["context_summary", "config", "baselines"]) -> dict[str, LooseValue]:
+        return {part.name: part.value for part in parts if part.field == field}
+
+    return ProgramAnswer(
+        context_summary=members("context_summary"), config=members("config"), baselines=members("baselines")
+    )
+
+
+def _state_lines(program: ProgramAnswer) -> Iterable[str]:
+    for name, value in program.wire().items():
+        yield f"{name}: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}"
+
+
+def _first_changes(changes: KnowledgeChanges, count: int) -> KnowledgeChanges:
+    """Return the first changes alone: retired entries before new ones."""
+    retired, updated, added = (changes.retired or (), changes.updated or (), changes.added or ())
+    after_retired = max(0, count - len(retired))
+    return KnowledgeChanges(
+        retired=retired[:count],
+        updated=updated[:after_retired],
+        added=added[: max(0, after_retired - len(updated))],
+    )
+
+
+def _change_sizes(changes: KnowledgeChanges) -> list[int]:
+    keys = (*(changes.retired or ()), *(changes.updated or ()), *(changes.added or ()))
+    return [size(key) + 1 for key in keys]
+
+
+def _change_lines(changes: KnowledgeChanges) -> Iterable[str]:
+    every = {"added": changes.added, "updated": changes.updated, "retired": changes.retired}
+    return (f"{name}: {', '.join(keys)}" for name, keys in every.items() if keys)
+
+
+# Who is served first comes first. The shares add up to 1.
+SECTIONS: Final = (
+    BootSection(
+        "constitution",
+        1 / 16,
+        sizes=lambda boot: _sizes(boot.constitution),
+        first=lambda boot, count: replace(boot, constitution=boot.constitution[:count]),
+        nouns=("rule", "rules"),
+        title="Rules of the house",
+        lines=lambda boot: _entry_lines(boot.constitution),
+    ),
+    BootSection(
+        "program",
+        3 / 16,
+        sizes=lambda boot: [part.size for part in _state(boot.program)],
+        first=lambda boot, count: replace(boot, program=_first_state(boot.program, count)),
+        nouns=("part of your state", "parts of your state"),
+        title="Where you stopped",
+        lines=lambda boot: _state_lines(boot.program),
+    ),
+    BootSection(
+        "notes",
+        1 / 16,
+        sizes=lambda boot: _sizes(boot.notes or ()),
+        first=lambda boot, count: replace(boot, notes=(boot.notes or ())[:count]),
+        nouns=("note", "notes"),
+        title="Your notes",
+        lines=lambda boot: (note.text for note in boot.notes or ()),
+    ),
+    BootSection(
+        "fadingSoon",
+        1 / 16,
+        sizes=lambda boot: _sizes(boot.fading_soon or ()),
+        first=lambda boot, count: replace(boot, fading_soon=(boot.fading_soon or ())[:count]),
+        nouns=("fading lesson", "fading lessons"),
+        title="Fading: reinforce what still holds",
+        lines=lambda boot: _fading_lines(boot.fading_soon or ()),
+    ),
+    BootSection(
+        "knowledge",
+        6 / 16,
+        sizes=lambda boot: _sizes(boot.knowledge),
+        first=lambda boot, count: replace(boot, knowledge=boot.knowledge[:count]),
+        nouns=("entry", "entries"),
+        title="What the fleet knows",
+        lines=lambda boot: _entry_lines(boot.knowledge),
+    ),
+    BootSection(
+        "domains",
+        1 / 32,
+        sizes=lambda boot: [size(name) + 1 for name in boot.domains],
+        first=lambda boot, count: replace(boot, domains=boot.domains[:count]),
+        nouns=("domain", "domains"),
+        title="Domains of the fleet: use these names",
+        lines=lambda boot: [", ".join(boot.domains)] if boot.domains else [],
+    ),
+    BootSection(
+        "patterns",
+        3 / 16,
+        sizes=lambda boot: _sizes(boot.patterns),
+        first=lambda boot, count: replace(boot, patterns=boot.patterns[:count]),
+        nouns=("own lesson", "own lessons"),
+        title="Your own lessons",
+        lines=lambda boot: (f"{p.pattern} ({p.domain}; {p.id})" for p in boot.patterns),
+    ),
+    BootSection(
+        "changes",
+        1 / 32,
+        sizes=lambda boot: _change_sizes(boot.changes),
+        first=lambda boot, count: replace(boot, changes=_first_changes(boot.changes, count)),
+        nouns=("change", "changes"),
+        title="News since your last session",
+        lines=lambda boot: _change_lines(boot.changes),
+    ),
+)

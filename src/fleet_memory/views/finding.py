@@ -1,0 +1,36 @@
+"""What an answer says when nothing that it found fits, and how to go on."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Final
+
+from fleet_memory.rules.retrieval.ranking import LessonT_co, Match, fits_well
+
+NEAREST: Final = "Nothing fits well; the nearest come first."
+WIDER: Final = "scope all"
+MAX_DOMAINS_CHARS: Final = 60  # of the domains that a note names; a note fits into the smallest budget
+MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
+
+
+def finding_note(
+    best: Sequence[Match[LessonT_co]], *, asked: bool, ways: Sequence[str], domains: Iterable[str]
+) -> str | None:
+    """Return that nothing fits a question well, or how to go on when nothing was found at all; else None.
+
+    `ways` are worth a try, e.g. "other words". `domains` has one for each lesson that could have been found.
+    """
+    if best:
+        return NEAREST if asked and not fits_well(best) else None
+    common = [name for name, _ in Counter(sorted(domains)).most_common()]
+    opening = "Nothing matched." if common else "Nothing is stored yet."
+    helpful = ways if common else [way for way in ways if way == WIDER]
+    advice = f"Try {' or '.join(helpful)}." if helpful else ""
+    named = ", ".join(fitting_names(common, MAX_DOMAINS_CHARS))
+    return " ".join(part for part in (opening, advice, f"Domains: {named}." if named else "") if part)
+
+
+def fitting_names(names: Sequence[str], max_chars: int) -> tuple[str, ...]:
+    """Return the first names that have at most so many characters together, with two between each."""
+    lengths = accumulate(len(name) + 2 for name in names)
+    return tuple(name for name, length in zip(names, lengths, strict=True) if length - 2 <= max_chars)

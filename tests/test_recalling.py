@@ -1,0 +1,148 @@
+"""Recall as an agent meets it: its own lessons and the fleet's knowledge in one ranking, each statement once."""
+
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from fleet_memory.rules.retrieval.budget import tokens
+from fleet_memory.rules.text.keys import knowledge_key
+from fleet_memory.views.finding import NEAREST
+from tests.calls import call
+from tests.living import Json, Machine, lesson
+
+pytestmark = pytest.mark.anyio
+
+RETRY = "Retry a failed upload twice before you give up"
+ROTATE = "Rotate the log files once a day"
+PIN = "Pin the compiler to version 17"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+async def learn(client: Client, text: str, *programs: str, **fields: object) -> None:
+    for program in programs:
+        await call(client, "store_memory", programId=program, pattern=lesson(text, program, **fields))
+
+
+async def recall(client: Client, program: str = "basher", **arguments: object) -> Json:
+    return await call(client, "recall_memory", programId=program, **arguments)
+
+
+async def share(client: Client, text: str, *programs: str) -> str:
+    await learn(client, text, *programs)
+    await call(client, "pattern_consolidate")
+    return knowledge_key("work", text)
+
+
+def shown(answer: Json) -> tuple[list[str], list[tuple[str, bool]]]:
+    """Return the texts of an answer: own lessons, and entries with whether a lesson of the caller says them too."""
+    own = [one["pattern"] for one in answer["patterns"]]
+    return own, [(one["pattern"], one.get("own", False)) for one in answer["knowledge"]]
+
+
+async def test_a_newcomer_finds_what_the_fleet_knows_without_saying_where(client: Client) -> None:
+    await share(client, RETRY, "basher", "iso")
+    answer = await recall(client, "newcomer", query="retry a failed upload")
+    assert shown(answer) == ([], [(RETRY, False)])
+    assert (answer["total"], answer["exists"], "note" in answer) == (1, False, False)
+
+
+async def test_own_lessons_and_entries_stand_in_one_order(client: Client) -> None:
+    await share(client, RETRY, "iso", "sark")
+    await learn(client, ROTATE, "basher")
+    answer = await recall(client, query="retry an upload, rotate log files")
+    assert shown(answer) == ([ROTATE], [(RETRY, False)])
+    assert [0 < one["score"] <= 1.05 for one in (*answer["patterns"], *answer["knowledge"])] == [True, True]
+    first = (await recall(client, query="rotate the log files", limit=1))["patterns"]
+    assert [one["pattern"] for one in first] == [ROTATE]
+    assert shown(await recall(client, query="retry a failed upload", limit=1)) == ([], [(RETRY, False)])
+
+
+async def test_a_promoted_lesson_and_its_entry_are_one_hit(client: Client) -> None:
+    await share(client, RETRY, "basher", "iso")
+    for asked in ({}, {"query": "upload failed"}):
+        answer = await recall(client, **asked)
+        assert (shown(answer), answer["total"]) == (([], [(RETRY, True)]), 1)
+
+
+async def test_where_no_entry_is_looked_for_the_lesson_stands_for_itself(client: Client) -> None:
+    await learn(client, RETRY, "basher", tags=["uploads"])
+    key = await share(client, RETRY, "iso")
+    for narrowed in ({"scope": "own"}, {"tags": ["uploads"]}):
+        answer = await recall(client, **narrowed)
+        assert ([one["knowledgeKey"] for one in answer["patterns"]], answer["knowledge"]) == ([key], [])
+
+
+async def test_a_lesson_whose_entry_was_retired_stands_for_itself(machine: Machine) -> None:
+    key = await machine.share(RETRY, "basher", "iso")
+    for program in ("sark", "quorra", "ram"):
+        await machine.say(program, key, "contradicted", "it made things worse")
+    assert (await machine.entry(key))["status"] == "retired"
+    answer = await machine.call("basher", "recall_memory", programId="basher")
+    assert shown(answer) == ([RETRY], [])
+
+
+async def test_a_contested_entry_stands_for_the_lesson_and_says_so(machine: Machine) -> None:
+    key = await machine.share(RETRY, "basher", "iso")
+    await machine.say("sark", key, "contradicted", "it made things worse")
+    answer = await machine.call("basher", "recall_memory", programId="basher")
+    assert shown(answer) == ([], [(RETRY, True)])
+    assert answer["knowledge"][0]["status"] == "contested"
+
+
+async def test_equal_words_that_were_never_joined_are_one_hit(client: Client) -> None:
+    await share(client, RETRY, "iso", "sark")
+    await learn(client, f"{RETRY.upper()}.", "basher")
+    answer = await recall(client)
+    assert (shown(answer), answer["total"]) == (([], [(RETRY, True)]), 1)
+
+
+async def test_a_question_that_nothing_answers_is_told_so(client: Client) -> None:
+    await learn(client, "Use a staging bucket for uploads", "basher")
+    answer = await recall(client, query="which port does the uploads service of the payments team listen on")
+    assert (answer.get("note"), answer["total"]) == (NEAREST, 1)
+
+
+async def test_nothing_found_says_how_to_go_on(client: Client) -> None:
+    empty = await recall(client, query="anything")
+    assert empty["note"] == "Nothing is stored yet."
+    await learn(client, ROTATE, "basher", domain="logs")
+    assert (await recall(client, query="kubernetes"))["note"] == "Nothing matched. Try other words. Domains: logs."
+    narrowed = await recall(client, query="rotate", tags=["x"], scope="own")
+    assert narrowed["note"] == "Nothing matched. Try other words or fewer filters or scope all. Domains: logs."
+
+
+async def test_a_domain_that_nobody_uses_names_close_ones(client: Client) -> None:
+    await learn(client, ROTATE, "basher", domain="log-files")
+    await learn(client, PIN, "basher", domain="compilers")
+    answer = await recall(client, domain="Log File!")
+    assert answer["suggestions"] == ["log-files"]
+    assert answer["note"] == "Nothing matched. Try fewer filters. Domains: compilers, log-files."
+    assert "suggestions" not in await recall(client, domain="Log files")
+
+
+async def test_a_domain_of_lessons_that_nobody_else_may_read_is_no_suggestion(client: Client) -> None:
+    await learn(client, ROTATE, "iso", domain="log-files")
+    answer = await recall(client, domain="log-file")
+    assert (answer.get("suggestions"), answer["note"]) == (None, "Nothing is stored yet.")
+
+
+async def test_stale_lessons_that_are_left_out_are_hinted_at(machine: Machine) -> None:
+    await machine.store_lesson("basher", ROTATE)
+    machine.later(91)
+    answer = await machine.call("basher", "recall_memory", programId="basher")
+    assert answer["note"] == "Nothing matched. Try includeStale. Domains: work."
+
+
+async def test_the_longest_names_and_notes_stay_within_the_smallest_budget(client: Client) -> None:
+    for program in range(3):
+        await learn(client, ROTATE, f"{'p' * 98}-{program}", domain="d" * 98 + f"-{program}")
+    for scope in ("own", "shared", "all"):
+        answer = await recall(client, "p" * 98 + "-3", query="x", domain="d" * 98 + "-3", scope=scope, maxTokens=200)
+        assert tokens(answer) <= 200
+    own = await recall(client, "p" * 98 + "-1", query="x", domain="d" * 98 + "-3", maxTokens=200)
+    assert (own["suggestions"], tokens(own) <= 200) == (["d" * 98 + "-1"], True)
