@@ -104,13 +104,14 @@ async def test_when_all_are_pinned_the_refusal_says_what_to_do(client: Client) -
 
 
 async def test_a_repeated_request_changes_a_note_once(client: Client) -> None:
-    await call(client, "write_note", text="One")
-    await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
+    await call(client, "write_note", text="One", requestId="r1")
+    assert (await call(client, "write_note", noteId="n1", text="Two", requestId="r1"))["status"] == "edited"
     await call(client, "write_note", noteId="n1", text="Three")
     late = await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
     assert late == {"status": "unchanged", "noteId": "n1", "lines": 1}
     (note,) = (await call(client, "get_program_state"))["notes"]
     assert note["text"] == "Three"
+    assert (await call(client, "write_note", noteId="n1", remove=True, requestId="r2"))["status"] == "removed"
 
 
 @pytest.mark.parametrize(
