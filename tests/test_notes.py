@@ -122,7 +122,7 @@ async def test_a_repeated_request_changes_a_note_once(client: Client) -> None:
         ({"text": "\n".join("x" * 81)}, "capacity_exceeded: The notes would have 81 lines"),
         ({}, "invalid_argument: text: required, unless noteId names a note to change"),
         ({"pinned": True}, "invalid_argument: text: required, unless noteId names a note to change"),
-        ({"noteId": "n1"}, "invalid_argument: text: required with noteId, unless pinned or remove says what to change"),
+        ({"noteId": "n1"}, "invalid_argument: text: required with noteId, unless pinned or remove is sent"),
         ({"remove": True}, "invalid_argument: noteId: required with remove"),
         ({"remove": True, "text": "x"}, "invalid_argument: noteId: required with remove"),
         (
