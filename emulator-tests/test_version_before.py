@@ -152,18 +152,7 @@ def test_a_command_prints_what_the_version_before_printed(memory: str, form: str
 async def test_a_tool_answers_what_the_version_before_answered(memory: str, form: str) -> None:
     async with agent(memory, now=RECORDED["now"]) as reader:
         for record in CALLS:
-<<<<<<< HEAD
-            if record["tool"] == "get_context_history":
-                state = await reader.call("get_program_state", **record["arguments"], history=50)
-                same({**record["arguments"], "summaries": state.get("history", [])}, record, form)
-            elif record["tool"] == "get_program_state":
-                state = await reader.call("get_program_state", **record["arguments"])
-                same(as_before(state) | record["arguments"], record, form)
-            else:
-                same(await reader.call(record["tool"], **asked_as_before(record)), record, form)
-=======
-            same(await answer_as_before(reader, record["tool"], record["arguments"]), record, form)
->>>>>>> 5302a09
+            same(await answer_as_before(reader, record["tool"], asked_as_before(record)), record, form)
 
 
 async def answer_as_before(reader: Agent, tool: str, arguments: Record) -> Record:
