@@ -253,13 +253,17 @@ def test_the_documented_output_never_speaks_of_null() -> None:
 
 
 async def listed_bytes(client: Client, *names: str) -> int:
-    """Return the bytes of tools/list as compact JSON, of these tools or of all."""
+    """Return the bytes of tools/list as compact JSON, of these tools alone."""
     listed = (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
-    return len(json.dumps([tool for tool in listed if not names or tool["name"] in names], separators=(",", ":")))
+    return len(json.dumps([tool for tool in listed if tool["name"] in names], separators=(",", ":")))
 
 
-async def test_the_core_tools_are_listed_in_twelve_kilobytes(client: Client) -> None:
-    assert await listed_bytes(client) <= 12_000
+@pytest.mark.parametrize(("toolsets", "most"), [(("core",), 12_000), (("core", "state"), 18_000)])
+async def test_toolsets_are_listed_within_their_bytes(
+    full_client: Client, toolsets: tuple[str, ...], most: int
+) -> None:
+    names = [spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]]
+    assert await listed_bytes(full_client, *names) <= most
 
 
 async def test_state_and_notes_are_listed_in_little_more_than_three_kilobytes(full_client: Client) -> None:
