@@ -38,7 +38,8 @@ async def consolidate_review() -> str:
 
 BOOT: Final = """\
 Before anything else, call gsp_bootstrap with agentId "{agent_id}"{task}. Use that name as programId in
-every later call. Then say in two or three sentences what matters for the work ahead, and go on from where the handoff stopped.
+every later call. Then say in two or three sentences what matters for the work ahead, and go on from where the handoff
+stopped.
 """
 END_OF_SESSION: Final = """\
 The session ends. Leave what it taught to the next one, and to the fleet. You are "{agent_id}".
