@@ -151,20 +151,19 @@ def test_a_command_prints_what_the_version_before_printed(memory: str, form: str
 async def test_a_tool_answers_what_the_version_before_answered(memory: str, form: str) -> None:
     async with agent(memory, now=RECORDED["now"]) as reader:
         for record in CALLS:
-            if record["tool"] == "get_context_history":
-                state = await reader.call("get_program_state", **record["arguments"], history=50)
-                same({**record["arguments"], "summaries": state.get("history", [])}, record, form)
-            elif record["tool"] == "get_program_state":
-                state = await reader.call("get_program_state", **record["arguments"])
-                same(as_before(state) | record["arguments"], record, form)
-            else:
-                same(await reader.call(record["tool"], **asked_as_before(record)), record, form)
+            same(await answer_as_before(reader, record["tool"], asked_as_before(record)), record, form)
 
 
-def as_before(state: Record) -> Record:
-    """Return a program's state with the empty and default parts that its answer had before."""
-    notes = [{"pinned": False, **note} for note in state.get("notes", [])]
-    return {**SILENT_STATE, "decayConfig": DecayConfig().wire(), **state, "notes": notes}
+async def answer_as_before(reader: Agent, tool: str, arguments: Record) -> Record:
+    """Return an answer with the empty, default and repeated parts that answers about the state had before."""
+    if tool == "get_context_history":
+        state = await reader.call("get_program_state", **arguments, history=50)
+        return {**arguments, "summaries": state.get("history", [])}
+    answer = await reader.call(tool, **arguments)
+    if tool != "get_program_state":
+        return answer
+    notes = [{"pinned": False, **note} for note in answer.get("notes", [])]
+    return {**SILENT_STATE, "decayConfig": DecayConfig().wire(), **arguments, **answer, "notes": notes}
 
 
 def asked_as_before(record: Record) -> Record:

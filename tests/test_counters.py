@@ -84,7 +84,7 @@ async def test_each_pair_that_waits_is_counted_once_and_for_whom_review_says(dis
 async def test_a_program_s_count_is_of_the_pairs_that_it_is_asked_about(disputed: Fleet) -> None:
     basher, iso = await memory_health(disputed, "basher"), await memory_health(disputed, "iso")
     assert (basher.to_judge, iso.to_judge) == (1, 3)
-    assert iso.advice[0].startswith("3 pairs wait for you: gsp_bootstrap")
+    assert iso.advice[0].startswith("3 pairs wait for you: see `toJudge` of gsp_bootstrap")
     assert "toJudge" not in iso.freshness.wire()
 
 
@@ -92,7 +92,7 @@ async def test_freshness_counts_the_open_pairs_everywhere(disputed: Fleet) -> No
     health, boot = await fleet_health(disputed), await gsp_bootstrap(disputed, "sark")
     answer = await pattern_consolidate(disputed, no_progress, dry_run=True)
     assert (health.freshness.to_judge, boot.freshness.to_judge, answer.open_pairs) == (4, 4, 4)
-    assert "4 open pairs wait for a verdict." in boot.freshness.reason
+    assert "4 open pairs wait for a verdict." in (boot.freshness.reason or "")
 
 
 async def test_where_people_judge_every_pair_that_waits_is_theirs_a_same_of_one_judge_too(disputed: Fleet) -> None:
