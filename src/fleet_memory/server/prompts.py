@@ -37,7 +37,7 @@ async def consolidate_review() -> str:
 
 
 BOOT: Final = """\
-Before anything else, call gsp_bootstrap with agentId "{agent_id}"{task}. Use that name as programId in every later call.
+Before anything else, call gsp_bootstrap with agentId "{agent_id}"{task}. Use that name as programId from then on.
 Then say in two or three sentences what matters for the work ahead, and go on from where the handoff stopped.
 """
 END_OF_SESSION: Final = """\
