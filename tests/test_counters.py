@@ -84,7 +84,7 @@ async def test_each_pair_that_waits_is_counted_once_and_for_whom_review_says(dis
 async def test_a_program_s_count_is_of_the_pairs_that_it_is_asked_about(disputed: Fleet) -> None:
     basher, iso = await memory_health(disputed, "basher"), await memory_health(disputed, "iso")
     assert (basher.to_judge, iso.to_judge) == (1, 3)
-    assert iso.advice[0].startswith("3 pairs wait for you: gsp_bootstrap")
+    assert iso.advice[0].startswith("3 pairs wait for you: see `toJudge` of gsp_bootstrap")
     assert "toJudge" not in iso.freshness.wire()
 
 

@@ -119,13 +119,14 @@ def test_entries_are_counted_by_what_they_ask_for() -> None:
     assert knowledge_counts(rows, NOW) == KnowledgeCounts(fresh=2, verify=1, contested=1, retired=1, constitutional=1)
 
 
-def test_the_forecast_says_what_ages_by_then_and_counts_nothing_twice() -> None:
+def test_the_forecast_says_what_ages_by_then_and_repeats_nothing() -> None:
+    assert forecast([look("x", "healthy", 4)], [], NOW) == ()
+
     rows = [row("a", 175), row("b", 155), row("c", 181), row("d", 175, state="contested")]
     looks = [look("x", "healthy", 4, fading=[0.0, 6.9, 7.0]), look("y", "healthy", 1, fading=[29.0])]
     assert forecast(looks, rows, NOW) == (
         Forecast(days=7, stale=2, verify=1),
         Forecast(days=14, stale=3, verify=1),
-        Forecast(days=21, stale=3, verify=1),
         Forecast(days=30, stale=4, verify=2),
     )
 

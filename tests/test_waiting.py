@@ -21,7 +21,7 @@ def test_advice_says_how_many_pairs_wait_for_whom_and_what_to_call() -> None:
         "answer any with fleet-memory review.",
     )
     assert own_advice(3) == (
-        "3 pairs wait for you: gsp_bootstrap shows three at most; answer with `verdicts` of commit_session or "
+        "3 pairs wait for you: see `toJudge` of gsp_bootstrap, and answer with `verdicts` of commit_session or "
         "pattern_consolidate.",
     )
     assert (people_advice(JudgingCounts()), programs_advice(JudgingCounts()), own_advice(0)) == ((), (), ())

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Final
 
 from fleet_memory.cli.model_run import model_line
+from fleet_memory.rules.health.fleet import HORIZONS
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.answers.health import FleetHealthAnswer, HealthAnswer
 from fleet_memory.server.composition import with_fleet
@@ -58,7 +59,7 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
     contested = [f"{each.key}: {each.pattern}" for each in answer.contested or ()]
     relearnt = [f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt or ()]
     unwell = [f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale" for each in answer.unwell or ()]
-    month = answer.forecast[-1]
+    stale, verify = ((last := answer.forecast[-1]).stale, last.verify) if answer.forecast else (0, 0)
     return {
         "missing": [*missing, *_more(left.get("missing"))],
         "contested": [*contested, *_more(left.get("contested"))],
@@ -70,8 +71,8 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
         "knowledge": [_counted_parts(sum(entries.values()), entries)],
         "model": [model_line(answer.judge_model)] if answer.judge_model else [],
         "soon": [
-            f"in {month.days} days {counted(month.stale, 'more lesson')} stale, "
-            f"{counted(month.verify, 'more entry', 'more entries')} to verify"
+            f"in {HORIZONS[-1]} days {counted(stale, 'more lesson')} stale, "
+            f"{counted(verify, 'more entry', 'more entries')} to verify"
         ],
     }
 

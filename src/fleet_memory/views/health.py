@@ -125,8 +125,8 @@ def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -
         rates=shares,
         knowledge=ageing,
         verdicts=by_verdict(looks),
-        ledger={event: count for event, count in reading.events.items() if count},
-        forecast=forecast(looks, snapshot.rows, now),
+        ledger={event: count for event, count in reading.events.items() if count} or None,
+        forecast=forecast(looks, snapshot.rows, now) or None,
         freshness=fresh,
         judge_model=reading.model_run,
     )

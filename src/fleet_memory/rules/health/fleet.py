@@ -124,15 +124,20 @@ def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
 
 
 def forecast(looks: Sequence[Look], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
-    """Return what ages within 7, 14, 21 and 30 days; each horizon includes the one before."""
+    """Return what ages within 7, 14, 21 and 30 days; each horizon includes the one before, and adds to it."""
     fading = [days for look in looks for days in look.fading]
     verify = [
         (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1) for row in rows if row_state(row, now) == "fresh"
     ]
-    return tuple(
-        Forecast(days=until, stale=sum(days < until for days in fading), verify=sum(days < until for days in verify))
-        for until in HORIZONS
-    )
+    found: list[Forecast] = []
+    before = Forecast(days=0, stale=0, verify=0)
+    for until in HORIZONS:
+        ageing = Forecast(
+            days=until, stale=sum(days < until for days in fading), verify=sum(days < until for days in verify)
+        )
+        if (ageing.stale, ageing.verify) != (before.stale, before.verify):
+            found.append(before := ageing)
+    return tuple(found)
 
 
 def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:

@@ -55,8 +55,8 @@ def own_advice(to_judge: int) -> tuple[str, ...]:
     if not to_judge:
         return ()
     return (
-        f"{_pairs(to_judge)} for you: gsp_bootstrap shows three at most; answer with `verdicts` of commit_session or "
-        "pattern_consolidate.",
+        f"{_pairs(to_judge)} for you: see `toJudge` of gsp_bootstrap, and answer with `verdicts` of commit_session "
+        "or pattern_consolidate.",
     )
 
 

@@ -57,8 +57,9 @@ class FleetHealthAnswer(Degraded):
 
     `judging` counts the pairs that wait: for `people`, for a `third` program, for `programs` with a lesson in them.
     `missing` are questions that memory could not answer, the commonest first, `relearnt` retired entries that lessons
-    said again. `verdicts` counts programs, `ledger` changes of knowledge by kind. `judge_model` is the last run of the
-    model that the policy names. `omitted` counts what is left out of each list.
+    said again. `verdicts` counts programs, `ledger` changes of knowledge by kind. `forecast` leaves out the days that
+    add nothing. `judge_model` is the last run of the model that the policy names. `omitted` counts what is left out of
+    each list.
     """
 
     verdict: HealthVerdict
@@ -73,8 +74,8 @@ class FleetHealthAnswer(Degraded):
     rates: FleetRates
     knowledge: KnowledgeCounts
     verdicts: Mapping[str, int]
-    ledger: Mapping[str, int]
-    forecast: tuple[Forecast, ...]
+    ledger: Mapping[str, int] | None = None
+    forecast: tuple[Forecast, ...] | None = None
     freshness: Freshness
     judge_model: ModelRun | None = None
     omitted: Mapping[str, int] | None = None
