@@ -35,7 +35,7 @@ async def publish(fleet: Fleet) -> list[tuple[str, EntryState, int, int]]:
     publication = await fleet.knowledge.snapshots.publication(now=NOW)
     await fleet.knowledge.store.commit(*publication.drafts, *publication.switch)
     assert await fleet.knowledge.behind() == []
-    assert await fleet.knowledge.snapshots.missing() == []
+    assert await fleet.knowledge.snapshots.unshown(await fleet.knowledge.all()) == []
     rows = (await fleet.knowledge.snapshots.read()).rows
     return [(row.key, row.state, row.since, row.changed_in) for row in rows]
 

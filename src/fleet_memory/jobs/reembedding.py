@@ -11,13 +11,12 @@ from typing import NamedTuple
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.rules.knowledge.wordings import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
-from fleet_memory.similarity import Embedder
-from fleet_memory.stores import Query
 
 
 class Moved(NamedTuple):
@@ -34,20 +33,16 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
     if fleet.embedder.degraded:
         raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
     programs = await fleet.programs.all()
-    entries = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries))
+    entries = await fleet.knowledge.all()
     patterns = 0
     for done, versioned in enumerate(programs, 1):
         patterns += await _program(fleet, versioned)
         step(done, len(programs) + len(entries))
-    behind = [str(document.fields["key"]) for document in entries if _behind(document.fields, fleet.embedder)]
+    behind = [one.entry.key for one in entries if one.entry and texts_without_vector(one.entry, fleet.embedder.name)]
     for done, key in enumerate(behind, 1):
         await _entry(fleet, key)
         step(len(programs) + done, len(programs) + len(entries))
     return Moved(fleet.embedder.name, patterns, len(behind))
-
-
-def _behind(fields: Mapping[str, object], embedder: Embedder) -> bool:
-    return fields.get("embedder") != embedder.name
 
 
 async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
@@ -78,11 +73,17 @@ def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embe
 
 
 async def _entry(fleet: Fleet, key: str) -> None:
+    """Give an entry's text and its wordings new vectors; a text that people change meanwhile has its own by then."""
     versioned = (await fleet.knowledge.read_versioned(key))[0]
     if versioned.entry is not None:
-        vector = packed((await fleet.embedder.vectors([versioned.entry.value.pattern]))[0])
-        await fleet.knowledge.update_without_ledger(key, lambda entry: _with_vector(entry, vector, fleet.embedder.name))
+        vectors, name = await new_vectors(fleet, versioned.entry), fleet.embedder.name
+        await fleet.knowledge.update_without_ledger(
+            key, lambda entry: replace(with_vectors(entry, vectors, name), unpublished=True)
+        )
 
 
-def _with_vector(entry: Entry, vector: str, embedder: str) -> Entry:
-    return replace(entry, vector=vector, embedder=embedder, unpublished=True)
+async def new_vectors(fleet: Fleet, entry: Entry) -> Mapping[str, str]:
+    """Return packed vectors of the embedder, by text, of an entry and its wordings where these have none of it."""
+    texts = texts_without_vector(entry, fleet.embedder.name)
+    rows = await fleet.embedder.vectors(texts) if texts else ()
+    return {text: packed(row) for text, row in zip(texts, rows, strict=True)}

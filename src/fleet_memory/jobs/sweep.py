@@ -1,11 +1,16 @@
 """The sweep of maintenance: archives lessons that faded. It reads the programs that are due, not the whole fleet."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
+from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.jobs.reembedding import new_vectors
 from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK
+from fleet_memory.repositories.entry_codec import VersionedEntry, changed_entry_fields
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.rules.knowledge.wordings import with_vectors
 from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import Archived
@@ -74,15 +79,35 @@ def _archived_lesson(record: Archived) -> ArchivedLesson:
 async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
     """Have the next publishing show every entry as it is, and return how many it does not show now.
 
-    A snapshot that was lost begins again, after every version that a program has read. Billed 1 read per entry.
-    Raises LeaseLostError.
+    Wordings without a vector, of older versions, get one. A snapshot that was lost begins again, after every version
+    that a program has read. Billed 1 read per entry. Raises LeaseLostError.
     """
     knowledge = fleet.knowledge
-    unshown = await knowledge.snapshots.missing()
+    entries = await knowledge.all()
+    unshown = {one.entry.key for one in await knowledge.snapshots.unshown(entries) if one.entry}
     if unshown and not (await knowledge.snapshots.read()).version:
         await writer.try_commit(knowledge.snapshots.first(await fleet.programs.newest_read_version()))
-    for versioned in unshown:
-        if versioned.entry is not None:  # an entry that somebody changes at that moment is marked by that change
-            ref = knowledge.paths.entry(versioned.entry.key)
-            await writer.try_commit(Write(ref, {"unpublished": True}, versioned.revision))
-    return len(unshown)
+    await fleet.embedder.ready()
+    renewed = 0
+    for versioned in entries:
+        vectors = await _vectors_of_wordings(fleet, versioned)
+        if versioned.entry is None or not (vectors or versioned.entry.key in unshown):
+            continue
+        after = with_vectors(versioned.entry, vectors, fleet.embedder.name) if vectors else versioned.entry
+        fields = changed_entry_fields(versioned, after) if vectors else {}
+        # an entry that somebody changes at that moment is marked by that change
+        ref = knowledge.paths.entry(after.key)
+        await writer.try_commit(Write(ref, fields | {"unpublished": True}, versioned.revision))
+        renewed += 1
+    return renewed
+
+
+async def _vectors_of_wordings(fleet: Fleet, versioned: VersionedEntry) -> Mapping[str, str]:
+    """Return the vectors that wordings of an entry lack, by text; none while another engine stands in for its own."""
+    entry = versioned.entry
+    if entry is None or versioned.is_converted or entry.embedder != fleet.embedder.name:
+        return {}
+    try:
+        return await new_vectors(fleet, entry)
+    except EmbedderError:
+        return {}

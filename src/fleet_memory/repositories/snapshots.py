@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, cast
@@ -16,6 +16,7 @@ from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readabl
 from fleet_memory.repositories.version_before import converted_row
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
+from fleet_memory.rules.knowledge.wordings import searched_wordings
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
@@ -88,11 +89,10 @@ class Snapshots:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
         return await self._entries(Query(self._paths.entries, {"unpublished": True}))
 
-    async def missing(self) -> list[VersionedEntry]:
-        """Return the entries that the snapshot does not show as they are. Billed 1 read per entry, and the snapshot."""
+    async def unshown(self, entries: Iterable[VersionedEntry]) -> list[VersionedEntry]:
+        """Return those of `entries` that the snapshot does not show as they are. Billed as `read`."""
         rows = {row.key: row for row in (await self.read()).rows}
-        every = await self._entries(Query(self._paths.entries))
-        return [one for one in every if one.entry and not _is_shown(one.entry, rows.get(one.entry.key))]
+        return [one for one in entries if one.entry and not _is_shown(one.entry, rows.get(one.entry.key))]
 
     async def published_lately(self, now: datetime, within_s: float) -> bool:
         """Whether a snapshot was written less than `within_s` seconds from `now`, by any server. Billed 1 read."""
@@ -142,6 +142,7 @@ def _half(head: Document) -> int:
 
 def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
     """Return an entry as the snapshot of `version` holds it; `since` is the version it first appeared in."""
+    wordings = searched_wordings(entry)
     return KnowledgeRow(
         key=entry.key,
         tier=entry.tier,
@@ -155,6 +156,8 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
         never_published=not entry.is_public,
         since=since,
         changed_in=version,
+        wordings=wordings.texts,
+        reading_vector=wordings.vector,
         vector=entry.vector,
         embedder=entry.embedder,
     )
@@ -189,11 +192,21 @@ def _published(
 
 
 def _row_after(entry: Entry, before: KnowledgeRow | None, version: int) -> KnowledgeRow | None:
-    """Return the row of an entry, None for a candidate that had none. A later confirmation alone is no change."""
+    """Return the row of an entry, None for a candidate that had none.
+
+    A later confirmation alone is no change, and neither is another wording or vector: no answer shows them.
+    """
     if before is None:
         return None if recorded_state(entry) == "candidate" else row_of(entry, entry.since or version, version)
     row = row_of(entry, before.since, before.changed_in)
-    aside = replace(row, last_confirmed=before.last_confirmed, vector=before.vector, embedder=before.embedder)
+    aside = replace(
+        row,
+        last_confirmed=before.last_confirmed,
+        wordings=before.wordings,
+        reading_vector=before.reading_vector,
+        vector=before.vector,
+        embedder=before.embedder,
+    )
     return row if aside == before else replace(row, changed_in=version)
 
 

@@ -39,7 +39,8 @@ class Contribution(Value):
 
     `similarity` is its cosine to the entry's text (1 for equal words). `stored_at` is the server's time of the first
     store of this text, None where an older version did not keep it. `pair`: the id of the pair whose verdict is its
-    `basis`. `open_rewrite`: its author has since rewritten the lesson and has not judged the two texts.
+    `basis`. `open_rewrite`: its author has since rewritten the lesson and has not judged the two texts. `vector` is
+    that of the lesson's text, on the few contributions that agents find the entry by (`rules.knowledge.wordings`).
     `program_deleted` marks a contribution of a program whose memory was deleted since.
     """
 
@@ -60,6 +61,8 @@ class Contribution(Value):
     client: str | None = None
     model: str | None = None
     program_deleted: bool | None = None
+    vector: str = ""
+    embedder: str = ""
 
 
 class Statement(TypedDict):
@@ -154,6 +157,8 @@ class KnowledgeRow(Value):
     `state` is its state when it was published last, without the passing of time; `doubts` are its reasons then.
     `never_published`: it retired before agents read it, and they read nothing of it; lessons are compared with it.
     `changed_in` is the knowledge version of its last change. `asked` is the program that is asked about its pairs.
+    `wordings` are other contributors' texts and `reading_vector` the packed mean of its vector and theirs: a question
+    finds the entry by them, and no answer shows them. Lessons are compared with `vector`, that of its text.
     """
 
     key: str
@@ -172,6 +177,8 @@ class KnowledgeRow(Value):
     never_published: bool = False
     since: int = 0
     changed_in: int = 0
+    wordings: tuple[str, ...] = ()
+    reading_vector: str = ""
     vector: str = ""
     embedder: str = ""
 

@@ -33,9 +33,15 @@ async def ranked(fleet: Fleet, pool: Sequence[PooledLesson[LessonT_co]], query: 
 
 
 def _words_of(lesson: Pattern | KnowledgeRow) -> str:
-    """Return the text that a question's words are found in: with evidence, which rows of entries do not have."""
-    evidence = lesson.evidence if isinstance(lesson, Pattern) else ""
-    return f"{lesson.pattern} {lesson.domain} {evidence}"
+    """Return the text that a question's words are found in: with a lesson's evidence, or an entry's other wordings."""
+    more = (lesson.evidence,) if isinstance(lesson, Pattern) else lesson.wordings
+    return " ".join((lesson.pattern, lesson.domain, *more))
+
+
+def _vector_of(lesson: Pattern | KnowledgeRow) -> str:
+    """Return the vector that a question is compared with: that of an entry's wordings too, where it has one."""
+    mean = lesson.reading_vector if isinstance(lesson, KnowledgeRow) else ""
+    return mean or lesson.vector
 
 
 async def _cosines_to(fleet: Fleet, text: str, lessons: Sequence[Pattern | KnowledgeRow]) -> list[float]:
@@ -46,9 +52,10 @@ async def _cosines_to(fleet: Fleet, text: str, lessons: Sequence[Pattern | Knowl
     except EmbedderError:
         return cosines  # words still rank; `similarityEngine` and the server's log say that the engine is down
     name, length = fleet.embedder.name, packed_chars(len(row))  # an endpoint may change its model behind one name
-    known = [i for i, lesson in enumerate(lessons) if lesson.embedder == name and len(lesson.vector) == length]
+    vectors = list(map(_vector_of, lessons))
+    known = [i for i, lesson in enumerate(lessons) if lesson.embedder == name and len(vectors[i]) == length]
     if known:
-        for i, cosine in zip(known, unpacked([lessons[i].vector for i in known]) @ row, strict=True):
+        for i, cosine in zip(known, unpacked([vectors[i] for i in known]) @ row, strict=True):
             cosines[i] = float(cosine)
     return cosines
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from fleet_memory.rules.knowledge.entries import under_policy
 from fleet_memory.rules.knowledge.votes import votes
+from fleet_memory.rules.knowledge.wordings import with_bounded_vectors
 from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.policy import Policy
 
@@ -25,17 +26,23 @@ def reworded(entry: Entry, text: str, vector: str = "", embedder: str = "") -> E
     """Return the entry with another text; the same object when it has that text.
 
     It keeps its key and its contributions. Contradictions were about the text before, so they go. `vector` is that of
-    the new text, "" for one to be made later.
+    the new text, "" for one to be made later. The text before stays a wording of its contributors, with its vector.
     """
     if text == entry.value.pattern:
         return entry
-    return replace(
+    lines = tuple(
+        replace(line, vector=entry.vector, embedder=entry.embedder) if line.pattern == entry.value.pattern else line
+        for line in entry.provenance
+    )
+    after = replace(
         entry,
+        provenance=lines,
         value=replace(entry.value, pattern=text),
         words=_without_contradictions(entry),
         vector=vector,
         embedder=embedder,
     )
+    return with_bounded_vectors(after)
 
 
 def taken_back(entry: Entry, policy: Policy) -> Entry:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import independent_origins, testimony, votes, voting
+from fleet_memory.rules.knowledge.wordings import with_bounded_vectors
 from fleet_memory.rules.text.keys import digest, knowledge_key, text_hash
 from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, EntryState, EntryValue, LedgerEvent
 from fleet_memory.schemas.patterns import Pattern
@@ -86,7 +87,7 @@ def with_lesson(entry: Entry, lesson: JoiningLesson) -> Joined:
     mine = (lesson.program_id, pattern.id)
     others = [line for line in entry.provenance if (line.program_id, line.pattern_id) != mine]
     lines = sorted([*others, contribution(lesson)], key=lambda line: (line.program_id, line.pattern_id))
-    return Joined(replace(entry, provenance=tuple(lines)), echo=False)
+    return Joined(with_bounded_vectors(replace(entry, provenance=tuple(lines))), echo=False)
 
 
 def _may_vote(entry: Entry, lesson: JoiningLesson) -> bool:
@@ -253,6 +254,8 @@ def contribution(lesson: JoiningLesson) -> Contribution:
         connection=pattern.source.connection,
         client=pattern.source.client,
         model=pattern.source.model,
+        vector=pattern.vector,
+        embedder=pattern.embedder,
     )
 
 
