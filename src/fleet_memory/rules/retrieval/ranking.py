@@ -15,6 +15,7 @@ ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/recall.md, measured
 CHANCE_WORDS: Final = 0.20  # a share of a question that texts hold by chance; Source: docs/decisions/recall-fusion.md
 MAX_WORDS_SHARE: Final = 0.90  # all words of a question, in any order, are not yet its answer; Source: the same
 FITS_WELL: Final = 0.20  # relevance, a score without strength; Source: docs/recall.md, measured
+MIN_RELEVANCE: Final = ALIKE_WITHOUT_WORDS**2  # of a match where another one fits well; a meaning that stands alone
 
 _QUOTED: Final = re.compile(r"(?<!\w)([`'\"])(.+?)\1(?!\w)")
 _CAMEL: Final = re.compile(r"[a-z]+[A-Z][a-z]")  # createStore; neither GitHub nor macOS, which many lessons name
@@ -56,7 +57,7 @@ class Ranked(NamedTuple):
 
 def fits_well(best: Sequence[Match[LessonT_co]] | Sequence[Ranked]) -> bool:
     """Whether the first of `best` (best first, ranked by a question) is about what it asks; False for no match."""
-    return bool(best) and best[0].score - STRENGTH_BOOST * best[0].terms.strength >= FITS_WELL
+    return bool(best) and _relevance(best[0]) >= FITS_WELL
 
 
 def by_strength(strengths: Sequence[float]) -> list[Ranked]:
@@ -87,7 +88,13 @@ def by_relevance(
         for i in matching
     ]
     ranked = [Ranked(i, recomputed(one), one) for i, one in zip(matching, terms, strict=True)]
-    return sorted(ranked, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
+    best = sorted(ranked, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
+    return [one for one in best if _relevance(one) >= MIN_RELEVANCE] if fits_well(best) else best
+
+
+def _relevance(match: Match[LessonT_co] | Ranked) -> float:
+    """Return the score of a match without its strength."""
+    return match.score - STRENGTH_BOOST * match.terms.strength
 
 
 def recomputed(terms: Terms) -> float:
