@@ -30,7 +30,7 @@ from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
-GOAL: Final = 0.5  # of a boot's bytes; Source: docs/boot.md, "Measured", chosen
+GOAL: Final = 0.5  # of a boot's bytes; chosen: lessons are the most of it
 NEWCOMER: Final = "somebody-new"
 QUOTES: Final = 2  # bytes around a text
 Boot: TypeAlias = Mapping[str, JsonValue]

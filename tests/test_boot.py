@@ -153,7 +153,7 @@ def test_no_budget_is_exceeded_by_a_byte_however_much_there_is(only: str | None)
 
 
 def test_every_section_of_a_boot_is_a_field_of_the_answer_and_has_its_share() -> None:
-    assert {section.name for section in SECTIONS} == {to_camel(name) for name in crowded()}
+    assert {section.name for section in SECTIONS} == {to_camel(name) for name in crowded()} | {"evidence"}
     assert sum(section.share for section in SECTIONS) == 1
 
 
@@ -459,7 +459,7 @@ async def test_what_is_empty_takes_no_bytes(settings: Settings) -> None:
         {"key": "pattern/care/look-before-leap", "pattern": "Look before you leap", "status": "verify"}
     ]
     of_iso = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="iso"))
-    assert of_iso["knowledge"] == [newcomer["knowledge"][0] | {"own": True}]
+    assert of_iso["knowledge"] == [newcomer["knowledge"][0] | {"own": True, "evidence": "seen"}]
     assert of_iso["patterns"] == []
 
 
@@ -481,3 +481,19 @@ def test_a_boot_as_text_says_in_words_what_to_doubt_and_what_is_left_out() -> No
         "## How to go on",
         "- Left out here: 1 entry, 2 own lessons. gsp_bootstrap with a larger maxTokens shows more.",
     ]
+
+
+def test_evidence_of_what_entries_say_comes_in_room_that_nothing_else_needs() -> None:
+    def boot(evidence: str | None, budget: int) -> BootAnswer:
+        entries = (replace(knowledge_answer(row("Look " * 20, number), NOW), evidence=evidence) for number in range(9))
+        return fitted(everything(knowledge=tuple(entries), patterns=own(["x" * 100] * 9)), {}, budget)
+
+    for budget in range(200, 1_400, 57):
+        shown, bare = boot("seen " * 40, budget), boot(None, budget)
+        assert shown.patterns == bare.patterns
+        assert [entry.key for entry in shown.knowledge] == [entry.key for entry in bare.knowledge]
+        assert tokens(shown.wire()) <= budget
+    seen = [entry.evidence is not None for entry in boot("seen " * 40, 1_200).knowledge]
+    assert sorted(seen, reverse=True) == seen
+    assert True in seen
+    assert boot("seen " * 40, 1_200).omitted == {"evidence": seen.count(False)}

@@ -22,6 +22,7 @@ from fleet_memory.rules.retrieval.boot import (
     own_lessons,
 )
 from fleet_memory.rules.retrieval.ranking import PooledLesson
+from fleet_memory.rules.retrieval.repeats import entries_saying, own_keys
 from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
@@ -85,9 +86,10 @@ async def gsp_bootstrap(
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
     since = seen if known_version is None else known
     of_project = [row for row in snapshot.rows if is_of_project(row, project_id)]
-    readable = {row.key for row in of_project if not row.is_hidden}
-    rows = [row for row in of_project if row.key in readable and row.changed_in > known]
-    living = own_lessons(program, readable, now)
+    readable = [row for row in of_project if not row.is_hidden]
+    rows = [row for row in readable if row.changed_in > known]
+    said = entries_saying(program.patterns.values(), readable)
+    living = own_lessons(program, said, now)
     own = [lesson for lesson in living if is_of_project(lesson, project_id)]
     scores = await _scores(fleet, rows, own, now, task)
     domains = {pattern.domain for pattern in program.patterns.values()}
@@ -95,8 +97,9 @@ async def gsp_bootstrap(
         program=program,
         entries=ordered_entries(rows, scores.entries, domains, now, project_id),
         lessons=ordered_lessons(own, scores.lessons, now, project_id),
-        readable=readable,
-        domains=common_domains(row for row in of_project if row.key in readable),
+        said=said,
+        own_keys=own_keys(program, readable),
+        domains=common_domains(readable),
         keys=await keys_for(fleet, own, snapshot),
         changes=changes_since(of_project, since) if since else Changes(),  # of a first boot all is new
         depth=depth,

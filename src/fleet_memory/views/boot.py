@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from fleet_memory.rules.health.program import fading
-from fleet_memory.rules.retrieval.boot import SHARES, BootReading, Depth, is_of_project, ordered_notes
+from fleet_memory.rules.retrieval.boot import SHARES, BootReading, is_of_project, ordered_notes
 from fleet_memory.rules.retrieval.budget import Section, shared, size
 from fleet_memory.schemas.answers.boot import BootAnswer, BootFreshness, BootNote, KnowledgeChanges, ProgramAnswer
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
@@ -22,14 +22,15 @@ from fleet_memory.views.protocol import protocol_of
 def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: datetime) -> BootAnswer:
     """Return the boot of an agent: `frame`, the answer without its sections, filled until the budget ends."""
     share, program = SHARES[reading.depth], reading.program
-    own_keys = {pattern.knowledge_key for pattern in program.patterns.values()}
+    evidence = {row.key: program.patterns[lesson_id].evidence for lesson_id, row in reading.said.items()}
 
     def entry_answers(rows: Iterable[KnowledgeRow]) -> tuple[KnowledgeAnswer, ...]:
-        return tuple(_entry_answer(row, now, reading.depth, own=row.key in own_keys) for row in rows)
+        answers = (_entry_answer(row, reading, now) for row in rows)
+        return tuple(replace(answer, evidence=evidence.get(answer.key) or None) for answer in answers)
 
     rules = [row for row in reading.entries if row.tier == "constitutional"]
     learnt = [row for row in reading.entries if row.tier != "constitutional"]
-    soon = [(days, pattern) for days, pattern in fading(program, now) if pattern.knowledge_key not in reading.readable]
+    soon = [(days, pattern) for days, pattern in fading(program, now) if pattern.id not in reading.said]
     here = [(days, pattern) for days, pattern in soon if is_of_project(pattern, reading.project_id)]
     added, updated, retired = (tuple(row.key for row in rows) for rows in reading.changes)
     everything = replace(
@@ -112,12 +113,13 @@ def _without_empty(boot: BootAnswer) -> BootAnswer:
     )
 
 
-def _entry_answer(row: KnowledgeRow, now: datetime, depth: Depth, *, own: bool) -> KnowledgeAnswer:
+def _entry_answer(row: KnowledgeRow, reading: BootReading, now: datetime) -> KnowledgeAnswer:
     """Return an entry as a boot shows it: below full depth its text, its key, and a doubt if there is one."""
-    if depth == "full":
-        return knowledge_answer(row, now, contributors=True, own=own)
-    lean = knowledge_answer(row, now, own=own)
-    return replace(lean, confidence=None, contributor_count=None, evidence_count=None, last_confirmed=None)
+    full = reading.depth == "full"
+    answer = knowledge_answer(row, now, contributors=full, own=row.key in reading.own_keys)
+    if full:
+        return answer
+    return replace(answer, confidence=None, contributor_count=None, evidence_count=None, last_confirmed=None)
 
 
 def _lesson_answer(lesson: Pattern, reading: BootReading, now: datetime) -> PatternAnswer:

@@ -37,6 +37,12 @@ def _sizes(items: Iterable[Value]) -> list[int]:
     return [size(item.wire()) + 1 for item in items]
 
 
+def _with_evidence(entries: Sequence[KnowledgeAnswer], count: int) -> tuple[KnowledgeAnswer, ...]:
+    """Return entries of which the first so many that have evidence keep it."""
+    keeping = {entry.key for entry in [entry for entry in entries if entry.evidence][:count]}
+    return tuple(entry if entry.key in keeping else replace(entry, evidence=None) for entry in entries)
+
+
 def _entry_lines(rows: Iterable[KnowledgeAnswer]) -> Iterable[str]:
     for row in rows:
         learnt = f"{counted(row.contributor_count, 'agent')}, {row.confidence:.2f}; " if row.contributor_count else ""
@@ -149,7 +155,7 @@ SECTIONS: Final = (
     BootSection(
         "knowledge",
         6 / 16,
-        sizes=lambda boot: _sizes(boot.knowledge),
+        sizes=lambda boot: _sizes(_with_evidence(boot.knowledge, 0)),
         first=lambda boot, count: replace(boot, knowledge=boot.knowledge[:count]),
         nouns=("entry", "entries"),
         title="What the fleet knows",
@@ -181,5 +187,14 @@ SECTIONS: Final = (
         nouns=("change", "changes"),
         title="News since your last session",
         lines=lambda boot: _change_lines(boot.changes),
+    ),
+    BootSection(  # of own lessons that entries say, within `knowledge`; in room that nothing else needs
+        "evidence",
+        0,
+        sizes=lambda boot: [size({"evidence": entry.evidence}) for entry in boot.knowledge if entry.evidence],
+        first=lambda boot, count: replace(boot, knowledge=_with_evidence(boot.knowledge, count)),
+        nouns=("evidence of yours", "of your evidence"),
+        title="",
+        lines=lambda _: (),
     ),
 )

@@ -43,14 +43,16 @@ class Booted(NamedTuple):
 class BootReading(NamedTuple):
     """The entries and lessons that an agent may read, the best first; `entries` holds rules of people too.
 
-    `readable` are the keys of all entries that it may read, `domains` the names of their domains, `keys` the keys of
-    all that agents have read. `elsewhere` counts own lessons of other projects, which are left out.
+    `said` has by lesson id the entry that says the lesson, of all that it may read; `own_keys` are the keys of those
+    that it learnt too, `domains` the names that they use, `keys` the keys of all that agents have read. `elsewhere`
+    counts own lessons of other projects, which are left out.
     """
 
     program: Program
     entries: Sequence[KnowledgeRow]
     lessons: Sequence[Pattern]
-    readable: Collection[str]
+    said: Mapping[str, KnowledgeRow]
+    own_keys: Collection[str]
     domains: Sequence[str]
     keys: Collection[str]
     changes: Changes
@@ -65,12 +67,12 @@ def booted(program: Program, version: int) -> Booted:
     return Booted(program if seen == version else replace(program, read_version=version), seen)
 
 
-def own_lessons(program: Program, readable: Collection[str], now: datetime) -> list[Pattern]:
-    """Return a program's living lessons that no entry says; `readable` are the keys of the entries it may read."""
+def own_lessons(program: Program, said: Collection[str], now: datetime) -> list[Pattern]:
+    """Return a program's living lessons that no entry says; `said` are the ids of those that one does."""
     return [
         lesson
         for lesson in program.patterns.values()
-        if not is_stale(lesson, now, program.decay) and lesson.knowledge_key not in readable
+        if not is_stale(lesson, now, program.decay) and lesson.id not in said
     ]
 
 

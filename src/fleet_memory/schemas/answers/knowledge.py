@@ -25,6 +25,7 @@ class KnowledgeAnswer(Value):
     last_confirmed: Timestamp | None = None
     status: Annotated[EntryState | None, Field(description="Absent when fresh")] = None
     own: Annotated[Literal[True] | None, Field(description="A lesson of yours says it")] = None
+    evidence: Annotated[str | None, Field(description="That of your lesson; in boots")] = None
     project_id: str | None = None
     score: float | None = None
     explain: ScoreTerms | None = None
