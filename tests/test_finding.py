@@ -1,4 +1,4 @@
-"""What an answer says when nothing that it found fits."""
+"""The note of an answer in which nothing fits."""
 
 from collections.abc import Sequence
 

@@ -101,7 +101,7 @@ async def test_equal_words_that_were_never_joined_are_one_hit(client: Client) ->
     assert (shown(answer), answer["total"]) == (([], [(RETRY, True)]), 1)
 
 
-async def test_a_question_that_nothing_answers_is_told_so(client: Client) -> None:
+async def test_a_note_says_that_nothing_answers_a_question(client: Client) -> None:
     await learn(client, "Use a staging bucket for uploads", "basher")
     answer = await recall(client, query="which port does the uploads service of the payments team listen on")
     assert (answer.get("note"), answer["total"]) == (NEAREST, 1)

@@ -1,4 +1,4 @@
-"""What an answer says when nothing that it found fits, and how to go on."""
+"""The note of an answer in which nothing fits: so it is, and how to go on."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
