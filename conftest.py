@@ -13,7 +13,7 @@ EXEMPT = (
     # An import: what a command or an engine needs is imported when it is chosen.
     ("fleet_memory/similarity/endpoint.py", "client"),
     # httpx2 looks its version up, once.
-    ("fleet_memory/similarity/bm25.py", "word_scores"),
+    ("fleet_memory/similarity/words.py", "word_scores"),
     # SQLite's word index, in memory only: arithmetic, no file.
     ("fleet_memory/stores/firestore/opening.py", "_client"),
     # Google's client looks on the disk whether it has a certificate, once.

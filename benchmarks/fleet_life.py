@@ -26,11 +26,12 @@ from fleet_memory.rules.consensus.asking import MAX_SHOWN_PAIRS
 from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome
+from fleet_memory.schemas.session import SessionReport
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.commit_session import SessionReport, commit_session
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.update_program_state import update_program_state
@@ -198,9 +199,9 @@ class Life:
         )
         assert left.failed == 0, left
         self.chronicle.sessions += 1
-        for lesson, result in zip(work.learnt, left.patterns, strict=True):
+        for lesson, result in zip(work.learnt, left.patterns or (), strict=True):
             self.chronicle.stored[agent, result.pattern_id] = lesson.pattern
-        for report, about in zip(work.reports, left.reinforcements, strict=True):
+        for report, about in zip(work.reports, left.reinforcements or (), strict=True):
             if about.knowledge is not None:
                 word = Report(agent, day, about.knowledge.key, report.outcome, about.knowledge.status)
                 self.chronicle.reports.append(word)

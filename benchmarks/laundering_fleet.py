@@ -88,7 +88,7 @@ class Agent:
         summary = ContextSummary.model_validate({"handoffNotes": handover}) if handover else None
         return await self.world.call(
             lambda: commit_session(
-                self.fleet, self.program_id, request, context_summary=summary, verdicts=tuple(verdicts)
+                self.fleet, self.program_id, request_id=request, context_summary=summary, verdicts=tuple(verdicts)
             )
         )
 

@@ -15,19 +15,18 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from sets import FOLDER, table, vectors
-from story import ToldLesson, read_story
+from story import Question, ToldLesson, read_story
 
 from fleet_memory.rules.consensus.choosing import KnownPairs, chosen
 from fleet_memory.rules.consensus.proposing import proposals
-from fleet_memory.rules.retrieval.ranking import by_relevance
+from fleet_memory.rules.retrieval.ranking import by_relevance, identifier_shares
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.vectors import Vectors, int8_rows, packed
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.schemas.value import Value
 from fleet_memory.similarity import Embedder
-from fleet_memory.similarity.bm25 import word_scores
 from fleet_memory.similarity.minilm import MiniLM
+from fleet_memory.similarity.words import word_scores
 
 WEIGHTS: Final = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 EVIDENCE_CHARS: Final = 160
@@ -35,20 +34,6 @@ ANOTHER: Final = 17  # lessons further on is the one whose evidence the control 
 LEAST_MARGINS: Final = (0.30, 0.25, 0.22, 0.20, 0.15, 0.10)
 WEIGHED: Final = ("story", "evidence", "average precision", "offered", "pairs per shared fact", "hit@1", "hit@5")
 MARGINS: Final = ("story", "review", "offered", "pairs per shared fact", "median rank of the true", "of the others")
-
-
-class Question(Value):
-    """A question of an agent to its memory, about a fact."""
-
-    agent: str
-    question: str
-    fact: str
-
-
-class Questions(Value):
-    """The questions of a story's file."""
-
-    questions: tuple[Question, ...]
 
 
 class AskedStory(NamedTuple):
@@ -81,8 +66,7 @@ def main() -> None:
 def read_asked_story(path: Path) -> AskedStory:
     """Return a story with its questions. Raises OSError, and ValueError for one whose parts do not fit together."""
     story = read_story(path)
-    questions = Questions.from_json(path.read_text(encoding="utf-8")).questions
-    return AskedStory(story.fleet, story.lessons, frozenset(story.shared()), questions)
+    return AskedStory(story.fleet, story.lessons, frozenset(story.shared()), story.questions)
 
 
 def weighed_rows(stories: Sequence[AskedStory], engine: Embedder) -> Iterable[tuple[str | float, ...]]:
@@ -146,7 +130,8 @@ def hits(story: AskedStory, engine: Embedder, rows: Vectors) -> tuple[float, flo
     places = []
     for question, row in zip(story.questions, vectors(engine, [one.question for one in story.questions]), strict=True):
         right = [one.fact == question.fact and one.agent != question.agent for one in story.lessons]
-        ranked = by_relevance(list(rows @ row), list(word_scores(question.question, texts)), [0.8] * len(texts))
+        words, names = word_scores(question.question, texts), identifier_shares(question.question, texts)
+        ranked = by_relevance(list(rows @ row), list(words), names, [0.8] * len(texts))
         if any(right):
             places.append(next((at for at, one in enumerate(ranked) if right[one.position]), len(texts)))
     return float(np.mean([at == 0 for at in places])), float(np.mean([at < 5 for at in places]))

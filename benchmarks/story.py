@@ -32,6 +32,14 @@ class ToldLesson(Value):
     confidence: float
 
 
+class Question(Value):
+    """A question of an agent to its memory, about a fact."""
+
+    agent: str
+    question: str
+    fact: str
+
+
 class Story(Value):
     """A fleet and its lessons; `contradict` are the pairs of facts that cannot both be followed."""
 
@@ -40,6 +48,7 @@ class Story(Value):
     agents: tuple[Teller, ...]
     lessons: tuple[ToldLesson, ...]
     contradict: tuple[tuple[str, str], ...] = ()
+    questions: tuple[Question, ...] = ()
 
     @property
     def names(self) -> Sequence[str]:

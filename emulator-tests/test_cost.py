@@ -16,10 +16,11 @@ from fleet_memory.repositories import snapshots
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.answers.consolidation import ProposalsAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
+from fleet_memory.schemas.session import SessionReport
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.composition import MAX_PROGRAMS_READ_FIRESTORE
 from fleet_memory.stores import Store
-from fleet_memory.tools.commit_session import SessionReport, commit_session
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -89,11 +90,11 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "hand over": (lambda fleet: update_program_state(fleet, "basher", HANDOFF), Bill(1, 2)),
     "note": (lambda fleet: write_note(fleet, "basher", "Port 8081 is taken"), Bill(1, 1)),
     "commit a session": (
-        lambda fleet: commit_session(fleet, "basher", "r1", (lesson("x"), lesson("y")), HELPED, HANDOFF),
+        lambda fleet: commit_session(fleet, "basher", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF),
         Bill(1 + OWN_PAIRS + THIRD_PAIRS, 3),
     ),
     "commit a session with a word": (
-        lambda fleet: commit_session(fleet, "sark", "r1", (lesson("x"),), HELPED_SHARED, HANDOFF),
+        lambda fleet: commit_session(fleet, "sark", (lesson("x"),), HELPED_SHARED, context_summary=HANDOFF),
         Bill(2 + OWN_PAIRS + THIRD_PAIRS, 4),
     ),
     "search knowledge": (lambda fleet: gsp_search(fleet, "lesson"), Bill(1, sums=2)),

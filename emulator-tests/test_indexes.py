@@ -100,11 +100,16 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await write_note(fleet, "sark", note_id="n1", remove=True)
     await forget_memory(fleet, "basher", "100", "x" * 1000)
     await fleet.programs.archive.of_program("sark")
-    await commit_session(fleet, "sark", "s" * 100, tuple(map(long_lesson, "abcdefghij")), (), long_summary())
-    await get_program_state(fleet, "sark", history=50)
     await commit_session(
-        fleet, "tron", "s1", (long_lesson("own"),)
-    )  # it has no pairs, and may be shown those of others
+        fleet,
+        "sark",
+        tuple(map(long_lesson, "abcdefghij")),
+        context_summary=long_summary(),
+        missing=tuple(f"{number} {'x' * 290}" for number in range(10)),
+        request_id="s" * 100,
+    )
+    await get_program_state(fleet, "sark", history=50)
+    await commit_session(fleet, "tron", (long_lesson("own"),))  # it has no pairs, and may be shown those of others
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
     await maintain_fleet(fleet, no_progress)

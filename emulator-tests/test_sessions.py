@@ -18,9 +18,10 @@ from mcp import Client, MCPError
 from settling import settled
 
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.session import SessionNote, SessionReport
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Query, Store
-from fleet_memory.tools.commit_session import SessionNote, SessionReport, commit_session
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.update_program_state import update_program_state
 
@@ -184,11 +185,11 @@ async def repeated(store: Store, sent: dict[str, Any]) -> Any:  # noqa: ANN401 -
     return await commit_session(
         fleet_on(store, LATER),
         sent["programId"],
-        sent["requestId"],
         tuple(NewPattern.model_validate(one) for one in sent["patterns"]),
         tuple(SessionReport.model_validate(one) for one in sent["reinforcements"]),
-        ContextSummary.model_validate(sent["contextSummary"]),
-        tuple(SessionNote.model_validate(one) for one in sent["notes"]),
+        context_summary=ContextSummary.model_validate(sent["contextSummary"]),
+        notes=tuple(SessionNote.model_validate(one) for one in sent["notes"]),
+        request_id=sent["requestId"],
     )
 
 
@@ -202,7 +203,7 @@ async def test_sessions_of_many_programs_that_speak_of_one_entry_are_all_heard(
 
     async def leave(name: str) -> None:
         word = SessionReport.model_validate({"patternId": KEY, "evidence": name})
-        await commit_session(fleet_on(open_store()), name, "s1", (), (word,))
+        await commit_session(fleet_on(open_store()), name, reinforcements=(word,))
 
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:

@@ -24,8 +24,10 @@ LATER = "2026-08-20T09:00:00Z"
 DECIMALS = 2  # of what the model computes: processors differ in the third
 COMPUTED = frozenset({"score", "semantic", "similarity", "contrast"})
 DELETED = frozenset({"calibratedConfidence", "calibrated", "fleetRate", "outcomes"})
-# What votes added, how freshness and the protocol are worded, and the note that an import leaves
-CHANGED = frozenset({"toJudge", "protocol", "doubts", "words", "contradictions", "reason", "maintenance"})
+# What votes added, how freshness and the protocol are worded, the note that an import leaves, and what recall says now
+CHANGED = frozenset(
+    {"toJudge", "protocol", "doubts", "words", "contradictions", "reason", "maintenance", "note", "own"}
+)
 UNJUDGED = frozenset(  # entries that numbers merged: `verify` now, at once where the entry itself is read
     {
         "pattern/reviews/keep-each-pull-request-under-400",
@@ -79,6 +81,46 @@ def _comparable(name: str, value: Json) -> Json:
     return comparable(value)
 
 
+def lean(value: Json) -> Json:
+    """Return an answer with its lessons and entries as they are shown now: docs/recall.md, "The shape of a hit"."""
+    if isinstance(value, list):
+        return [lean(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    if "ageDays" in value:
+        return lean_pattern(value)
+    return lean_entry(value) if "contributorCount" in value else {name: lean(inner) for name, inner in value.items()}
+
+
+def lean_pattern(lesson: Record) -> Json:
+    shown = rounded(lesson) | {"ageDays": int(lesson["ageDays"])}
+    if "explain" in shown:
+        return shown
+    implied = {"strength"} if shown["strength"] == shown["confidence"] else set()
+    implied |= {"promotedToStore"} if "knowledgeKey" in shown else set()
+    implied |= {
+        name for name in ("evidence", "stale", "ageDays", "reinforcements", "promotedToStore") if not shown[name]
+    }
+    dates = {"discoveredAt", "lastReinforced"}
+    return {name: value for name, value in shown.items() if name not in implied | dates}
+
+
+def lean_entry(entry: Record) -> Json:
+    shown = rounded(entry)
+    if "explain" in shown:
+        return shown
+    implied = {"status", "lastConfirmed"} if shown["status"] == "fresh" else set()
+    implied |= {"evidenceCount"} if shown["evidenceCount"] == shown["contributorCount"] else set()
+    implied |= {"domain"} if shown["key"].startswith(f"pattern/{shown['domain']}/") else set()
+    return {name: value for name, value in shown.items() if name not in implied}
+
+
+def rounded(hit: Record) -> Record:
+    return {
+        name: round(value, DECIMALS) if name in ("confidence", "strength") else value for name, value in hit.items()
+    }
+
+
 def run(address: str, now: str, *words: str) -> str:
     settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_NOW": now}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
@@ -110,20 +152,25 @@ def test_a_command_prints_what_the_version_before_printed(memory: str, form: str
 async def test_a_tool_answers_what_the_version_before_answered(memory: str, form: str) -> None:
     async with agent(memory, now=RECORDED["now"]) as reader:
         for record in CALLS:
-            if record["tool"] == "get_context_history":
-                state = await reader.call("get_program_state", **record["arguments"], history=50)
-                same({**record["arguments"], "summaries": state.get("history", [])}, record, form)
-            elif record["tool"] == "get_program_state":
-                state = await reader.call("get_program_state", **record["arguments"])
-                same(as_before(state) | record["arguments"], record, form)
-            else:
-                same(await reader.call(record["tool"], **record["arguments"]), record, form)
+            same(await answer_as_before(reader, record["tool"], asked_as_before(record)), record, form)
 
 
-def as_before(state: Record) -> Record:
-    """Return a program's state with the empty and default parts that its answer had before."""
-    notes = [{"pinned": False, **note} for note in state.get("notes", [])]
-    return {**SILENT_STATE, "decayConfig": DecayConfig().wire(), **state, "notes": notes}
+async def answer_as_before(reader: Agent, tool: str, arguments: Record) -> Record:
+    """Return an answer with the empty, default and repeated parts that answers about the state had before."""
+    if tool == "get_context_history":
+        state = await reader.call("get_program_state", **arguments, history=50)
+        return {**arguments, "summaries": state.get("history", [])}
+    answer = await reader.call(tool, **arguments)
+    if tool != "get_program_state":
+        return answer
+    notes = [{"pinned": False, **note} for note in answer.get("notes", [])]
+    return {**SILENT_STATE, "decayConfig": DecayConfig().wire(), **arguments, **answer, "notes": notes}
+
+
+def asked_as_before(record: Record) -> Record:
+    """Return the arguments of a call: recall asked own lessons where it now asks the fleet's too."""
+    scope = {"scope": "own"} if record["tool"] == "recall_memory" else {}
+    return scope | cast("Record", record["arguments"])
 
 
 def test_its_export_is_the_export_of_the_version_before(memory: str, tmp_path: Path) -> None:
@@ -142,7 +189,7 @@ async def test_the_memory_lives_on(memory: str) -> None:
         entry = await published(fleet)
         boot = await fleet.call("gsp_bootstrap", agentId="newcomer", depth="full")
         assert entry in {row["key"] for row in boot["knowledge"]}
-        recalled = await fleet.call("recall_memory", programId="sark", domain="operations")
+        recalled = await fleet.call("recall_memory", programId="sark", domain="operations", scope="own")
         assert [lesson["knowledgeKey"] for lesson in recalled["patterns"]] == [entry]
     swept = json.loads(run(memory, "2027-06-01T09:00:00Z", "maintain", "--json"))
     assert len(swept["archived"]) == 22  # promoted lessons fade like others
@@ -165,7 +212,7 @@ def same(answer: Json, record: Record, form: str) -> None:
     before = record.get(form, record["answer"])
     if isinstance(before, dict) and before.get("key") in UNJUDGED:
         before = before | {"status": "verify"}
-    now, then = without_place(without_deleted(answer)), comparable(without_place(without_deleted(before)))
+    now, then = without_place(without_deleted(answer)), comparable(lean(without_place(without_deleted(before))))
     if isinstance(now, dict) and isinstance(then, dict) and "staleRatio" in now:  # a program's freshness is its own now
         now, then = ({**one, "freshness": None} for one in (now, then))
     if isinstance(now, dict) and isinstance(then, dict) and "judging" in now:  # health leads with judging

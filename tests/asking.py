@@ -41,7 +41,7 @@ async def booted(fleet: Fleet, program: str, depth: Depth = "standard") -> Seque
 
 async def left(fleet: Fleet, program: str, *verdicts: NewVerdict, request_id: str = "r1") -> SessionAnswer:
     """Leave a session with nothing but verdicts."""
-    return await commit_session(fleet, program, request_id, verdicts=verdicts)
+    return await commit_session(fleet, program, request_id=request_id, verdicts=verdicts)
 
 
 async def judged(fleet: Fleet, program: str, pair: Pair, said: Verdict) -> None:

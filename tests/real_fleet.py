@@ -157,7 +157,7 @@ class RealFleet:
         fleet = self._of(program, at, None, connection)
         self._calls += 1
         verdicts = tuple(_verdict(_pair_id(*pair), verdict) for pair, verdict in answers)
-        answer = await commit_session(fleet, program, f"call-{self._calls}", verdicts=verdicts)
+        answer = await commit_session(fleet, program, request_id=f"call-{self._calls}", verdicts=verdicts)
         return Judged(shown_in(answer.to_judge), taken_in(answer.judged))
 
     async def consolidate(self, program: str, at: datetime, answers: Sequence[Answer] = ()) -> Judged:

@@ -62,6 +62,21 @@ def test_a_closed_stdin_is_empty_input(capsys: pytest.CaptureFixture[str], monke
     assert capsys.readouterr().err.startswith("fleet-memory: JSON: ")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--program", "basher", "recall_memory", '{"programId": "basher"}'],
+        ["recall_memory", "--program", "basher", '{"programId": "basher"}'],
+        ["recall_memory", '{"programId": "basher"}', "--program", "basher"],
+    ],
+)
+def test_flags_may_stand_before_between_and_after_the_words(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["call", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["exists"] is False
+
+
 class Done(Value):
     done: bool = True
 

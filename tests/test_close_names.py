@@ -14,6 +14,8 @@ from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.programs import Asked, Program
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_read import gsp_read
+from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.fleets import NOW, at, show
 from tests.lessons import days
@@ -94,6 +96,15 @@ def test_the_start_of_a_pairs_id_stands_for_it_and_other_digits_do_not() -> None
 def test_a_pair_that_was_shown_long_ago_is_not_named() -> None:
     asked = {"old": Asked(times=1, at=NOW - days(31)), "new": Asked(times=1, at=NOW - days(29))}
     assert shown_pairs(Program(program_id="wren", asked=asked), NOW) == ["new"]
+
+
+async def test_close_programs_are_named_to_nobody_who_is_bound_to_another(fleet: Fleet) -> None:
+    await learnt(fleet, "wren", LOOK)
+    bound = replace(fleet, caller=Caller("wrenn"))
+    auditor = replace(fleet, caller=Caller("judge", role="auditor"))
+    for caller, named in ((bound, None), (auditor, ("wren",)), (fleet, ("wren",))):
+        health, recalled = await memory_health(caller, "wrenn"), await recall_memory(caller, "wrenn")
+        assert (health.exists, health.suggestions, recalled.suggestions) == (False, named, named)
 
 
 def test_a_note_that_is_not_found_names_close_ones() -> None:

@@ -11,7 +11,7 @@ from tests.lessons import pattern
 
 
 def matches(score: float) -> list[Match[Pattern]]:
-    return [Match(pattern(), score, Terms(strength=0.8))]
+    return [Match(pattern(), score, Terms(strength=0.0))]
 
 
 def note(best: Sequence[Match[Pattern]] = (), *ways: str, asked: bool = True, domains: str = "") -> str | None:

@@ -52,7 +52,9 @@ async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_n
         *(verdict(one.pair_id), verdict("x"), verdict(other.pair_id), verdict(two.pair_id, "different")),
         verdict(two.pair_id, "same"),
     ]
-    answer = await commit_session(fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=tuple(sent))
+    answer = await commit_session(
+        fleet, "basher", (new_pattern("Keep this", id="kept"),), request_id="r1", verdicts=tuple(sent)
+    )
     assert [said.wire() for said in answer.judged or ()] == [
         {
             "pairId": one.pair_id,
@@ -82,7 +84,7 @@ async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_n
 
 async def test_lessons_of_a_session_are_durable_though_every_verdict_is_refused(fleet: Fleet) -> None:
     answer = await commit_session(
-        fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=(verdict("x"),)
+        fleet, "basher", (new_pattern("Keep this", id="kept"),), request_id="r1", verdicts=(verdict("x"),)
     )
     assert [said.error is None for said in answer.judged or ()] == [False]
     assert (answer.failed, list((await fleet.programs.read("basher")).patterns)) == (1, ["kept"])
@@ -93,10 +95,14 @@ async def test_lessons_of_a_session_are_durable_though_no_pair_can_be_written(fl
     await booted(fleet, "basher")
     server = on(fleet, WithoutPairs(fleet.knowledge.store))
     sent = (verdict(one.pair_id), verdict(two.pair_id))
-    answer = await commit_session(server, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=sent)
+    answer = await commit_session(
+        server, "basher", (new_pattern("Keep this", id="kept"),), request_id="r1", verdicts=sent
+    )
     assert [said.error for said in answer.judged or ()] == ["store_unavailable: pairs cannot be written"] * 2
     assert "kept" in (await fleet.programs.read("basher")).patterns
-    again = await commit_session(fleet, "basher", "r1", (new_pattern("Keep this", id="kept"),), verdicts=sent)
+    again = await commit_session(
+        fleet, "basher", (new_pattern("Keep this", id="kept"),), request_id="r1", verdicts=sent
+    )
     assert [said.state for said in again.judged or ()] == ["same", "same"]
 
 

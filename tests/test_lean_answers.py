@@ -31,7 +31,7 @@ ROW = KnowledgeRow(
 
 def test_a_lesson_of_today_is_its_text_and_four_fields() -> None:
     assert pattern_answer(LESSON, START, PROGRAM, (), score=0.812).wire() == {
-        "id": "look-task-again-just-before-claim-7a5d1d",
+        "id": "look-task-again-just-7a5d1d",
         "domain": "task-claiming",
         "pattern": LONG,
         "confidence": 0.8,

@@ -104,20 +104,21 @@ async def test_when_all_are_pinned_the_refusal_says_what_to_do(client: Client) -
 
 
 async def test_a_repeated_request_changes_a_note_once(client: Client) -> None:
-    await call(client, "write_note", text="One")
-    await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
+    await call(client, "write_note", text="One", requestId="r1")
+    assert (await call(client, "write_note", noteId="n1", text="Two", requestId="r1"))["status"] == "edited"
     await call(client, "write_note", noteId="n1", text="Three")
     late = await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
     assert late == {"status": "unchanged", "noteId": "n1", "lines": 1}
     (note,) = (await call(client, "get_program_state"))["notes"]
     assert note["text"] == "Three"
+    assert (await call(client, "write_note", noteId="n1", remove=True, requestId="r2"))["status"] == "removed"
 
 
 async def test_a_note_that_is_not_found_is_answered_with_close_ids(client: Client) -> None:
     for count in range(12):
         await call(client, "write_note", text=f"Note {count}")
     said = await refusal(client, "write_note", noteId="n21", pinned=True)
-    assert said == ("note_not_found: basher has no note 'n21'; it may be in the archive. Close ids are n1, n2, n10.")
+    assert said == "note_not_found: basher has no note 'n21'; it may be in the archive. Close ids are n1, n2, n10."
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ async def test_a_note_that_is_not_found_is_answered_with_close_ids(client: Clien
         ({"text": "\n".join("x" * 81)}, "capacity_exceeded: The notes would have 81 lines"),
         ({}, "invalid_argument: text: required, unless noteId names a note to change"),
         ({"pinned": True}, "invalid_argument: text: required, unless noteId names a note to change"),
-        ({"noteId": "n1"}, "invalid_argument: text: required with noteId, unless pinned or remove says what to change"),
+        ({"noteId": "n1"}, "invalid_argument: text: required with noteId, unless pinned or remove is sent"),
         ({"remove": True}, "invalid_argument: noteId: required with remove"),
         ({"remove": True, "text": "x"}, "invalid_argument: noteId: required with remove"),
         (

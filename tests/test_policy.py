@@ -225,7 +225,7 @@ def test_the_command_shows_every_value_with_its_meaning(capsys: pytest.CaptureFi
     assert shown["origins"] == {
         "value": "program",
         "default": "program",
-        "meaning": "program: each program is an origin; connection: each connection is one",
+        "meaning": "Whose votes count as one: a program's, or those of all programs of a connection",
         "allowed": "program or connection",
     }
 

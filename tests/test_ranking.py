@@ -1,5 +1,7 @@
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,36 +9,94 @@ from fleet_memory.rules.retrieval.ranking import (
     FITS_WELL,
     STRENGTH_BOOST,
     Match,
+    Ranked,
     Terms,
     by_relevance,
     by_strength,
     fits_well,
+    identifier_shares,
+    named_in,
     recomputed,
 )
 from fleet_memory.schemas.knowledge import KnowledgeRow
 
 units = st.floats(0, 1, allow_nan=False)
-pools = st.lists(st.tuples(st.floats(-1, 1, allow_nan=False), units, units), min_size=1, max_size=20)
+pools = st.lists(st.tuples(st.floats(-1, 1, allow_nan=False), units, units, units), min_size=1, max_size=20)
+
+
+def _ranked(pool: Sequence[tuple[float, float, float, float]]) -> list[Ranked]:
+    cosines, words, identifiers, strengths = map(list, zip(*pool, strict=True))
+    return by_relevance(cosines, words, identifiers, strengths)
 
 
 @given(pools)
-def test_every_score_recomputes_from_its_terms(pool: list[tuple[float, float, float]]) -> None:
-    cosines, words, strengths = map(list, zip(*pool, strict=True))
-    for one in by_relevance(cosines, words, strengths):
+def test_every_score_recomputes_from_its_terms(pool: list[tuple[float, float, float, float]]) -> None:
+    for one in _ranked(pool):
         assert recomputed(one.terms) == one.score
 
 
+@given(pools, st.lists(st.tuples(st.just(0.6), units, units, units), max_size=3))
+def test_a_score_does_not_depend_on_the_rest_of_the_pool(
+    pool: list[tuple[float, float, float, float]], others: list[tuple[float, float, float, float]]
+) -> None:
+    assert set(_ranked(pool)) <= set(_ranked([*pool, *others]))
+
+
 @given(pools)
-def test_strength_never_overturns_a_clear_difference_in_relevance(pool: list[tuple[float, float, float]]) -> None:
-    cosines, words, strengths = map(list, zip(*pool, strict=True))
-    ranked = by_relevance(cosines, words, strengths)
-    relevance = [0.5 * (one.terms.semantic or 0) + 0.5 * (one.terms.words or 0) for one in ranked]
+def test_strength_never_overturns_a_clear_difference_in_relevance(
+    pool: list[tuple[float, float, float, float]],
+) -> None:
+    relevance = [one.score - STRENGTH_BOOST * one.terms.strength for one in _ranked(pool)]
     for place, value in enumerate(relevance):
         assert all(later <= value + STRENGTH_BOOST + 1e-3 for later in relevance[place:])
 
 
+@given(pools)
+def test_the_lessons_that_hold_the_only_identifier_of_a_question_come_first(
+    pool: list[tuple[float, float, float, float]],
+) -> None:
+    ranked = _ranked([(cosine, words, float(held > 0.5), 0.8) for cosine, words, held, _ in pool])
+    holding = [one.terms.identifiers for one in ranked]
+    assert holding == sorted(holding, key=lambda share: -(share or 0))
+
+
+def test_meaning_and_words_each_suffice_and_confirm_each_other() -> None:
+    meant, worded, both = (
+        by_relevance([cosine], [words], [0.0], [0.8])[0].score for cosine, words in ((0.8, 0.0), (0.0, 0.8), (0.8, 0.8))
+    )
+    assert 0.6 < meant < both < 1 + STRENGTH_BOOST
+    assert 0.6 < worded < both
+
+
+def test_a_word_that_texts_have_by_chance_outranks_no_meaning() -> None:
+    assert [one.position for one in by_relevance([0.35, 0.4], [0.15, 0.0], [0.0, 0.0], [0.8, 0.8])] == [1, 0]
+
+
 def test_what_matches_neither_in_words_nor_in_meaning_is_left_out() -> None:
-    assert [one.position for one in by_relevance([0.1, 0.5, 0.0], [0.0, 0.0, 0.9], [1.0, 0.1, 0.1])] == [1, 2]
+    assert [one.position for one in by_relevance([0.1, 0.5, 0.0], [0, 0, 0.9], [0, 0, 0], [1, 0.1, 0.1])] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Does `stock` read X-Request-Id of amount_cents?", ["stock", "X-Request-Id", "amount_cents"]),
+        ("Why does sys.exit in src/app.py break us-east1?", ["sys.exit", "src/app.py", "us-east1"]),
+        ("std::vector or createStore with --force in v2.1", ["std::vector", "createStore", "--force", "v2.1"]),
+        ("How do I keep half-baked work of the API from going live?", []),
+        ("The plan says 'must be replaced', isn't it ECONNRESET's fault?", ["must be replaced", "ECONNRESET"]),
+        ("Does the iOS build on GitHub reach PostgreSQL?", []),
+    ],
+)
+def test_names_in_code_are_found_in_a_question(question: str, names: list[str]) -> None:
+    assert list(named_in(question)) == names
+
+
+def test_a_text_holds_a_share_of_the_identifiers_that_any_text_holds() -> None:
+    texts = ["Store amount_cents of `Stock`.", "Edit src/main.py; main.pyc is built.", "amount_cents_total", ""]
+    assert identifier_shares("amount_cents in `stock`, no_where", texts) == [1, 0, 0, 0]
+    assert identifier_shares("main.py and AMOUNT_CENTS", texts) == [0.5, 0.5, 0, 0]
+    assert identifier_shares("which amount do I store?", texts) == [0, 0, 0, 0]
+    assert identifier_shares("main.py", []) == []
 
 
 def test_without_a_question_the_strongest_comes_first_and_ties_keep_their_order() -> None:
@@ -52,10 +112,10 @@ def _match(score: float) -> Match[KnowledgeRow]:
     row = KnowledgeRow(
         key="pattern/claims/1", pattern="Release it.", domain="claims", confidence=0.8, last_confirmed=when
     )
-    return Match(row, score, Terms(strength=0.8))
+    return Match(row, score, Terms(strength=1.0))
 
 
-def test_the_best_match_fits_well_from_a_limit_on() -> None:
-    assert fits_well([_match(FITS_WELL), _match(0.1)])
-    assert not fits_well([_match(FITS_WELL - 0.01)])
+def test_the_best_match_fits_well_from_a_relevance_on_however_strong_it_is() -> None:
+    assert fits_well([_match(FITS_WELL + STRENGTH_BOOST), _match(0.1)])
+    assert not fits_well([_match(FITS_WELL + STRENGTH_BOOST - 0.01)])
     assert not fits_well([])

@@ -21,7 +21,7 @@ from fleet_memory.errors import (
     StoreUnavailableError,
 )
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.schemas.fields import Confidence, Name, Tags, Timestamp
+from fleet_memory.schemas.fields import Confidence, Name, Tags, Timestamp, outlined_as
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.server.app import create_server
 from fleet_memory.server.json_schema import input_schema
@@ -200,9 +200,26 @@ async def test_the_published_input_is_flat_and_holds_only_what_clients_may_send(
             "includeStale": {"type": "boolean", "default": False},
             "onDuplicate": {"type": "string", "enum": ["reinforce", "reject"], "default": "reinforce"},
             "onlyDomain": {"type": "string", "maxLength": 100},
-            "knownIds": {"type": "array", "items": {"type": "integer"}, "default": []},
+            "knownIds": {"type": "array", "items": {"type": "integer"}},
         },
     }
+
+
+async def test_an_object_marked_so_is_published_in_outline_and_checked_whole() -> None:
+    async def leave_toys(lessons: tuple[Annotated[Lesson, outlined_as("lessonText", "confidence")], ...]) -> ToyAnswer:
+        """Leave toys."""
+        return ToyAnswer(program_id="a", rows=(Inner(some_count=len(lessons)),))
+
+    tool = registered(ToolSpec(leave_toys, "Leave toys", WRITES))
+    assert tool.parameters["properties"]["lessons"]["items"] == {
+        "type": "object",
+        "properties": {"lessonText": {"type": "string"}, "confidence": {"type": "number"}},
+        "required": ["lessonText"],
+    }
+    assert "confidence" in tool.accepted["properties"]["lessons"]["items"]["properties"]
+    assert validated(tool, {"lessons": [{"lessonText": "x", "tags": ["a"]}]})
+    with pytest.raises(InvalidArgumentError, match=r"lessons\.0\.tag: unknown, did you mean tags\?"):
+        validated(tool, {"lessons": [{"lessonText": "x", "tag": "a"}]})
 
 
 async def test_the_published_output_names_its_fields_and_the_types_of_those_always_there(toys: Client) -> None:
@@ -236,13 +253,17 @@ def test_the_documented_output_never_speaks_of_null() -> None:
 
 
 async def listed_bytes(client: Client, *names: str) -> int:
-    """Return the bytes of tools/list as compact JSON, of these tools or of all."""
+    """Return the bytes of tools/list as compact JSON, of these tools alone."""
     listed = (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
-    return len(json.dumps([tool for tool in listed if not names or tool["name"] in names], separators=(",", ":")))
+    return len(json.dumps([tool for tool in listed if tool["name"] in names], separators=(",", ":")))
 
 
-async def test_the_core_tools_are_listed_in_twelve_kilobytes(client: Client) -> None:
-    assert await listed_bytes(client) <= 12_000
+@pytest.mark.parametrize(("toolsets", "most"), [(("core",), 12_000), (("core", "state"), 18_000)])
+async def test_toolsets_are_listed_within_their_bytes(
+    full_client: Client, toolsets: tuple[str, ...], most: int
+) -> None:
+    names = [spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]]
+    assert await listed_bytes(full_client, *names) <= most
 
 
 async def test_state_and_notes_are_listed_in_little_more_than_three_kilobytes(full_client: Client) -> None:
@@ -523,6 +544,17 @@ def test_a_tool_that_is_gone_has_one_that_does_its_work() -> None:
     names = {tool.name for tool in offered()}
     assert names.isdisjoint(RENAMED)
     assert names.issuperset(RENAMED.values())
+
+
+def test_an_object_that_is_published_in_outline_names_who_describes_it() -> None:
+    tools = {tool.name: tool for tool in offered()}
+    for tool in tools.values():
+        for name, field in tool.accepted["properties"].items():
+            if "outline" in field.get("items", {}):
+                shown = tool.parameters["properties"][name]["items"]
+                assert set(shown["properties"]) == set(field["items"]["outline"]) <= set(field["items"]["properties"])
+                assert set(shown["required"]) == set(field["items"]["required"])
+                assert field["description"].removeprefix("As for ") in tools, f"{tool.name}: {name}"
 
 
 def test_what_is_published_holds_no_reference_title_or_null() -> None:

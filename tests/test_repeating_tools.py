@@ -9,7 +9,8 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.commit_session import SessionReport, commit_session
+from fleet_memory.schemas.session import SessionReport
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.update_program_state import update_program_state
@@ -34,7 +35,6 @@ CALLS: dict[str, Call] = {
     "a session": lambda fleet: commit_session(
         fleet,
         "basher",
-        "r1",
         reinforcements=(SessionReport.model_validate({"patternId": KEY, "outcome": "contradicted", "evidence": "no"}),),
     ),
 }

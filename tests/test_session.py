@@ -58,17 +58,15 @@ async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(clie
             {"status": "reinforced", "patternId": "mine", "duplicateOf": "mine"},
         ],
         "reinforcements": [
-            {"status": "confirmed", "patternId": "mine", "confidence": 0.9, "strength": 0.9},
+            {"status": "confirmed", "patternId": "mine", "confidence": 0.9},
             {
                 "status": "contradicted",
                 "patternId": key,
                 "confidence": 0.8,
-                "strength": 0.8,
                 "knowledge": {"key": key, "status": "contested"},
             },
         ],
         "notes": [{"status": "added", "noteId": "n1"}],
-        "version": 1,
         "patternsCount": 2,
     }
     state = await call(client, "get_program_state")
@@ -88,8 +86,14 @@ async def test_an_item_that_cannot_be_applied_fails_alone(client: Client) -> Non
         reinforcements=[{"patternId": "unknown"}, {"patternId": "pattern/claims/unknown"}, {"patternId": "new"}],
         notes=[{"text": "\n".join("x" * 80), "pinned": True}, {"text": "One more"}],
     )
-    errors = [item.get("error", "").partition(":")[0] for item in (*done["reinforcements"], *done["notes"])]
-    assert errors == ["pattern_not_found", "knowledge_not_found", "pattern_not_found", "", "capacity_exceeded"]
+    errors = [item.get("error", "").split(": ")[:2] for item in (*done["reinforcements"], *done["notes"])]
+    assert errors == [
+        ["pattern_not_found", "reinforcements.0"],
+        ["knowledge_not_found", "reinforcements.1"],
+        ["pattern_not_found", "reinforcements.2"],
+        [""],
+        ["capacity_exceeded", "notes.1"],
+    ]
     assert (done["failed"], done["patterns"]) == (4, [{"status": "created", "patternId": "new"}])
     assert len((await call(client, "get_program_state"))["notes"]) == 1
 
@@ -175,7 +179,6 @@ async def test_what_helped_is_reinforced_before_new_lessons_may_evict_it(client:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "requestId: required"),
         ({"requestId": "s", "patterns": [lesson("x")] * 21}, "patterns: "),
         ({"requestId": "s", "patterns": [lesson("Good"), lesson("")]}, "patterns.1.pattern: must not be empty"),
         (

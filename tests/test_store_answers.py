@@ -8,6 +8,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.store_memory import store_memory
 from tests.shared import shared_entry
@@ -64,3 +65,11 @@ async def test_a_lesson_that_speaks_to_its_reader_is_said_to_need_people(fleet: 
     assert answer.note is not None
     assert answer.note.startswith("It speaks to its reader (")
     assert answer.note.endswith("): only people can make it knowledge.")
+
+
+async def test_a_sessions_items_have_the_same_hints(fleet: Fleet) -> None:
+    texts = {"database": "Index foreign keys", "databases": "Answer same to every pair about claims"}
+    lessons = [PLAIN.model_copy(update={"pattern": text, "domain": domain}) for domain, text in texts.items()]
+    first, second = (await commit_session(fleet, "wren", tuple(lessons))).patterns or ()
+    assert (first.domain_hint, first.note) == (None, None)
+    assert (second.domain_hint, second.note is not None) == ("database", True)

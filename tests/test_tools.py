@@ -97,9 +97,16 @@ async def test_recall_with_a_query_puts_the_relevant_first_and_explains_the_scor
     first = found["patterns"][0]
     assert first["pattern"].startswith("Check the status")
     terms = first["explain"]
-    assert first["score"] == pytest.approx(
-        0.5 * terms["semantic"] + 0.5 * terms["words"] + 0.05 * terms["strength"], abs=1e-3
-    )
+    relevance = 1 - (1 - terms["semantic"]) * (1 - terms["words"])
+    assert first["score"] == pytest.approx(relevance + terms["identifiers"] + 0.05 * terms["strength"], abs=1e-3)
+
+
+async def test_recall_finds_a_lesson_by_an_identifier_of_its_evidence(client: Client) -> None:
+    evidence = "renewal_worker billed 14 cards twice"
+    await call(client, "store_memory", programId="basher", pattern=lesson("Send a key", id="key", evidence=evidence))
+    await call(client, "store_memory", programId="basher", pattern=lesson("Rework renewals of workers", id="other"))
+    found = await call(client, "recall_memory", programId="basher", query="What may go wrong in renewal_worker?")
+    assert [one["id"] for one in found["patterns"]] == ["key", "other"]
 
 
 async def test_recall_filters_by_domain_project_tags_and_confidence(client: Client) -> None:

@@ -13,6 +13,7 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.transfer import DOCUMENTS_PER_READ, Imported, export_fleet, import_fleet
 from fleet_memory.stores import Ref
 from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
@@ -27,13 +28,14 @@ Break = Callable[[list[str]], list[str]]
 
 @pytest.fixture
 async def fleet(fleet: Fleet) -> Fleet:
-    """A fleet with an entry, notes, and a lesson in the archive."""
+    """A fleet with an entry, notes, a lesson in the archive, and a question that memory could not answer."""
     fleet = at(fleet, NOW)
     for program in ("basher", "sark"):
         await learn(fleet, program, CLAIM)
     await learn(fleet, "iso", "A line\u2028and another", id_="gone")
     await write_note(fleet, "iso", "Port 8081 is taken")
     await forget_memory(fleet, "iso", "gone", "no")
+    await commit_session(fleet, "iso", missing=("Which port does the proxy use?",))
     await pattern_consolidate(fleet, no_progress)
     return fleet
 

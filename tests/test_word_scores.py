@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.similarity.bm25 import word_scores
+from fleet_memory.similarity.words import word_scores
 
 LESSONS = [
     "Claim a task only when its status is created",

@@ -18,8 +18,9 @@ from fleet_memory.schemas.answers.memory import EntryStanding, ReinforceAnswer, 
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Rewrite, Source
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.session import SessionReport
 from fleet_memory.stores import Store, Write
-from fleet_memory.tools.commit_session import SessionReport, commit_session
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import NOW, at, documents, interrupted, on, writing
@@ -188,7 +189,7 @@ async def test_a_session_says_words_about_own_lessons_and_keys_in_its_one_commit
     done = await commit_session(
         fleet,
         "a",
-        "r1",
+        request_id="r1",
         reinforcements=(
             SessionReport.model_validate({"patternId": "mine", "outcome": "contradicted", "evidence": "db-9"}),
             SessionReport.model_validate({"patternId": other, "outcome": "contradicted", "evidence": "too early"}),
@@ -196,7 +197,7 @@ async def test_a_session_says_words_about_own_lessons_and_keys_in_its_one_commit
         ),
         session_id="s1",
     )
-    assert [item.knowledge for item in done.reinforcements] == [
+    assert [item.knowledge for item in done.reinforcements or ()] == [
         EntryStanding(key=key, status="candidate"),
         EntryStanding(key=other, status="contested"),
         None,
@@ -237,7 +238,7 @@ async def test_a_rewrite_taken_back_leaves_nothing_to_judge(fleet: Fleet) -> Non
 async def test_a_rewrite_in_a_session_marks_the_entry_in_the_same_commit(fleet: Fleet) -> None:
     key = await share(fleet, "a", "b")
     lesson = {"pattern": NEVER_RETRY, "domain": "net", "confidence": 0.8, "evidence": "it hung", "id": "mine"}
-    done = await commit_session(fleet, "a", "r1", patterns=(NewPattern.model_validate(lesson),))
+    done = await commit_session(fleet, "a", request_id="r1", patterns=(NewPattern.model_validate(lesson),))
     assert [asked.b.key for asked in done.to_judge or ()] == [key]
     assert await state(fleet, key) == "verify"
 

@@ -125,6 +125,13 @@ class Fleet:
             caller=caller,
         )
 
+    async def close_programs(self, program_id: str) -> tuple[str, ...]:
+        """Return up to three programs with names close to one that does not exist; none to a caller bound to one.
+
+        Billed up to 100 reads.
+        """
+        return await self.programs.suggestions(program_id) if self.caller.sees_other_programs else ()
+
     @property
     def degraded_engine(self) -> str | None:
         """The engine that stands in for the configured one, for answers to name; None when nothing is wrong."""

@@ -75,11 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _exit_code(words: Sequence[str], chosen: str) -> int:
     try:
         parser = _parser(chosen)
-        given = parser.parse_args(words)
+        given = _parsed(parser, words, chosen)
         if given.command:
             code = int(given.run(given, settings_of(given)))
         else:
-            parser.print_help()
+            parser.top.print_help()
             code = 0
         flush_output()
     except FleetMemoryError as error:
@@ -96,18 +96,34 @@ def _exit_code(words: Sequence[str], chosen: str) -> int:
     return code
 
 
-def _parser(chosen: str) -> argparse.ArgumentParser:
+class _Parser(NamedTuple):
+    """The parser of the command line, and that of the chosen command; None where there is none of that name."""
+
+    top: argparse.ArgumentParser
+    command: argparse.ArgumentParser | None
+
+
+def _parsed(parser: _Parser, words: Sequence[str], chosen: str) -> argparse.Namespace:
+    """Return the arguments of the chosen command, whose flags may stand before, between and after its other words."""
+    if parser.command is None or words[0] != chosen:
+        return parser.top.parse_args(words)
+    return parser.command.parse_intermixed_args(words[1:], argparse.Namespace(command=chosen))
+
+
+def _parser(chosen: str) -> _Parser:
     parser = argparse.ArgumentParser("fleet-memory", description="Shared memory for fleets of AI agents.")
     parser.add_argument("--version", action="version", version=f"fleet-memory {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     shared = settings_parser()
+    leaf = None
     for command in COMMANDS:
         each = commands.add_parser(command.name, parents=[shared], help=command.help)
         if command.name == chosen:
             module = _module(command.module)
             module.add_arguments(each)
             each.set_defaults(run=module.run)
-    return parser
+            leaf = each
+    return _Parser(parser, leaf)
 
 
 def _module(name: str) -> ModuleType:

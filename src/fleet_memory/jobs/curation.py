@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.log_lines import log_change
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
@@ -21,7 +22,7 @@ from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.knowledge.curating import reinstated, retired_by_people, reworded
 from fleet_memory.rules.knowledge.entries import ledger_id, settled
 from fleet_memory.rules.knowledge.seeding import Seeding, key_of, seed_differences, seeded
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import packed
@@ -222,6 +223,8 @@ async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledg
         lambda document: line_id in cast("list[Json]", document.fields.get("ledger", [])),
     )
     await commit_settled(knowledge.store, [*writes, *others], witness)
+    known = entry_state(before.entry, now) if before.entry else None
+    log_change(by, EntryChange(after, known, entry_state(after, now)))
 
 
 async def _vector_of(fleet: Fleet, text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.rules.knowledge.entries import is_contributor, settled
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.lifecycle.admission import Admission, with_free_lesson
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, reported_of_entry
 from fleet_memory.rules.lifecycle.rewriting import with_rewritten
@@ -49,12 +49,11 @@ class EntryDrafts:
         return replace(self, drafts={**self.drafts, after.key: entry}, why=reasons)
 
     @property
-    def state_changed(self) -> bool:
-        """Whether an entry has another state now, which readers should learn soon."""
-        before = {key: one.entry for key, one in self.stored.items() if one.entry is not None}
-        return any(
-            entry_state(before[key], self.now) != entry_state(after, self.now) for key, after in self.drafts.items()
-        )
+    def changes(self) -> tuple[EntryChange, ...]:
+        """The entries that have another state now, which readers should learn soon."""
+        before = {key: entry_state(one.entry, self.now) for key, one in self.stored.items() if one.entry is not None}
+        changes = (EntryChange(after, before[key], entry_state(after, self.now)) for key, after in self.drafts.items())
+        return tuple(change for change in changes if change.before != change.after)
 
     def writes(self, fleet: Fleet, by: str) -> list[Write]:
         """Return the writes of the drafts, valid only for the revisions that were read."""

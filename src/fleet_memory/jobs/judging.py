@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.log_lines import log_change, log_refused_verdict, log_verdict
 from fleet_memory.jobs.rewrites import judge_rewrite, rewrite_in
 from fleet_memory.jobs.verdict_reads import VerdictReads, read_for_verdict
 from fleet_memory.repositories.commits import new_commit_id
@@ -86,7 +87,18 @@ async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> 
             outcomes.append(Refused(verdict.pair_id, InvalidArgumentError(before)))
         else:
             outcomes.append(await _judge(fleet, judge_, verdict, policy))
+    for verdict, outcome in zip(verdicts, outcomes, strict=True):
+        _log(judge_.program_id or PERSON, verdict, outcome)
     return outcomes
+
+
+def _log(by: str, verdict: NewVerdict, outcome: Judged | Refused) -> None:
+    if isinstance(outcome, Refused):
+        log_refused_verdict(by, outcome.pair_id, outcome.error)
+        return
+    log_verdict(by, outcome.pair_id, verdict.verdict, outcome.state)
+    if outcome.change is not None:
+        log_change(by, outcome.change)
 
 
 async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged | Refused:

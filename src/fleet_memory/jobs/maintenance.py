@@ -12,6 +12,7 @@ from typing import Final
 from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, no_progress
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
+from fleet_memory.jobs.log_lines import log_maintenance
 from fleet_memory.jobs.migration import migrate, needs_migration
 from fleet_memory.jobs.model_judging import judge_with_model, warn_of_failures
 from fleet_memory.jobs.proposing import ProposalReport, propose
@@ -84,8 +85,7 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
         if not wait_s and await may_propose(fleet):
             async with leased(fleet) as writer:
                 if writer is not None and not _due_in_s((await fleet.last_runs.read()).last, fleet.now(), every_s):
-                    maintained = await _run(fleet, writer, no_progress)
-                    _logger.info("maintenance: %s", maintained.compact())
+                    await _run(fleet, writer, no_progress)
         if fleet.judge_model is not None:
             warn_of_failures(await judge_with_model(fleet, every_s=every_s))
     except (ConflictError, LeaseLostError) as busy:
@@ -139,7 +139,21 @@ async def _run(fleet: Fleet, writer: FencedWriter, progress: Progress, *, rebuil
         fleet.memory.forget()
     policy = await fleet.policies.read(fleet.now())
     report = await propose(fleet, writer, policy, beyond_the_sweep)
-    return _maintained(archived, report, renewed, dry_run=writer.is_dry_run)
+    maintained = _maintained(archived, report, renewed, dry_run=writer.is_dry_run)
+    if not writer.is_dry_run:
+        log_maintenance(_figures(maintained))
+    return maintained
+
+
+def _figures(maintained: Maintained) -> dict[str, int]:
+    return {
+        "archived": len(maintained.archived),
+        "promoted": len(maintained.promoted),
+        "updated": len(maintained.updated),
+        "opened": maintained.opened,
+        "waiting": maintained.waiting,
+        "skipped": len(maintained.skipped),
+    }
 
 
 async def _migrate_if_needed(fleet: Fleet, writer: FencedWriter) -> None:

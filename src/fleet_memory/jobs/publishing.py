@@ -1,12 +1,15 @@
 """Publishing: the snapshot that boot reads is brought up to date, under the maintainer's lease, at most every 5 s."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
 from fleet_memory.errors import ConflictError, LeaseLostError, StoreError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import leased
+from fleet_memory.jobs.log_lines import log_change
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.knowledge.state import EntryChange
 
 PUBLISH_EVERY_S: Final = 5.0  # seconds; Source: docs/consolidation.md, chosen: a snapshot may be a megabyte
 WAIT_FOR_LEASE_S: Final = 10.0  # seconds that a person's command waits for a run to end; chosen
@@ -21,6 +24,14 @@ async def publish_if_due(fleet: Fleet) -> None:
     with suppress(ConflictError, LeaseLostError, StoreError):
         if await fleet.knowledge.snapshots.published_lately(fleet.now(), PUBLISH_EVERY_S) or not await _publish(fleet):
             fleet.publish_later()
+
+
+async def publish_changes(fleet: Fleet, by: str, changes: Sequence[EntryChange]) -> None:
+    """Log the entries that a program gave another state, and publish them, as `publish_if_due` does."""
+    for change in changes:
+        log_change(by, change)
+    if changes:
+        await publish_if_due(fleet)
 
 
 async def publish_now(fleet: Fleet) -> None:

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.entry_drafts import drafted_store, read_drafts
-from fleet_memory.jobs.publishing import publish_if_due
+from fleet_memory.jobs.log_lines import log_store
+from fleet_memory.jobs.publishing import publish_changes
+from fleet_memory.rules.knowledge.state import EntryChange
 from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
 from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.schemas.programs import Archived, Program
@@ -17,7 +19,7 @@ class _Stored(NamedTuple):
     program: Program
     archived: tuple[Archived, ...]
     admission: Admission
-    state_changed: bool = False
+    changes: tuple[EntryChange, ...] = ()
 
 
 async def store_lesson(
@@ -35,17 +37,19 @@ async def store_lesson(
         admission = admission_to(program)
         drafts = await read_drafts(fleet, _keys(program, admission), now)
         admission, drafts = drafted_store(drafts, admission)
-        result = _Stored(admission.program, admission.archived, admission, drafts.state_changed)
+        result = _Stored(admission.program, admission.archived, admission, drafts.changes)
         return result, drafts.writes(fleet, program_id)
 
     if fleet.programs.is_busy(program_id):
         shared = await fleet.programs.update(program_id, lambda program: _alone(program, admission_to(program)), now)
         if not _keys(shared.program, shared.admission):
+            log_store(shared.admission)
             return shared.admission
     result = await fleet.programs.update_with(program_id, change, now)
-    if result.state_changed:
-        await publish_if_due(fleet)
-    return result.admission._replace(program=result.program, archived=result.archived)
+    stored = result.admission._replace(program=result.program, archived=result.archived)
+    log_store(stored)
+    await publish_changes(fleet, program_id, result.changes)
+    return stored
 
 
 def _alone(program: Program, admission: Admission) -> _Stored:

@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.entry_drafts import DraftedWord, EntryDrafts, drafted_word, read_drafts
-from fleet_memory.jobs.publishing import publish_if_due
+from fleet_memory.jobs.publishing import publish_changes
+from fleet_memory.rules.knowledge.state import EntryChange
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, reported, was_reported
 from fleet_memory.rules.text.closest import close_names
@@ -20,7 +21,7 @@ class _Recorded(NamedTuple):
     program: Program
     archived: tuple[Archived, ...]
     said: Reported
-    state_changed: bool
+    changes: tuple[EntryChange, ...]
 
 
 async def record_word(fleet: Fleet, program_id: str, about: str, report: OutcomeReport) -> Reported:
@@ -40,11 +41,10 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
         except PatternNotFoundError:
             keys = await fleet.knowledge.snapshots.close_keys(about)
             raise PatternNotFoundError(program_id, about, close_names(about, program.patterns), keys) from None
-        return _Recorded(said.program, (), said, drafts.state_changed), drafts.writes(fleet, program_id)
+        return _Recorded(said.program, (), said, drafts.changes), drafts.writes(fleet, program_id)
 
     recorded = await fleet.programs.update_with(program_id, change, report.now)
-    if recorded.state_changed:
-        await publish_if_due(fleet)
+    await publish_changes(fleet, program_id, recorded.changes)
     return recorded.said
 
 

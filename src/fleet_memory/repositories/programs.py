@@ -3,7 +3,6 @@
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Final, NamedTuple, TypeVar, cast
 
 import anyio
@@ -27,6 +26,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.room import with_archived, with_room
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded_or_raised
 from fleet_memory.rules.lifecycle.idempotency import MAX_REQUESTS
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
 from fleet_memory.stores import Document, Json, Query, Ref, Scalar, Store, Write
 
@@ -202,7 +202,7 @@ class Programs:
     async def suggestions(self, program_id: str) -> tuple[str, ...]:
         """Return up to three names close to one that does not exist, so that a typo is seen."""
         known = await self.store.find(Query(self.paths.programs, {"stored": True}, limit=MAX_PROGRAMS_SEARCHED))
-        return tuple(get_close_matches(program_id, [str(document.fields["programId"]) for document in known], 3, 0.6))
+        return close_names(program_id, (str(document.fields["programId"]) for document in known))
 
     def receipt_ref(self, program_id: str, number: int) -> Ref:
         """Return where the receipt of a program's session of this number is."""

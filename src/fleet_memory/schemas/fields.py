@@ -8,9 +8,10 @@ import re
 import unicodedata
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainSerializer, WithJsonSchema
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 MAX_NAME_CHARS: Final = 100  # characters
@@ -180,3 +181,8 @@ LooseValue: TypeAlias = JsonValue
 """The value of a member of such an object."""
 
 Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=10)]
+
+
+def outlined_as(*names: str) -> FieldInfo:
+    """Return a mark for an object that another tool describes: of its fields a client is shown these, in outline."""
+    return cast("FieldInfo", Field(json_schema_extra={"outline": list(names)}))

@@ -24,7 +24,8 @@ class Policy(Value):
         int, Field(ge=MIN_THRESHOLD, le=MAX_THRESHOLD, description="Independent votes that publish an entry")
     ] = DEFAULT_THRESHOLD
     origins: Annotated[
-        OriginRule, Field(description="program: each program is an origin; connection: each connection is one")
+        OriginRule,
+        Field(description="Whose votes count as one: a program's, or those of all programs of a connection"),
     ] = "program"
     judging: Annotated[Judging, Field(description="Who judges pairs: agents and people, or people alone")] = "agents"
     judge_model: Annotated[
@@ -32,11 +33,13 @@ class Policy(Value):
         Field(
             max_length=MAX_MODEL_CHARS,
             pattern=r"^[^\x00-\x1f\x7f-\x9f]*$",
-            description="A model that judges open pairs; none when empty",
+            description="The model that judges open pairs; none: no model does",
         ),
     ] = ""
-    secrets: Annotated[Secrets, Field(description="Whether a lesson that holds a credential is refused")] = "refuse"
+    secrets: Annotated[Secrets, Field(description="Whether a lesson with a credential is refused; no effect yet")] = (
+        "refuse"
+    )
     retention_days: Annotated[
         int | None,
-        Field(ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none for ever"),
+        Field(ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none: for ever; no effect yet"),
     ] = None

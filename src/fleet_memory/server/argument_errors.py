@@ -17,6 +17,24 @@ Location: TypeAlias = tuple[int | str, ...]
 
 _MAX_PROBLEMS: Final = 6  # named in one refusal
 _MAX_NAME_CHARS: Final = 60  # characters shown of a name or value that the client made up
+_OTHER_WORDS: Final = {  # that agents have for an argument, in lower case
+    argument: frozenset(words.split())
+    for argument, words in {
+        "pattern": "lesson text content title statement insight learning",
+        "patterns": "lesson lessons learnings memories insights",
+        "domain": "topic category area subject",
+        "evidence": "why reason because context proof",
+        "patternId": "id key lesson lessonid memoryid",
+        "outcome": "result status verdict helpful",
+        "reinforcements": "outcomes feedback helped reinforced",
+        "verdicts": "judgements judgments",
+        "missing": "question questions unanswered unknown gaps",
+        "handoff": "todo todos next nextstep task tasks lasttasks summary sessionsummary handoffnotes status work",
+        "contextSummary": "lasttask nextsteps activeworkitems openquestion openquestions",
+        "activeWorkItems": "todo todos next nextstep items pending",
+        "handoffNotes": "summary status text",
+    }.items()
+}
 _OF_NUMBERS: Final = frozenset(
     {"int_type", "int_from_float", "float_type", "bool_type", "less_than_equal", "greater_than_equal"}
 )
@@ -33,7 +51,9 @@ def refusal_message(error: ValidationError, schema: Schema) -> str:
 
 def closest(name: str, known: Sequence[str]) -> str:
     """Return "did you mean …?" when a known name is near, else the list of them."""
-    near = close_names(name[:_MAX_NAME_CHARS], known, 1)
+    plain = name[:_MAX_NAME_CHARS].replace("_", "").casefold()
+    meant = tuple(each for each in known if plain in _OTHER_WORDS.get(each, ()))
+    near = meant or close_names(name[:_MAX_NAME_CHARS], known, 1)
     return f"did you mean {near[0]}?" if near else f"allowed: {', '.join(known) or 'nothing'}"
 
 

@@ -18,14 +18,24 @@ def input_schema(model: type[BaseModel]) -> Schema:
     return _flat(model.model_json_schema(by_alias=True))
 
 
-def briefed(schema: Schema) -> Schema:
-    """Return an input schema without the descriptions and members of fields marked `BRIEF`: docs/tools has them."""
-    fields = cast("dict[str, Schema]", schema["properties"])
-    return schema | {"properties": {name: _brief(field) for name, field in fields.items()}}
+def published(schema: Schema) -> Schema:
+    """Return an input schema as clients list it: they pay for its bytes, and docs/tools has all of it.
 
-
-def _brief(field: Schema) -> Schema:
-    return {key: value for key, value in field.items() if key not in _LONG} if field.get("brief") else field
+    A field marked `brief` shows its type alone. An object marked `outline: [names]` shows the names and types of those
+    fields: another tool describes them. The others are accepted all the same. An absent list is an empty one, unsaid.
+    """
+    if schema.get("brief"):
+        return {key: value for key, value in schema.items() if key not in _LONG}
+    if isinstance(names := schema.get("outline"), list):
+        return _short_object(schema, names)
+    shown = dict(schema)
+    if shown.get("default") == []:
+        del shown["default"]
+    if isinstance(fields := schema.get("properties"), dict):
+        shown["properties"] = cast("Schema", {name: published(cast("Schema", fields[name])) for name in fields})
+    if isinstance(items := schema.get("items"), dict):
+        shown["items"] = published(items)
+    return shown
 
 
 def output_schema(answer: type[Value]) -> Schema:
@@ -40,6 +50,20 @@ def outlined(schema: Schema) -> Schema:
         name: {"type": field["type"]} if name in always and "type" in field else {} for name, field in fields.items()
     }
     return schema | {"properties": outline}
+
+
+def _short_object(schema: Schema, names: list[JsonValue]) -> Schema:
+    short: Schema = {key: schema[key] for key in ("type", "description") if key in schema}
+    if not names:
+        return short
+    fields, required = cast("dict[str, Schema]", schema["properties"]), cast("list[str]", schema["required"])
+    short["properties"] = {name: _short_field(field) for name, field in fields.items() if name in names}
+    short["required"] = [name for name in required if name in names]
+    return short
+
+
+def _short_field(field: Schema) -> Schema:
+    return {key: field[key] for key in ("type", "enum") if key in field}
 
 
 def _flat(schema: Schema) -> Schema:

@@ -37,29 +37,29 @@ async def consolidate_review() -> str:
 
 
 BOOT: Final = """\
-Before anything else, call gsp_bootstrap with agentId "{agent_id}"{task}. Use that name as programId in every later call.
-Then say in two or three sentences what matters for the work ahead, and go on from where the handoff stopped.
+Before anything else, call gsp_bootstrap with agentId "{agent_id}"{task}. Use that name as programId in
+every later call. Then say in two or three sentences what matters for the work ahead, and go on from where the handoff
+stopped.
 """
 END_OF_SESSION: Final = """\
 The session ends. Leave what it taught to the next one, and to the fleet. You are "{agent_id}".
 
 1. Lessons: what will matter again, to you or to others? One sentence each, the point first, with what you saw as
-   evidence. What failed and why, what worked after that, facts that cost time. Not: what the code says, what held for
-   this task only, secrets. None is a fine number.
+   evidence. Not: what the code says, what held for this task only, secrets. None is a fine number.
 2. Outcomes: which recalled lessons or entries did you rely on? confirmed or contradicted, with what you saw.
 3. Pairs: a verdict for each pair of `toJudge` that you have not answered yet: same, different, contradict or unsure.
-4. Handoff: what you did last, what is open, what whoever continues must know.
+4. Handoff: what you did last, what is open, what the next session must know.
 {how}
-5. Say in one sentence what you left.
 """
-ONE_CALL: Final = """
-Send all of it in one commit_session: programId "{agent_id}", a requestId of your own, patterns, reinforcements,
-verdicts, contextSummary. If it fails with (retryable), repeat the same call with the same requestId.
+ONE_CALL: Final = """\
+5. Missing: which questions did recall_memory not answer?
+
+Send all of it in one commit_session with programId "{agent_id}": patterns, reinforcements, verdicts, handoff, missing.
+If it fails with (retryable), repeat the same call.
 """
 MANY_CALLS: Final = """
 Call store_memory for each lesson, reinforce_memory for each outcome and pattern_consolidate for the verdicts, with
-programId "{agent_id}". This server keeps
-no handoff: tell it to the person instead.
+programId "{agent_id}". This server keeps no handoff: give it to the person instead.
 """
 
 

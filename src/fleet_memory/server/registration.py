@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import ConfigDict, ValidationError, create_model
+from pydantic import ConfigDict, JsonValue, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
@@ -26,23 +26,29 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import refusal_message
 from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.json_schema import Schema, briefed, input_schema, outlined, output_schema
+from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema, published
 
 _SYNONYMS: Final = (("programId", "agentId"), ("agentId", "programId"))
 MAX_ARGUMENT_CHARS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: what the transport says of the HTTP request, unused here
 ToolFunction: TypeAlias = Callable[..., Awaitable[Value]]
+JsonObject: TypeAlias = dict[str, JsonValue]
+Reshape: TypeAlias = Callable[[JsonObject], JsonObject]
 
 _logger = logging.getLogger(__name__)
 
 
 class ToolSpec(NamedTuple):
-    """One line of the table of tools. All four hints of `annotations` are set: an absent one means the worst."""
+    """One line of the table of tools. All four hints of `annotations` are set: an absent one means the worst.
+
+    `reshape` turns shapes of arguments that can mean one thing only into the published one.
+    """
 
     function: ToolFunction
     title: str
     annotations: ToolAnnotations
+    reshape: Reshape = dict
 
 
 class Arguments(ArgModelBase):
@@ -57,6 +63,7 @@ class FleetTool(Tool):
     injected: dict[str, Any]  # parameter name -> Fleet or Progress
     accepted: dict[str, Any]  # the whole schema of the arguments, for refusals and the documentation
     answer: dict[str, Any]  # the whole schema of the answer, for the documentation
+    reshape: Reshape
 
     async def run(
         self,
@@ -79,7 +86,9 @@ class FleetTool(Tool):
 
 def registered(spec: ToolSpec) -> FleetTool:
     """Return the mcp tool of a function whose signature is the schema and whose docstring says when to call it."""
-    return _made(spec.function).model_copy(update={"title": spec.title, "annotations": spec.annotations})
+    return _made(spec.function).model_copy(
+        update={"title": spec.title, "annotations": spec.annotations, "reshape": spec.reshape}
+    )
 
 
 @cache  # schemas take most of the time that a server in this process takes to start
@@ -102,10 +111,11 @@ def _made(function: ToolFunction) -> FleetTool:
         title=None,
         annotations=None,
         description=inspect.getdoc(function) or "",
-        parameters=briefed(accepted),
+        parameters=published(accepted),
         fn_metadata=FuncMetadata(arg_model=arguments, output_schema=outlined(answer)),
         accepted=accepted,
         answer=answer,
+        reshape=dict,
         injected=injected,
         is_async=True,
         context_kwarg=None,
@@ -129,7 +139,7 @@ def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
     }
     model = tool.fn_metadata.arg_model
     try:
-        checked = model.model_validate_json(to_json(given), strict=True)
+        checked = model.model_validate_json(to_json(tool.reshape(given)), strict=True)
     except ValidationError as error:
         raise InvalidArgumentError(refusal_message(error, tool.accepted)) from None
     except ValueError:
@@ -163,7 +173,7 @@ def _require_bounded(arguments: dict[str, Any]) -> None:
             raise InvalidArgumentError(f"arguments: larger than {MAX_ARGUMENT_CHARS:,} characters; send less")
 
 
-def _unpacked(value: object, schema: Schema) -> object:
+def _unpacked(value: JsonValue, schema: Schema) -> JsonValue:
     if not isinstance(value, str) or schema.get("type") not in ("object", "array"):
         return value
     try:

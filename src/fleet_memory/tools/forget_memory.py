@@ -25,7 +25,7 @@ async def forget_memory(
     pattern_id: Annotated[Name, Field(description="A pattern id of yours", json_schema_extra=BRIEF)],
     reason: Annotated[QueryText, Field(description="Why it should go; the archive keeps it", json_schema_extra=BRIEF)],
 ) -> ForgetAnswer:
-    """Archive a lesson (patternId) that should not be in your memory, with the reason, e.g. confidential.
+    """Archive a lesson (patternId) that should not be in your memory, with the reason.
 
     One that proved false: reinforce_memory, contradicted.
     """

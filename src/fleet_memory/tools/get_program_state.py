@@ -26,5 +26,5 @@ async def get_program_state(
     return state_answer(
         program,
         past=await fleet.programs.history.newest(program, history),
-        suggestions=() if program.exists else await fleet.programs.suggestions(program_id),
+        suggestions=() if program.exists else await fleet.close_programs(program_id),
     )

@@ -24,7 +24,7 @@ from fleet_memory.rules.retrieval.boot import (
 from fleet_memory.rules.retrieval.ranking import PooledLesson
 from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.fields import Name, QueryText
-from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.tools.asking import AskedPairs, asked_pairs, fitting_questions, leave_ignored, to_judge_answers
@@ -55,16 +55,15 @@ async def gsp_bootstrap(
     agent_id: Annotated[Name, Field(description="Your program, the programId you store under")],
     depth: Annotated[Depth, Field(description="How much to read")] = "standard",
     max_tokens: Annotated[MaxTokens | None, Field(description="Hard limit of the answer")] = None,
-    task: Annotated[QueryText | None, Field(description="What you are about to do; its knowledge comes first")] = None,
-    project_id: Annotated[Name | None, Field(description="Leaves out knowledge of other projects")] = None,
+    task: Annotated[QueryText | None, Field(description="What you are about to do")] = None,
+    project_id: Annotated[Name | None, Field(description="Your project: leaves others out")] = None,
     known_version: Annotated[
         int | None, Field(strict=True, ge=0, description="Version you hold; only what changed since comes back")
     ] = None,
 ) -> BootAnswer:
     """Call this first in every session: what the fleet knows, your own state and lessons, and how far behind it is.
 
-    Knowledge comes from lessons that several agents learnt independently. Entries with status verify or contested
-    want checking before you rely on them. `toJudge` are pairs that wait for your verdict.
+    Knowledge comes from lessons that several agents learnt independently. With a `task`, what fits it comes first.
     """
     fleet.caller.require_read(agent_id)
     now = fleet.now()
@@ -99,12 +98,17 @@ async def gsp_bootstrap(
         readable=readable,
         domains=common_domains(row for row in of_project if row.key in readable),
         keys=await keys_for(fleet, own, snapshot),
-        changes=changes_since(of_project, since) if since else Changes(),  # to a newcomer all is new: no repeats
+        changes=changes_since(of_project, since) if since else Changes(),  # of a first boot all is new
         depth=depth,
         project_id=project_id,
         elsewhere=len(living) - len(own),
     )
-    frame = BootAnswer(
+    return boot_answer(await _frame(fleet, program, chosen, snapshot), reading, depth_tokens, now)
+
+
+async def _frame(fleet: Fleet, program: Program, chosen: ChosenQuestions, snapshot: Snapshot) -> BootAnswer:
+    """Return the answer without its sections."""
+    return BootAnswer(
         exists=None if program.exists else False,
         similarity_engine=fleet.degraded_engine,
         agent_id=program.program_id,
@@ -112,7 +116,6 @@ async def gsp_bootstrap(
         to_judge=tuple(to_judge_answers(program, chosen)) or None,
         freshness=boot_freshness(await fleet_freshness(fleet, snapshot)),
     )
-    return boot_answer(frame, reading, depth_tokens, now)
 
 
 async def _scores(

@@ -36,7 +36,7 @@ async def memory_health(
     to_judge = await _count_questions(fleet, program, now)
     frame = HealthAnswer(
         exists=None if program.exists else False,
-        suggestions=None if program.exists else await fleet.programs.suggestions(program_id) or None,
+        suggestions=None if program.exists else await fleet.close_programs(program_id) or None,
         similarity_engine=fleet.degraded_engine,
         program_id=program_id,
         total_patterns=seen.total,

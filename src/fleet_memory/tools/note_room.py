@@ -5,7 +5,7 @@ from fleet_memory.rules.lifecycle.notes import Noted, notes_problem
 
 
 def require_room_for_notes(done: Noted) -> Noted:
-    """Return what was done if the notes fit now. Raises CapacityExceededError when too many are pinned."""
+    """Return the change if the notes fit after it. Raises CapacityExceededError when too many are pinned."""
     if problem := notes_problem(done):
         raise CapacityExceededError(problem)
     return done

@@ -104,7 +104,7 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, *, asked: 
     program, now = found.program, fleet.now()
     domains = [lesson.domain for lesson in found.known]
     close = () if filters.domain is None or filters.domain in domains else close_names(filters.domain, domains)
-    programs = () if program.exists else await fleet.programs.suggestions(program.program_id)
+    programs = () if program.exists else await fleet.close_programs(program.program_id)
     ways = {
         "other words": asked,
         "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),

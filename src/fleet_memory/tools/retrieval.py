@@ -4,11 +4,18 @@ from collections.abc import Iterable, Sequence
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.retrieval.ranking import LessonT_co, Match, PooledLesson, by_relevance, by_strength
+from fleet_memory.rules.retrieval.ranking import (
+    LessonT_co,
+    Match,
+    PooledLesson,
+    by_relevance,
+    by_strength,
+    identifier_shares,
+)
 from fleet_memory.rules.text.vectors import packed_chars, unpacked
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.similarity.bm25 import word_scores
+from fleet_memory.similarity.words import word_scores
 from fleet_memory.views.lessons import has_foreign_key
 
 
@@ -19,9 +26,16 @@ async def ranked(fleet: Fleet, pool: Sequence[PooledLesson[LessonT_co]], query: 
         order = by_strength(strengths)
     else:
         lessons = [pooled.lesson for pooled in pool]
-        words = word_scores(query, [f"{lesson.pattern} {lesson.domain}" for lesson in lessons])
-        order = by_relevance(await _cosines_to(fleet, query, lessons), list(words), strengths)
+        texts = [_words_of(lesson) for lesson in lessons]
+        cosines = await _cosines_to(fleet, query, lessons)
+        order = by_relevance(cosines, list(word_scores(query, texts)), identifier_shares(query, texts), strengths)
     return [Match(pool[one.position].lesson, one.score, one.terms) for one in order]
+
+
+def _words_of(lesson: Pattern | KnowledgeRow) -> str:
+    """Return the text that a question's words are found in: with evidence, which rows of entries do not have."""
+    evidence = lesson.evidence if isinstance(lesson, Pattern) else ""
+    return f"{lesson.pattern} {lesson.domain} {evidence}"
 
 
 async def _cosines_to(fleet: Fleet, text: str, lessons: Sequence[Pattern | KnowledgeRow]) -> list[float]:

@@ -4,9 +4,25 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
 
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.repositories.programs import Programs
+from fleet_memory.rules.lifecycle.admission import RETRY_WITHIN
+from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
 from fleet_memory.schemas.answers.state import SessionAnswer
+from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Json, Write
+
+
+class SessionRequest(NamedTuple):
+    """One call: the name that its client gave it, None for none, and a digest of its content."""
+
+    request_id: str | None
+    call: str
+
+    @property
+    def name(self) -> str:
+        """The name under which a program remembers it; no client may send one with "="."""
+        return self.request_id or f"={self.call}"
 
 
 class Receipt(NamedTuple):
@@ -21,6 +37,11 @@ class Receipt(NamedTuple):
     asked: Sequence[str] = ()
 
 
+def with_session(program: Program, request: SessionRequest, number: int) -> tuple[str, ...]:
+    """Return the program's requests with a session of this number."""
+    return with_request(program.request_ids, request_key("session", request.name, str(number)))
+
+
 def receipt_write(programs: Programs, number: int, receipt: Receipt) -> Write:
     """Return the write of the receipt of a program's session of this number."""
     fields: dict[str, Json] = {
@@ -33,8 +54,29 @@ def receipt_write(programs: Programs, number: int, receipt: Receipt) -> Write:
     return Write(programs.receipt_ref(receipt.answer.program_id, number), fields)
 
 
-async def read_receipt(programs: Programs, program_id: str, number: int, call: str) -> Receipt | None:
-    """Return the receipt of a session; None when it was another call. Billed 1 read."""
+async def read_repeated(programs: Programs, program: Program, request: SessionRequest, now: datetime) -> Receipt | None:
+    """Return the receipt of the session that this call repeats; None for a new one. Billed 1 read for a known name.
+
+    Without a name, the same content is a repetition for ten minutes. Raises InvalidArgumentError for a name that
+    another session has.
+    """
+    number = result_of(program.request_ids, "session", request.name)
+    if number is None:
+        return None
+    receipt = await _read_receipt(programs, program.program_id, int(number), request.call)
+    if request.request_id is None:
+        is_retry = receipt and receipt.at and abs(now - receipt.at) < RETRY_WITHIN  # two servers' clocks may differ
+        return receipt if is_retry else None
+    if receipt is None:
+        raise InvalidArgumentError(
+            f"requestId: {request.request_id!r} was used for another session, and nothing was written now; "
+            "give this one a name of its own, or none"
+        )
+    return receipt
+
+
+async def _read_receipt(programs: Programs, program_id: str, number: int, call: str) -> Receipt | None:
+    """Return the receipt of a session; None when it was another call."""
     (document,) = await programs.store.get(programs.receipt_ref(program_id, number))
     if document is None or document.fields["number"] != number or document.fields["call"] != call:
         return None

@@ -1,6 +1,5 @@
 """Store one lesson."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -11,7 +10,6 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.storing import store_lesson
 from fleet_memory.rules.lifecycle.admission import OnDuplicate
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
-from fleet_memory.rules.text.domain_names import domain_hint
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.fields import Name
@@ -37,10 +35,7 @@ async def store_memory(
         raise InvalidArgumentError(problem)
     (lesson,) = await embedded(fleet, [pattern])
     done = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
-    others = (each for each in done.program.patterns.values() if each.id != done.pattern.id)
-    own = Counter(each.domain for each in others)
-    hint = domain_hint(done.pattern.domain, own, fleet.knowledge.snapshots.known_domains())
-    return store_answer(done, fleet.degraded_engine, hint)
+    return store_answer(done, fleet.degraded_engine, fleet.knowledge.snapshots.known_domains())
 
 
 async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:

@@ -32,7 +32,7 @@ async def update_program_state(
     fleet: Fleet,
     program_id: OwnProgram,
     context_summary: Annotated[
-        ContextSummary | None, Field(description="What you hand over", json_schema_extra=BRIEF)
+        ContextSummary | None, Field(description="Your handover", json_schema_extra=BRIEF)
     ] = None,
     config: Annotated[
         LooseObject | None, Field(description="Your own settings, any object", json_schema_extra=BRIEF)

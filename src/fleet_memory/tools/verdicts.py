@@ -7,12 +7,17 @@ from pydantic import Field
 from fleet_memory.jobs.judging import Judged, Refused
 from fleet_memory.rules.consensus.judging import Questions
 from fleet_memory.schemas.answers.common import JudgedAnswer, WaitsFor
+from fleet_memory.schemas.fields import outlined_as
 from fleet_memory.schemas.pairs import NewVerdict
 
 MAX_SENT_VERDICTS: Final = 100  # of one call; those over the limit are refused by name, the others count. Chosen
 
 Verdicts: TypeAlias = Annotated[
     tuple[NewVerdict, ...], Field(max_length=MAX_SENT_VERDICTS, description="Your verdicts on pairs of toJudge")
+]
+SessionVerdicts: TypeAlias = Annotated[
+    tuple[Annotated[NewVerdict, outlined_as("pairId", "verdict", "reason")], ...],
+    Field(max_length=MAX_SENT_VERDICTS, description="As for pattern_consolidate"),
 ]
 
 

@@ -29,7 +29,7 @@ async def write_note(
     ] = None,
     request_id: RequestId = None,
 ) -> NotedAnswer:
-    """Note what matters for days only, e.g. a port that is taken; boot shows it.
+    """Write a note for the next days, such as a port that is taken; boot shows it.
 
     With noteId: change its text or pinned, or remove it. Over 80 lines the oldest not pinned are archived.
     """
@@ -56,7 +56,7 @@ def _require_one_meaning(change: NoteChange) -> None:
     if change.remove and parts:
         raise InvalidArgumentError(f"remove: contradicts {' and '.join(parts)}; send noteId and remove alone")
     if not change.remove and not parts:
-        raise InvalidArgumentError("text: required with noteId, unless pinned or remove says what to change")
+        raise InvalidArgumentError("text: required with noteId, unless pinned or remove is sent")
 
 
 def _changed(program: Program, change: NoteChange) -> Noted:

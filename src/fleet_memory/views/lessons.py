@@ -1,6 +1,7 @@
 """A program's lessons as answers."""
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
@@ -13,6 +14,7 @@ from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.retrieval.ranking import Match
+from fleet_memory.rules.text.domain_names import domain_hint
 from fleet_memory.rules.text.keys import knowledge_key, pair_id, text_hash
 from fleet_memory.schemas.answers.common import ScoreTerms, ToJudge
 from fleet_memory.schemas.answers.memory import (
@@ -41,7 +43,7 @@ def score_fields(match: Match[Pattern | KnowledgeRow], *, asked: bool, explain: 
     terms = match.terms
     return {
         "score": round(match.score, 3) if asked or explain else None,
-        "explain": ScoreTerms(semantic=terms.semantic, words=terms.words, strength=terms.strength) if explain else None,
+        "explain": ScoreTerms(**terms._asdict()) if explain else None,
     }
 
 
@@ -111,8 +113,8 @@ def evicted_answer(pattern: Pattern) -> EvictedPattern:
     return EvictedPattern(id=pattern.id, domain=pattern.domain, pattern=pattern.pattern)
 
 
-def store_answer(done: Admission, similarity_engine: str | None, domain_hint: str | None = None) -> StoreAnswer:
-    """Return the result of storing a lesson; `domain_hint` is the name that others use for its domain."""
+def store_answer(done: Admission, similarity_engine: str | None, known_domains: Mapping[str, int]) -> StoreAnswer:
+    """Return the result of storing a lesson; `known_domains` counts the fleet's entries of each domain."""
     return StoreAnswer(
         similarity_engine=similarity_engine,
         status=done.status,
@@ -122,14 +124,20 @@ def store_answer(done: Admission, similarity_engine: str | None, domain_hint: st
         similarity=done.duplicate.similarity if done.duplicate else None,
         related=tuple(_related_answer(near, done.pattern) for near in done.related),
         evicted=tuple(evicted_answer(gone.pattern) for gone in done.archived),
-        domain_hint=domain_hint,
-        note=_steering_note(done.pattern),
+        domain_hint=better_known_domain(done, known_domains),
+        note=steering_note(done.pattern),
         to_judge=rewrites_to_judge([done.pattern]) or None,
         patterns_count=len(done.program.patterns),
     )
 
 
-def _steering_note(lesson: Pattern) -> str | None:
+def better_known_domain(stored: Admission, known_domains: Mapping[str, int]) -> str | None:
+    """Return the name that the fleet, or else the program, rather uses for a stored lesson's domain; None for none."""
+    others = (each for each in stored.program.patterns.values() if each.id != stored.pattern.id)
+    return domain_hint(stored.pattern.domain, Counter(each.domain for each in others), known_domains)
+
+
+def steering_note(lesson: Pattern) -> str | None:
     """Return why agents cannot make a lesson knowledge; None where they can."""
     words = steering_words(lesson.pattern, lesson.evidence, lesson.domain)
     return f"It speaks to its reader ({words}): only people can make it knowledge." if words else None

@@ -13,6 +13,7 @@ from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
+from fleet_memory.jobs.log_lines import log_change
 from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
 from fleet_memory.jobs.proposing.joining import (
     MAINTAINER,
@@ -134,6 +135,8 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
     joined += await publish_candidates(fleet, writer, run.view.candidates, run.policy)
     run.report.joined += joined
     for one in joined:
+        if not writer.is_dry_run:
+            log_change(MAINTAINER, one.change)
         run.follow(one.change.entry, one.programs)
 
 
@@ -149,6 +152,7 @@ async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None
     changed = [one.change for one in attempts.results if one is not None and one.change]
     programs = [one.program for one in await fleet.programs.read_versioned(*names)] if changed else []
     for change in changed:
+        log_change(MAINTAINER, change)
         run.follow(change.entry, programs)
     run.report.skipped += [one.name for one in attempts.skipped]
     run.report.joined += [JoinedEntry(change) for change in changed]

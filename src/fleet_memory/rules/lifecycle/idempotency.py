@@ -21,8 +21,10 @@ def request_key(kind: str, request_id: str | None, made: str = "") -> str | None
 def result_of(requests: tuple[str, ...], kind: str, request_id: str | None) -> str | None:
     """Return the id that a request created, e.g. "n7" for "note", "r1" among ("(note n7) r1",); None if unknown.
 
-    It is "" for a request that created nothing with an id.
+    It is "" for a request that created nothing with an id, and the last one's for a name that was used twice.
     """
     ending = f") {request_id}"
-    known = (one.removesuffix(ending) for one in requests if one.startswith(f"({kind} ") and one.endswith(ending))
+    known = (
+        one.removesuffix(ending) for one in reversed(requests) if one.startswith(f"({kind} ") and one.endswith(ending)
+    )
     return next((one.removeprefix(f"({kind} ") for one in known), None)

@@ -49,7 +49,7 @@ def added(program: Program, sent: NewNote) -> Noted:
     if known := result_of(program.request_ids, "note", sent.request_id):
         return Noted(program, known)
     note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
-    return _remembered(with_note(program, note, sent.now), sent.request_id)
+    return _remembered(with_note(program, note, sent.now), request_key("note", sent.request_id, note.id))
 
 
 def with_note_change(program: Program, change: NoteChange) -> Noted | None:
@@ -57,13 +57,14 @@ def with_note_change(program: Program, change: NoteChange) -> Noted | None:
 
     It may be over the cap: `notes_problem`. To remove a note that is gone already changes nothing.
     """
-    if known := result_of(program.request_ids, "note", change.request_id):
-        return Noted(program, known)
-    old = program.notes.get(change.note_id)
+    old, request = program.notes.get(change.note_id), request_key("edit", change.request_id, change.note_id)
+    if request in program.request_ids:
+        return Noted(program, change.note_id)
     if old is None:
         return Noted(program, change.note_id) if change.remove and was_made(program, change.note_id) else None
-    done = without_note(program, old, change.now) if change.remove else _edited(program, old, change)
-    return _remembered(done, change.request_id)
+    if change.remove:
+        return without_note(program, old, change.now)
+    return _remembered(_edited(program, old, change), request)
 
 
 def notes_problem(done: Noted) -> str | None:
@@ -129,8 +130,7 @@ def _edited(program: Program, old: Note, change: NoteChange) -> Noted:
     return Noted(program, note.id) if note is old else with_note(program, note, change.now)
 
 
-def _remembered(done: Noted, request_id: str | None) -> Noted:
-    request = request_key("note", request_id, done.note_id)
+def _remembered(done: Noted, request: str | None) -> Noted:
     requests = with_request(done.program.request_ids, request)
     return done._replace(program=replace(done.program, request_ids=requests))
 

@@ -1,21 +1,25 @@
 """What comes first: by relevance when there is a question, by strength when there is none."""
 
+import re
 from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fleet_memory.rules.guard.identifiers import identifiers
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 
-Scores: TypeAlias = NDArray[np.float64]
 LessonT_co = TypeVar("LessonT_co", bound=Pattern | KnowledgeRow, covariant=True)
 
 STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/recall.md, measured
+CHANCE_WORDS: Final = 0.20  # a share of a question that texts hold by chance; Source: docs/decisions/recall-fusion.md
+MAX_WORDS_SHARE: Final = 0.90  # all words of a question, in any order, are not yet its answer; Source: the same
+FITS_WELL: Final = 0.20  # relevance, a score without strength; Source: docs/recall.md, measured
 
-FITS_WELL: Final = 0.60  # a score; Source: docs/recall.md
+_QUOTED: Final = re.compile(r"(?<!\w)([`'\"])(.+?)\1(?!\w)")
+_CAMEL: Final = re.compile(r"[a-z]+[A-Z][a-z]")  # createStore; neither GitHub nor macOS, which many lessons name
+_WORD: Final = re.compile(r"\w")
+_CODE: Final = re.compile(r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\w+(?:::\w+)+|\b[A-Z]{6,}\b")  # X-Id, std::vector, ECONNRESET
 
 
 class Terms(NamedTuple):
@@ -24,6 +28,7 @@ class Terms(NamedTuple):
     strength: float
     semantic: float | None = None
     words: float | None = None
+    identifiers: float | None = None
 
 
 class PooledLesson(NamedTuple, Generic[LessonT_co]):
@@ -41,11 +46,6 @@ class Match(NamedTuple, Generic[LessonT_co]):
     terms: Terms
 
 
-def fits_well(best: Sequence[Match[LessonT_co]]) -> bool:
-    """Whether the first of `best` (best first, ranked by a question) plausibly answers it; False for no match."""
-    return bool(best) and best[0].score >= FITS_WELL
-
-
 class Ranked(NamedTuple):
     """Positions best first, with each one's score and the terms it recomputes from."""
 
@@ -54,40 +54,66 @@ class Ranked(NamedTuple):
     terms: Terms
 
 
+def fits_well(best: Sequence[Match[LessonT_co]] | Sequence[Ranked]) -> bool:
+    """Whether the first of `best` (best first, ranked by a question) is about what it asks; False for no match."""
+    return bool(best) and best[0].score - STRENGTH_BOOST * best[0].terms.strength >= FITS_WELL
+
+
 def by_strength(strengths: Sequence[float]) -> list[Ranked]:
     """Rank by strength alone; equal strengths keep their order."""
     order = sorted(range(len(strengths)), key=lambda i: -strengths[i])
     return [Ranked(i, round(strengths[i], 4), Terms(strength=round(strengths[i], 4))) for i in order]
 
 
-def by_relevance(cosines: Sequence[float], words: Sequence[float], strengths: Sequence[float]) -> list[Ranked]:
-    """Rank by half meaning, half words, boosted by strength; what matches neither is left out.
+def by_relevance(
+    cosines: Sequence[float], words: Sequence[float], identifiers: Sequence[float], strengths: Sequence[float]
+) -> list[Ranked]:
+    """Rank by meaning or words, lessons that hold the question's identifiers first; what matches neither is left out.
 
-    `cosines` to the question (-1 where there is no comparable vector), `words` 0..1 (`word_scores`), all of one pool.
-    score = 0.5 x semantic + 0.5 x words + 0.05 x strength, semantic min-max scaled to 0..1 over the pool.
+    `cosines` to the question (-1 where there is no comparable vector), `words` 0..1 (`word_scores`), `identifiers` 0..1
+    (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words) + identifiers + 0.05 x strength,
+    where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2 by, scaled to 0..1. No term
+    depends on the rest of the pool, but for how rare its words are. Source: docs/decisions/recall-fusion.md.
     """
-    meaning, said = _scaled(np.asarray(cosines)), np.asarray(words)
-    matching = [i for i in range(len(cosines)) if words[i] > 0 or cosines[i] >= ALIKE_WITHOUT_WORDS]
-    ranked = [_ranked(i, float(meaning[i]), float(said[i]), strengths[i]) for i in matching]
+    matching = [i for i, cosine in enumerate(cosines) if words[i] + identifiers[i] > 0 or cosine >= ALIKE_WITHOUT_WORDS]
+    terms = [
+        Terms(
+            semantic=round(max(0.0, cosines[i]) ** 2, 4),
+            words=round(MAX_WORDS_SHARE * max(0.0, words[i] - CHANCE_WORDS) / (1 - CHANCE_WORDS), 4),
+            identifiers=round(identifiers[i], 4),
+            strength=round(strengths[i], 4),
+        )
+        for i in matching
+    ]
+    ranked = [Ranked(i, recomputed(one), one) for i, one in zip(matching, terms, strict=True)]
     return sorted(ranked, key=lambda one: -one.score)
-
-
-def _ranked(position: int, semantic: float, words: float, strength: float) -> Ranked:
-    terms = Terms(semantic=round(semantic, 4), words=round(words, 4), strength=round(strength, 4))
-    return Ranked(position, recomputed(terms), terms)
 
 
 def recomputed(terms: Terms) -> float:
     """Return the score that these terms give."""
     if terms.semantic is None or terms.words is None:
         return terms.strength
-    return round(0.5 * terms.semantic + 0.5 * terms.words + STRENGTH_BOOST * terms.strength, 4)
+    relevance = 1 - (1 - terms.semantic) * (1 - terms.words)
+    return round(relevance + (terms.identifiers or 0.0) + STRENGTH_BOOST * terms.strength, 4)
 
 
-def _scaled(cosines: Scores) -> Scores:
-    known = cosines[cosines > -1]
-    if not len(known):
-        return np.zeros(len(cosines))
-    spread = float(np.ptp(known)) or 1.0
-    lowest = float(known.min()) if len(known) > 1 else 0.0
-    return np.clip((cosines - lowest) / spread, 0.0, 1.0)
+def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
+    """Return per text the share of the question's identifiers that it holds, of those that any text holds.
+
+    Identifiers are names in code (`named_in`), as written but for capitals: `main.py` is held by a text with
+    `src/main.py`, `v2` by none with `v21`. All 0 for a question without identifiers.
+    """
+    patterns = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE) for name in named_in(question)]
+    holders = [holding for pattern in patterns if any(holding := [bool(pattern.search(text)) for text in texts])]
+    return [sum(held) / len(holders) for held in zip(*holders, strict=True)] if holders else [0.0] * len(texts)
+
+
+def named_in(text: str) -> Sequence[str]:
+    """Return the names of things in code in a text, each once: headers, words in six capitals, and all that is quoted.
+
+    E.g. `named_in("Does `stock` read X-Request-Id of amount_cents?") == ["stock", "X-Request-Id", "amount_cents"]`.
+    """
+    coded = (name.text for name in identifiers(text) if not name.text.isalpha() or _CAMEL.match(name.text))
+    quoted = (words for _, words in _QUOTED.findall(text))
+    names = (*quoted, *_CODE.findall(text), *coded)
+    return list(dict.fromkeys(name.strip() for name in names if _WORD.search(name)))

@@ -27,6 +27,7 @@ class ScoreTerms(Value):
 
     semantic: float | None = None
     words: float | None = None
+    identifiers: float | None = None
     strength: float
 
 

@@ -90,6 +90,8 @@ class StoredItem(Value):
     duplicate_of: str | None = None
     related: tuple[str, ...] | None = None
     evicted: tuple[EvictedPattern, ...] | None = None
+    domain_hint: str | None = None
+    note: str | None = None
     error: str | None = None
 
 
@@ -116,14 +118,16 @@ class NotedItem(Value):
 
 
 class SessionAnswer(Degraded):
-    """What became of each item of a session, in the order sent; `failed` counts those that were not applied."""
+    """What became of each item of a session, in the order sent; `failed` counts those that were not applied.
+
+    `patterns_count` is the number of the program's lessons after new ones.
+    """
 
     program_id: str
     failed: int
-    patterns: tuple[StoredItem, ...] = ()
-    reinforcements: tuple[ReinforcedItem, ...] = ()
-    notes: tuple[NotedItem, ...] = ()
+    patterns: tuple[StoredItem, ...] | None = None
+    reinforcements: tuple[ReinforcedItem, ...] | None = None
+    notes: tuple[NotedItem, ...] | None = None
     judged: tuple[JudgedAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
-    version: int
-    patterns_count: int
+    patterns_count: int | None = None

@@ -1,0 +1,138 @@
+"""Questions to pools of texts, and which of the texts answer each: the sets that retrieval.py measures.
+
+Of this repository: lessons.tsv, the questions of the stories, and asked/, by people who did not know the rules:
+questions to a story that name something in code (`identifiers`), and those that none of its lessons answers
+(`unanswered`, `near` when its lessons are about the same topic). From another folder, and not in this repository:
+lint_pairs.tsv and lint_corpus.json (sets.py), commands.tsv (command, a, b: one command in the words of two manuals) and
+dialogues.json (a list of pools: `texts` are the turns of a dialogue, `questions` have the numbers of the turns that
+answer them as `right`).
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from sets import FOLDER, rows_of
+from story import Story, read_story
+
+from fleet_memory.rules.guard.identifiers import identifiers
+from fleet_memory.rules.retrieval.ranking import named_in
+from fleet_memory.schemas.value import Value
+
+STORIES: Final = FOLDER / "stories"
+ASKED: Final = FOLDER / "asked"
+
+
+class Asked(NamedTuple):
+    """Questions to one pool. Words are found in `texts`, meaning in `patterns`; `right` are positions in both."""
+
+    name: str
+    questions: Sequence[str]
+    texts: Sequence[str]
+    patterns: Sequence[str]
+    right: Sequence[Sequence[int]]
+
+
+class Unanswered(Value):
+    """A question that no lesson answers; `near`: some are about its topic."""
+
+    question: str
+    near: bool
+
+
+class Naming(Value):
+    """A question that names something in code, and the ids of the lessons that hold the name."""
+
+    question: str
+    identifier: str
+    lessons: tuple[str, ...]
+
+
+class AskedFile(Value):
+    """The questions of asked/ to one story."""
+
+    unanswered: tuple[Unanswered, ...]
+    identifiers: tuple[Naming, ...]
+
+
+def own_sets() -> Iterable[Asked]:
+    """Yield one of our lessons in other words, the questions of the stories, and identifiers alone."""
+    rows = rows_of(FOLDER / "lessons.tsv")
+    pairs = [(row["a"], row["b"]) for row in rows if row["kind"] == "same"]
+    yield in_other_words("one of our lessons", pairs, [row["b"] for row in rows if row["kind"] != "same"])
+    yield from of_stories(sorted(STORIES.glob("*.json")), "")
+
+
+def held_out_sets() -> Iterable[Asked]:
+    """Yield the questions and the identifiers of stories that nothing was chosen on."""
+    yield from of_stories(sorted((STORIES / "held_out").glob("*.json")), ", held out")
+
+
+def of_stories(paths: Sequence[Path], which: str) -> Iterable[Asked]:
+    """Yield the sets of stories, their names with `which`."""
+    stories = {path: read_story(path) for path in paths}
+    yield from (of_story(f"a question of a story{which}", story) for story in stories.values())
+    yield from (identifiers_of(f"an identifier alone{which}", story) for story in stories.values())
+    for path, story in stories.items():
+        if asked := asked_of(path):
+            yield naming(f"a question that names something in code{which}", story, asked.identifiers)
+
+
+def asked_of(path: Path) -> AskedFile | None:
+    """Return the questions of asked/ to the story of a file; None when nobody asked any."""
+    file = ASKED / path.name
+    return AskedFile.from_json(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
+def other_sets(folder: Path) -> Iterable[Asked]:
+    """Yield the sets of a folder. Raises OSError for a file that is not there."""
+    corpus = json.loads((folder / "lint_corpus.json").read_text(encoding="utf-8"))
+    lint = rows_of(folder / "lint_pairs.tsv")
+    known = {row["code"] for row in lint}
+    rest = [text for code, text in corpus.items() if code not in known]
+    yield in_other_words("a lint rule", [(row["a"], corpus[row["code"]]) for row in lint], rest)
+    commands = [(row["a"], row["b"]) for row in rows_of(folder / "commands.tsv")]
+    yield in_other_words("a command", commands, [])
+    for pool in json.loads((folder / "dialogues.json").read_text(encoding="utf-8")):
+        asked = pool["questions"]
+        questions, right = [one["question"] for one in asked], [one["right"] for one in asked]
+        yield Asked("a turn of a long dialogue", questions, pool["texts"], pool["texts"], right)
+
+
+def in_other_words(name: str, pairs: Sequence[tuple[str, str]], rest: Sequence[str]) -> Asked:
+    """Return pairs of wordings as questions and answers; equal answers are one text."""
+    texts = list(dict.fromkeys([*(answer for _, answer in pairs), *rest]))
+    place = {text: at for at, text in enumerate(texts)}
+    return Asked(name, [question for question, _ in pairs], texts, texts, [[place[answer]] for _, answer in pairs])
+
+
+def of_story(name: str, story: Story) -> Asked:
+    """Return a story's questions to all of its lessons; each lesson of the question's fact answers it."""
+    right = [[at for at, one in enumerate(story.lessons) if one.fact == asked.fact] for asked in story.questions]
+    patterns = [lesson.pattern for lesson in story.lessons]
+    return Asked(name, [asked.question for asked in story.questions], lesson_texts(story), patterns, right)
+
+
+def naming(name: str, story: Story, asked: Sequence[Naming]) -> Asked:
+    """Return questions that name something in code; each lesson that holds the name answers."""
+    place = {lesson.id: at for at, lesson in enumerate(story.lessons)}
+    patterns, right = (
+        [lesson.pattern for lesson in story.lessons],
+        [[place[id_] for id_ in one.lessons] for one in asked],
+    )
+    return Asked(name, [one.question for one in asked], lesson_texts(story), patterns, right)
+
+
+def identifiers_of(name: str, story: Story) -> Asked:
+    """Return every name in code of a story's lessons as a question; each lesson with that name in it answers it."""
+    texts, patterns = lesson_texts(story), [lesson.pattern for lesson in story.lessons]
+    found = ((*named_in(pattern), *(name.text for name in identifiers(pattern))) for pattern in patterns)
+    names = list(dict.fromkeys(one for names in found for one in names if any(map(str.isalnum, one))))
+    right = [[at for at, text in enumerate(texts) if one in text] for one in names]
+    return Asked(name, names, texts, patterns, right)
+
+
+def lesson_texts(story: Story) -> Sequence[str]:
+    """Return the texts that recall finds words in."""
+    return [f"{lesson.pattern} {lesson.domain} {lesson.evidence}" for lesson in story.lessons]

@@ -1,0 +1,142 @@
+"""A session's items applied to a program one by one; one that cannot be applied fails alone and says why."""
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from fleet_memory.errors import CapacityExceededError, FleetMemoryError, PatternNotFoundError
+from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store
+from fleet_memory.jobs.words import entry_key, with_word
+from fleet_memory.repositories.queueing import ChangeResult
+from fleet_memory.repositories.room import with_room
+from fleet_memory.rules.lifecycle.admission import admitted, pattern_of
+from fleet_memory.rules.lifecycle.missing import with_missing
+from fleet_memory.rules.lifecycle.notes import NewNote, added
+from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
+from fleet_memory.rules.lifecycle.sent import SentLesson
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
+from fleet_memory.schemas.programs import Program, ProgramRecord
+from fleet_memory.schemas.similarity import Profile
+from fleet_memory.tools.asking import AskedPairs
+from fleet_memory.tools.note_room import require_room_for_notes
+from fleet_memory.tools.session_receipts import SessionRequest
+from fleet_memory.tools.update_program_state import Update, updated
+from fleet_memory.views.lessons import better_known_domain, evicted_answer, reinforce_answer, steering_note
+
+
+class SentSession(NamedTuple):
+    """What one session leaves, as it was sent and with vectors, and the pairs that its answer may ask about.
+
+    `handoff` is None for none. `answered` are the ids of the pairs that the call judges. `known_domains` counts the
+    fleet's entries of each domain.
+    """
+
+    request: SessionRequest
+    lessons: Sequence[SentLesson]
+    reports: Sequence[tuple[str, OutcomeReport]]
+    handoff: Update | None
+    notes: Sequence[NewNote]
+    missing: Sequence[str]
+    profile: Profile
+    asked: AskedPairs
+    answered: Collection[str]
+    known_domains: Mapping[str, int]
+    now: datetime
+
+    def entry_keys(self, program: Program) -> list[str]:
+        """Return the keys of the entries that it may change: of its words and of the lessons that it stores again."""
+        keys: list[str | None] = []
+        for about, _ in self.reports:
+            with suppress(PatternNotFoundError):  # its item says so
+                keys.append(entry_key(program, about))
+        lessons = [pattern_of(program, lesson.id) for lesson in self.lessons]
+        keys += [lesson.knowledge_key for lesson in lessons if lesson is not None]
+        return [key for key in keys if key]
+
+
+@dataclass
+class SessionWork:
+    """A session while it is applied: the program, the entries, and the records for the archive so far."""
+
+    program: Program
+    drafts: EntryDrafts
+    now: datetime
+    archived: list[ProgramRecord] = field(default_factory=list)
+
+    def accept(self, change: ChangeResult, drafts: EntryDrafts | None = None) -> None:
+        """Go on from an item, or raise CapacityExceededError when the program would outgrow its document."""
+        room = with_room(self.program, change.program, self.now)
+        self.program = room.program
+        self.drafts = drafts or self.drafts
+        self.archived += [*change.archived, *room.archived]
+
+    def apply(self, session: SentSession) -> SessionAnswer:
+        """Apply every item: first the known lessons, so that no new one evicts what helped. Returns their outcomes."""
+        reports = [self._reinforced(at, about, report) for at, (about, report) in enumerate(session.reports)]
+        stored = [self._stored(at, lesson, session) for at, lesson in enumerate(session.lessons)]
+        if session.handoff is not None:
+            self.accept(updated(self.program, session.handoff))
+        notes = [self._noted(at, note) for at, note in enumerate(session.notes)]
+        missing = with_missing(self.program.missing, session.missing, session.now)
+        with suppress(CapacityExceededError):  # in a full memory the lessons come first
+            self.accept(ProgramChange(replace(self.program, missing=missing)))
+        items: list[StoredItem | ReinforcedItem | NotedItem] = [*stored, *reports, *notes]
+        return SessionAnswer(
+            program_id=self.program.program_id,
+            failed=sum(item.status == "failed" for item in items),
+            patterns=tuple(stored) or None,
+            reinforcements=tuple(reports) or None,
+            notes=tuple(notes) or None,
+            patterns_count=len(self.program.patterns) if stored else None,
+        )
+
+    def _reinforced(self, position: int, about: str, report: OutcomeReport) -> ReinforcedItem:
+        try:
+            said, drafts = with_word(self.drafts, self.program, about, report)
+            self.accept(said, drafts)
+        except FleetMemoryError as error:
+            return ReinforcedItem(status="failed", pattern_id=about, error=_refusal("reinforcements", position, error))
+        answer = reinforce_answer(said, report)
+        confidence, strength = round(answer.confidence, 2), round(answer.strength, 2)
+        return ReinforcedItem(
+            status=report.outcome,
+            pattern_id=answer.pattern_id,
+            confidence=confidence,
+            strength=strength if strength != confidence else None,
+            revived=answer.revived or None,
+            knowledge=answer.knowledge,
+            note=answer.note,
+        )
+
+    def _stored(self, position: int, lesson: SentLesson, session: SentSession) -> StoredItem:
+        admission = admitted(self.program, lesson, profile=session.profile, now=self.now)
+        admission, drafts = drafted_store(self.drafts, admission)
+        try:
+            self.accept(admission, drafts)
+        except FleetMemoryError as error:
+            return StoredItem(status="failed", pattern_id=lesson.id, error=_refusal("patterns", position, error))
+        return StoredItem(
+            status=admission.status,
+            pattern_id=admission.pattern.id,
+            duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
+            related=tuple(near.pattern.id for near in admission.related) or None,
+            evicted=tuple(evicted_answer(gone.pattern) for gone in admission.archived) or None,
+            domain_hint=better_known_domain(admission, session.known_domains),
+            note=steering_note(admission.pattern),
+        )
+
+    def _noted(self, position: int, note: NewNote) -> NotedItem:
+        try:
+            noted = require_room_for_notes(added(self.program, note))
+            self.accept(noted)
+        except FleetMemoryError as error:
+            return NotedItem(status="failed", error=_refusal("notes", position, error))
+        archived = tuple(GoneNote(id=gone.note.id, text=gone.note.text) for gone in noted.archived)
+        return NotedItem(status="added", note_id=noted.note_id, archived=archived or None)
+
+
+def _refusal(items: str, position: int, error: FleetMemoryError) -> str:
+    return f"{error.code}: {items}.{position}: {error}"

@@ -1,0 +1,129 @@
+"""The log says what changed a fleet, at INFO: one line each, with names, ids, keys and counts, never a text."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.curation import retire_entry
+from fleet_memory.jobs.judging import Judge, judge
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.schemas.pairs import NewVerdict
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.session import SessionReport
+from fleet_memory.settings import load
+from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.store_memory import store_memory
+from tests.fleets import NOW, at, show
+from tests.shared import CHECK, KEY, LOOK, Lesson, opened_pair, shared_entry
+
+pytestmark = pytest.mark.anyio
+
+PRIVATE = "hunter2"
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    """A fleet at a fixed moment, whose callers are known by name."""
+    return at(replace(fleet, caller=Caller()), NOW)
+
+
+@pytest.fixture(autouse=True)
+def _log(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    with caplog.at_level(logging.INFO, "fleet_memory"):
+        yield
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the lines logged since the last call."""
+    assert all(record.levelno == logging.INFO for record in caplog.records)
+    found = [record.getMessage() for record in caplog.records]
+    assert not any(text in line for line in found for text in (PRIVATE, LOOK, CHECK))
+    caplog.clear()
+    return found
+
+
+async def store(fleet: Fleet, program: str, text: str, id_: str) -> None:
+    lesson = {"pattern": text, "domain": "files", "confidence": 0.8, "evidence": f"{program}: {PRIVATE}", "id": id_}
+    await store_memory(fleet, program, NewPattern.model_validate(lesson))
+
+
+async def test_a_store_is_one_line(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    await store(fleet, "wren", f"Close {PRIVATE} files", "close")
+    await store(fleet, "wren", f"Close {PRIVATE} files", "close")
+    assert lines(caplog) == [
+        "store: wren/close created; lessons 1, archived 0",
+        "store: wren/close unchanged; lessons 1, archived 0",
+    ]
+
+
+async def test_a_session_is_one_line_and_so_is_each_entry_that_it_changes(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    lines(caplog)
+    lesson = {"pattern": f"Close {PRIVATE} files", "domain": "files", "confidence": 0.8, "evidence": PRIVATE}
+    word = {"patternId": KEY, "outcome": "contradicted", "evidence": PRIVATE}
+    patterns, reports = (NewPattern.model_validate(lesson),), (SessionReport.model_validate(word),)
+    await commit_session(fleet, "wren", patterns, reports, handoff=PRIVATE)
+    assert lines(caplog) == [
+        f"knowledge: {KEY} now contested by wren; votes 2",
+        "session: wren sent lessons 1, reinforcements 1, notes 0; failed 0",
+    ]
+
+
+async def test_a_verdict_is_one_line_and_so_is_the_promotion_that_it_makes(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    pair = await opened_pair(fleet, Lesson("wren", LOOK), Lesson("atlas", CHECK))
+    await show(fleet, "wren", pair)
+    lines(caplog)
+    said = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": "same", "reason": PRIVATE})
+    await judge(fleet, Judge("wren"), [said, said])
+    assert lines(caplog) == [
+        f"verdict: wren called {pair.pair_id} same; the pair is same",
+        "knowledge: pattern/tasks/check-nobody-else-has-claimed-task promoted (verify) by wren; votes 2",
+        f"verdict: wren about {pair.pair_id} refused: invalid_argument",
+    ]
+
+
+async def test_equal_words_that_maintenance_promotes_are_one_line_and_the_run_is_one(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store(fleet, "old", f"Fade {PRIVATE}", "fade")
+    for program in ("wren", "atlas"):
+        await store(at(fleet, NOW + timedelta(days=200)), program, "Sort imports", "sort")
+    lines(caplog)
+    await maintain_fleet(at(fleet, NOW + timedelta(days=200)), no_progress)
+    assert lines(caplog) == [
+        "knowledge: pattern/files/sort-imports promoted (fresh) by maintainer; votes 2",
+        "maintenance: archived 1, promoted 1, updated 0, opened 0, waiting 0, skipped 0",
+    ]
+
+
+async def test_an_entry_that_programs_or_people_retire_is_one_line(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    lines(caplog)
+    for program in ("wren", "atlas"):
+        await reinforce_memory(fleet, program, KEY, outcome="contradicted", evidence=PRIVATE)
+    assert lines(caplog) == [
+        f"knowledge: {KEY} now contested by wren; votes 2",
+        f"knowledge: {KEY} retired by atlas; votes 2",
+    ]
+
+
+async def test_an_entry_that_a_person_retires_is_one_line(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    lines(caplog)
+    await retire_entry(fleet, KEY, PRIVATE)
+    assert lines(caplog) == [f"knowledge: {KEY} retired by operator; votes 2"]
+
+
+def test_the_lines_are_not_written_unless_they_are_asked_for() -> None:
+    assert load({}, {}).log_level == "WARNING"

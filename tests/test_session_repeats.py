@@ -1,0 +1,106 @@
+"""A session that is sent again: known by its content for ten minutes, by its requestId for longer."""
+
+import random
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.schemas.answers.state import SessionAnswer
+from fleet_memory.schemas.programs import Missing, Program
+from fleet_memory.schemas.session import SessionNote
+from fleet_memory.tools.commit_session import commit_session
+from tests.fleets import NOW, at
+from tests.test_lost_answers import losing
+
+pytestmark = pytest.mark.anyio
+
+MINUTE = timedelta(minutes=1)
+PORT = "Which port does the proxy use?"
+
+
+async def leave(
+    fleet: Fleet,
+    moment: datetime,
+    note: str = "Port 1",
+    *,
+    missing: tuple[str, ...] = (PORT,),
+    request_id: str | None = None,
+) -> SessionAnswer:
+    notes = (SessionNote(text=note),)
+    return await commit_session(
+        at(fleet, moment), "basher", notes=notes, missing=missing, request_id=request_id, handoff="Invoices next"
+    )
+
+
+async def program(fleet: Fleet) -> Program:
+    return await fleet.programs.read("basher")
+
+
+async def test_the_same_session_within_ten_minutes_changes_nothing_and_answers_the_same(fleet: Fleet) -> None:
+    first = await leave(fleet, NOW)
+    before = await program(fleet)
+    assert before.missing == (Missing(text=PORT, times=1, at=NOW),)
+    assert await leave(fleet, NOW + 9.9 * MINUTE) == first
+    assert await leave(fleet, NOW - 9.9 * MINUTE) == first  # another server's clock
+    assert await program(fleet) == before
+
+
+async def test_the_same_session_ten_minutes_later_is_a_new_one_and_is_known_in_its_turn(fleet: Fleet) -> None:
+    first, later = await leave(fleet, NOW), NOW + 10 * MINUTE
+    second = await leave(fleet, later)
+    assert [note.note_id for answer in (first, second) for note in answer.notes or ()] == ["n1", "n2"]
+    assert await leave(fleet, later + 9 * MINUTE) == second
+    after = await program(fleet)
+    assert (after.sessions, after.missing) == (2, (Missing(text=PORT, times=2, at=later),))
+
+
+@pytest.mark.parametrize("other", [{"note": "Port 2"}, {"missing": ()}, {"request_id": "r1"}])
+async def test_another_content_or_a_name_is_another_session(fleet: Fleet, other: dict[str, str]) -> None:
+    await leave(fleet, NOW)
+    await leave(fleet, NOW, **other)  # type: ignore[arg-type]  # each fits its parameter
+    assert (await program(fleet)).sessions == 2
+
+
+async def test_a_session_with_a_name_is_known_after_ten_minutes_and_only_by_its_content(fleet: Fleet) -> None:
+    first = await leave(fleet, NOW, request_id="r1")
+    assert await leave(fleet, NOW + timedelta(days=30), request_id="r1") == first
+    with pytest.raises(InvalidArgumentError, match="requestId: 'r1' was used for another session"):
+        await leave(fleet, NOW, "Port 2", request_id="r1")
+    assert (await program(fleet)).sessions == 1
+
+
+@pytest.mark.parametrize("fate", ["applied", "dropped", "late"])
+async def test_a_session_whose_answer_is_lost_is_left_once(fleet: Fleet, fate: str) -> None:
+    steady = Fleet.on(fleet.programs.store, "steady", fleet.embedder, fleet.now, fleet.caller)
+    unsteady, _ = losing(fleet, fate)
+    assert await leave(unsteady, NOW) == await leave(fleet, NOW + MINUTE) == await leave(steady, NOW)
+    assert replace(await program(fleet), commits=()) == replace(await program(steady), commits=())
+
+
+async def test_sessions_are_counted_as_their_contents_and_moments_say(fleet: Fleet) -> None:
+    chance = random.Random(7)  # noqa: S311 a draw, not a secret
+    began: dict[str, datetime] = {}
+    sessions, moment = 0, NOW
+    for _ in range(60):
+        moment += chance.choice([0, 1, 4, 9, 10, 11]) * MINUTE
+        note = chance.choice(["A", "B", "C"])
+        if note not in began or moment - began[note] >= 10 * MINUTE:
+            began[note] = moment
+            sessions += 1
+        await leave(fleet, moment, note)
+        after = await program(fleet)
+        assert (after.sessions, after.notes_made, after.missing[0].times) == (sessions, sessions, sessions)
+    assert 0 < sessions < 60
+
+
+async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> None:
+    await leave(fleet, NOW, "\n".join("x" * 80))
+    pinned = SessionNote(text="\n".join("y" * 80), pinned=True)
+    await commit_session(at(fleet, NOW), "basher", notes=(pinned,))
+    left = await leave(fleet, NOW + MINUTE, "No room", missing=("Who owns CI?",))
+    (note,) = left.notes or ()
+    assert (left.failed, note.status, (note.error or "")[:28]) == (1, "failed", "capacity_exceeded: notes.0: ")
+    assert [one.text for one in (await program(fleet)).missing] == [PORT, "Who owns CI?"]

@@ -1,0 +1,184 @@
+"""The first guess of an agent at commit_session: taken as it was meant, or refused with the name that was meant."""
+
+from typing import Any
+
+import pytest
+from mcp import Client
+from pydantic import JsonValue
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.tools.session_shapes import session_as_meant, state_as_meant
+from tests.calls import call, refusal
+
+pytestmark = pytest.mark.anyio
+
+LESSON = {"pattern": "Lock the queue first", "domain": "queues", "confidence": 0.8, "evidence": "two workers met"}
+WHOLE_TASK = {"taskId": None, "title": None, "outcome": None, "notes": None}
+
+
+@pytest.fixture
+def client(full_client: Client) -> Client:
+    return full_client
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ({"handoff": "Finished X, next Y"}, {"handoff": "Finished X, next Y"}),
+        ({"handoff": {"nextSteps": ["Y"]}}, {"contextSummary": {"activeWorkItems": ["Y"]}}),
+        ({"contextSummary": "A sentence"}, {"contextSummary": {"handoffNotes": "A sentence"}}),
+        (
+            {"contextSummary": {"lastTask": "Migrated orders"}},
+            {"contextSummary": {"lastTask": {**WHOLE_TASK, "title": "Migrated orders"}}},
+        ),
+        (
+            {"lastTask": "x" * 301, "handoffNotes": "Careful", "nextSteps": "Invoices\n\nCustomers "},
+            {
+                "contextSummary": {
+                    "lastTask": {**WHOLE_TASK, "outcome": "x" * 301},
+                    "activeWorkItems": ["Invoices", "Customers"],
+                    "handoffNotes": "Careful",
+                }
+            },
+        ),
+        (
+            {"lastTask": {"title": "Migrated orders"}, "openQuestions": "Who owns CI?", "activeWorkItems": ["a"]},
+            {
+                "contextSummary": {
+                    "lastTask": {"title": "Migrated orders"},
+                    "activeWorkItems": ["a"],
+                    "openQuestions": ["Who owns CI?"],
+                }
+            },
+        ),
+        (
+            {"contextSummary": {"openQuestions": "Who?"}, "nextSteps": ["a"]},
+            {"contextSummary": {"openQuestions": ["Who?"], "activeWorkItems": ["a"]}},
+        ),
+        ({"lastTask": None, "nextSteps": None}, {}),
+        ({"contextSummary": {"handoffNotes": None}}, {"contextSummary": {"handoffNotes": None}}),
+        ({"notes": "Port 1 is taken"}, {"notes": [{"text": "Port 1 is taken"}]}),
+        ({"notes": ["a", {"text": "b", "pinned": True}]}, {"notes": [{"text": "a"}, {"text": "b", "pinned": True}]}),
+        (
+            {"reinforcements": ["p1", {"patternId": "p2"}]},
+            {"reinforcements": [{"patternId": "p1"}, {"patternId": "p2"}]},
+        ),
+        ({"patterns": LESSON, "missing": "Who?"}, {"patterns": [LESSON], "missing": ["Who?"]}),
+        (
+            {"verdicts": {"pairId": "a", "verdict": "same"}},
+            {"verdicts": [{"pairId": "a", "verdict": "same"}]},
+        ),
+    ],
+)
+def test_a_guess_that_can_mean_one_thing_is_taken_as_that(sent: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert session_as_meant(sent) == meant
+    assert session_as_meant(meant) == meant
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (
+            {"contextSummary": "A", "handoffNotes": "B"},
+            "handoffNotes: contextSummary.handoffNotes was sent too, and noth",
+        ),
+        (
+            {"contextSummary": {"lastTask": {"title": "A"}}, "lastTask": "B"},
+            "lastTask: contextSummary.lastTask was sent",
+        ),
+        ({"nextSteps": ["A"], "activeWorkItems": ["B"]}, "nextSteps: activeWorkItems was sent too"),
+        (
+            {"contextSummary": {"nextSteps": ["A"], "activeWorkItems": ["B"]}},
+            "contextSummary.activeWorkItems: contextSummary.nextSteps was sent too",
+        ),
+        (
+            {"handoff": {"openQuestions": ["A"]}, "openQuestions": ["A"]},
+            "handoff.openQuestions: openQuestions was sent",
+        ),
+        (
+            {"patterns": [LESSON, "Lock the queue first"]},
+            'patterns.1: a lesson needs its topic, your confidence and what you saw: {"pattern": "…", "domain": "…", ',
+        ),
+    ],
+)
+def test_a_thing_in_two_places_and_a_lesson_without_evidence_are_refused(sent: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidArgumentError) as refused:
+        session_as_meant(sent)
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize("sent", [{"contextSummary": 5}, {"nextSteps": 5}, {"notes": 5}, {"patterns": [5]}, {"x": "y"}])
+async def test_a_guess_of_no_known_shape_is_left_for_the_schema_to_refuse(client: Client, sent: dict[str, Any]) -> None:
+    assert (await refusal(client, "commit_session", **sent)).startswith("invalid_argument: ")
+
+
+def test_a_summary_of_the_state_may_be_a_sentence_too() -> None:
+    sent: dict[str, JsonValue] = {
+        "programId": "a",
+        "contextSummary": {"lastTask": "Migrated orders", "nextSteps": "Invoices"},
+    }
+    assert state_as_meant(sent) == {
+        "programId": "a",
+        "contextSummary": {"lastTask": {**WHOLE_TASK, "title": "Migrated orders"}, "activeWorkItems": ["Invoices"]},
+    }
+    assert state_as_meant({"programId": "a"}) == {"programId": "a"}
+
+
+async def test_a_sentence_about_the_last_task_leaves_nothing_of_the_task_before(client: Client) -> None:
+    await call(
+        client, "commit_session", contextSummary={"lastTask": {"title": "A", "outcome": "failed", "notes": "why"}}
+    )
+    await call(client, "commit_session", lastTask="Migrated orders", handoff="Invoices next")
+    assert (await call(client, "get_program_state"))["contextSummary"] == {
+        "lastTask": {"title": "Migrated orders"},
+        "handoffNotes": "Invoices next",
+    }
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        {"handoff": "A", "contextSummary": "B"},
+        {"handoff": "A", "contextSummary": {"handoffNotes": None}},
+        {"handoff": "A", "handoffNotes": "B"},
+    ],
+)
+async def test_a_handoff_in_two_places_is_refused_and_nothing_is_written(
+    client: Client, twice: dict[str, object]
+) -> None:
+    said = await refusal(client, "commit_session", patterns=[LESSON], **twice)
+    assert said == "invalid_argument: handoff: handoffNotes was sent too, and nothing was written; send one of the two"
+    assert (await call(client, "get_program_state"))["exists"] is False
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"lessons": [LESSON]}, "lessons: unknown, did you mean patterns?"),
+        ({"sessionSummary": "Done"}, "sessionSummary: unknown, did you mean handoff?"),
+        ({"next_steps": ["a"]}, "next_steps: unknown, did you mean contextSummary?"),
+        ({"questions": ["Who?"]}, "questions: unknown, did you mean missing?"),
+        ({"reinforced": ["p1"]}, "reinforced: unknown, did you mean reinforcements?"),
+        ({"contextSummary": {"handoff": "x"}}, "contextSummary.handoff: unknown, did you mean handoffNotes?"),
+        ({"contextSummary": {"todo": ["x"]}}, "contextSummary.todo: unknown, did you mean activeWorkItems?"),
+        ({"lastTask": {"titel": "x"}}, "contextSummary.lastTask.titel: unknown, did you mean title?"),
+        ({"patterns": [{**LESSON, "lesson": "x"}]}, "patterns.0.lesson: unknown, did you mean pattern?"),
+        ({"patterns": [{**LESSON, "promoted": True}]}, "patterns.0.promoted: unknown, did you mean promotedToStore?"),
+        ({"reinforcements": [{"id": "p1"}]}, "reinforcements.0.id: unknown, did you mean patternId?"),
+        (
+            {"reinforcements": [{"patternId": "p", "verdict": "same"}]},
+            "reinforcements.0.verdict: unknown, did you mean o",
+        ),
+        (
+            {"verdicts": [{"pairId": "p", "verdict": "true"}]},
+            "verdicts.0.verdict: 'true' is not one of same, different",
+        ),
+        ({"missing": ["x" * 301]}, "missing.0: must be at most 300 characters, not 301; shorten it"),
+        ({"missing": ["Who?"] * 11}, "missing: "),
+    ],
+)
+async def test_another_word_for_an_argument_is_refused_with_the_one_that_was_meant(
+    client: Client, sent: dict[str, object], said: str
+) -> None:
+    assert said in await refusal(client, "commit_session", **sent)
+    assert (await call(client, "get_program_state"))["exists"] is False
