@@ -92,12 +92,8 @@ async def test_freshness_counts_the_open_pairs_everywhere(disputed: Fleet) -> No
     health, boot = await fleet_health(disputed), await gsp_bootstrap(disputed, "sark")
     answer = await pattern_consolidate(disputed, no_progress, dry_run=True)
     assert (health.freshness.to_judge, boot.freshness.to_judge, answer.open_pairs) == (4, 4, 4)
-<<<<<<< HEAD
     assert "4 open pairs wait for a verdict." in health.freshness.reason
     assert "all agents' pairs" in boot.protocol
-=======
-    assert "4 open pairs wait for a verdict." in (boot.freshness.reason or "")
->>>>>>> health
 
 
 async def test_where_people_judge_every_pair_that_waits_is_theirs_a_same_of_one_judge_too(disputed: Fleet) -> None:
