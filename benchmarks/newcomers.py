@@ -89,6 +89,13 @@ def row(name: str, asked: Sequence[Reading]) -> tuple[str | float, ...]:
     return name, len(asked), *of_all, found / published, top / published, sum(one.entries for one in asked) / len(asked)
 
 
+def why(one: Reading) -> str:
+    """Return why the first entry does not tell the fact."""
+    if one.place:
+        return f"place {one.place}"
+    return "not found" if one.published else "not published" if one.shared else "one agent alone told it"
+
+
 async def _all(stories: Iterable[Story]) -> Mapping[str, Sequence[Reading]]:
     embedder = MiniLM()
     return {story.fleet: await readings(story, embedder) for story in stories}
@@ -105,16 +112,7 @@ def main() -> None:
     print()
     for one in asked:
         if one.place != 1:
-            why = (
-                f"place {one.place}"
-                if one.place
-                else "not found"
-                if one.published
-                else "not published"
-                if one.shared
-                else "one agent's"
-            )
-            print(f"* {one.question.fact}, {why}: {one.question.question}")
+            print(f"* {one.question.fact}, {why(one)}: {one.question.question}")
     *_, found, top, _entries = map(float, row("", asked)[1:])
     raise SystemExit(0 if found >= MIN_FOUND and top >= MIN_TOP else "missed")
 

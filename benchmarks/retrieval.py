@@ -4,8 +4,8 @@
 
 Prints a table for each set of questions.py: by words alone (BM25), by meaning alone, and as recall ranks. Exits with 1
 when recall finds less in the first five than the better of the two, less .02, or an identifier alone less than .98
-first. Texts of equal score share their ranks. Then how often recall says that nothing fits well: of the questions of
-stories, and of those that nothing answers.
+first. A text that does not answer and has an equal score counts half. Then how often something fits well: for the
+questions of stories, and for those that nothing answers.
 """
 
 import argparse
@@ -93,9 +93,12 @@ def retrieval_rows(pools: Sequence[Asked], engine: Embedder) -> Sequence[tuple[s
 
 def ranks(scores: Floats, right: Sequence[Sequence[int]]) -> Floats:
     """Return each question's rank of the best text that answers it; inf when that is not found."""
-    best = np.array([row[list(places)].max() for row, places in zip(scores, right, strict=True)])
-    better, equal = (scores > best[:, None]).sum(1), (scores == best[:, None]).sum(1)
-    return np.asarray(np.where(best < 0, np.inf, 1 + better + (equal - 1) / 2))
+    found = []
+    for row, places in zip(scores, right, strict=True):
+        best = row[list(places)].max()
+        equal = (row == best).sum() - (row[list(places)] == best).sum()
+        found.append(np.inf if best < 0 else 1 + (row > best).sum() + equal / 2)
+    return np.array(found)
 
 
 def bm25_scores(pool: Asked, _cosines: Floats) -> Floats:
@@ -169,7 +172,7 @@ def cost_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tupl
 
 
 def _embedded(engine: Embedder, text: str, turn: int) -> Vectors:
-    return vectors(engine, [f"{text} {turn}"])
+    return vectors(engine, [f"turn {turn}: {text}"])  # not a text of the pool, whose vectors an engine may remember
 
 
 def _proposed(told: Sequence[Lesson], packs: Mapping[str, str], engine: Embedder, _turn: int) -> object:
@@ -181,12 +184,12 @@ def _ranked(pool: Sequence[str], known: Vectors, question: Vectors, _turn: int) 
 
 
 def _cost(work: Callable[[int], object]) -> float:
-    """Return seconds; `work` is told which turn it is, so that nothing is remembered from the last."""
+    """Return seconds of CPU; `work` is told which turn it is, so that nothing is remembered from the last."""
     taken = []
     for turn in range(ROUNDS):
-        begin = time.perf_counter()
+        begin = time.process_time()
         work(turn)
-        taken.append(time.perf_counter() - begin)
+        taken.append(time.process_time() - begin)
     return min(taken)
 
 

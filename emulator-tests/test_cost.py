@@ -10,6 +10,7 @@ import pytest
 from billing import Bill, Billed
 from fleets import FREE, LOOK, NOW, consolidate, fleet_on, learn, learn_text, lesson, open_pair
 
+from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.repositories import snapshots
@@ -162,6 +163,29 @@ async def test_an_unknown_program_costs_a_look_at_up_to_a_hundred_names(billed: 
     for program in ("sark", "iso", "basher"):
         await learn(fleet, program, "a")
     assert await billed_for(billed, recall_memory(fleet, "bahser", scope="own")) == Bill(1 + 3)
+
+
+async def test_the_fleets_name_of_a_domain_is_billed_nothing(billed: Billed, fleet: Fleet) -> None:
+    await known(fleet, "shared")
+    await learn(fleet, "basher", "a")
+    sent = lesson("new").model_copy(update={"domain": "domains-shared"})
+    assert await billed_for(billed, store_memory(fleet_on(billed), "basher", sent)) == Bill(1, 1)
+    await recall_memory(fleet, "basher", scope="shared")
+    again = sent.model_copy(update={"pattern": "Lesson newer", "id": "newer"})
+    assert await billed_for(billed, store_memory(fleet, "basher", again)) == Bill(1, 1)
+    newest = again.model_copy(update={"pattern": "Lesson newest", "id": "newest"})
+    assert (await store_memory(fleet, "basher", newest)).domain_hint == "domain-shared"
+
+
+async def test_an_id_that_is_not_found_costs_the_snapshot_which_has_close_keys(billed: Billed, fleet: Fleet) -> None:
+    await known(fleet, "shared")
+    await learn(fleet, "basher", "a")
+
+    async def misspelt() -> None:
+        with pytest.raises(PatternNotFoundError, match="Close keys of shared knowledge are"):
+            await reinforce_memory(fleet_on(billed), "basher", "lesson-shared")
+
+    assert await billed_for(billed, misspelt()) == Bill(2)
 
 
 async def test_each_lesson_over_the_cap_costs_one_write_to_the_archive(billed: Billed, fleet: Fleet) -> None:

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.retrieval.ranking import (
@@ -52,6 +52,7 @@ def test_strength_never_overturns_a_clear_difference_in_relevance(
 
 
 @given(pools)
+@example([(1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)])
 def test_the_lessons_that_hold_the_only_identifier_of_a_question_come_first(
     pool: list[tuple[float, float, float, float]],
 ) -> None:

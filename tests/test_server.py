@@ -13,7 +13,7 @@ from fleet_memory import __version__
 from fleet_memory.clock import clock
 from fleet_memory.errors import StoreError
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.server.app import INSTRUCTIONS
+from fleet_memory.server.app import instructions
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings, load
@@ -26,22 +26,27 @@ async def test_it_says_who_it_is_and_what_to_do_first(client: Client) -> None:
     about = client.server_info
     assert about is not None
     assert (about.name, about.title, about.version) == ("fleet-memory", "Fleet Memory", __version__)
-    assert client.instructions == INSTRUCTIONS
+    assert client.instructions == instructions(["core"])
 
 
-def test_the_instructions_fit_where_clients_cut_them() -> None:
-    assert len(INSTRUCTIONS.encode()) < 1000
+TOOLSETS = (["core"], ["core", "state"], ["core", "state", "knowledge"])
 
 
-def test_the_instructions_name_only_tools_that_are_there() -> None:
-    names = {spec.function.__name__ for specs in TOOLS.values() for spec in specs}
-    assert set(re.findall(r"[a-z]+_[a-z]+", INSTRUCTIONS)) <= names
-    assert INSTRUCTIONS.index("gsp_bootstrap") < 300
+@pytest.mark.parametrize("toolsets", TOOLSETS)
+def test_the_instructions_fit_where_clients_cut_them(toolsets: list[str]) -> None:
+    assert len(instructions(toolsets).encode()) < 1000
 
 
-def test_the_instructions_lead_through_a_session_in_its_order() -> None:
-    calls = ("gsp_bootstrap", "recall_memory", "store_memory", "reinforce_memory", "judge each pair", "hand over")
-    assert sorted(calls, key=INSTRUCTIONS.index) == list(calls)
+@pytest.mark.parametrize("toolsets", TOOLSETS)
+def test_the_instructions_name_only_tools_that_the_server_offers(toolsets: list[str]) -> None:
+    offered = {spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]}
+    assert set(re.findall(r"[a-z]+_[a-z]+", instructions(toolsets))) <= offered
+
+
+@pytest.mark.parametrize("toolsets", TOOLSETS)
+def test_the_instructions_lead_through_a_session_in_its_order(toolsets: list[str]) -> None:
+    steps = ("gsp_bootstrap", "recall_memory", "store_memory", "reinforce_memory", "judge each pair", "End:")
+    assert sorted(steps, key=instructions(toolsets).index) == list(steps)
 
 
 @pytest.mark.parametrize("start", [None, START])

@@ -72,8 +72,9 @@ def by_relevance(
 
     `cosines` to the question (-1 where there is no comparable vector), `words` 0..1 (`word_scores`), `identifiers` 0..1
     (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words) + identifiers + 0.05 x strength,
-    where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2 by, scaled to 0..1. No term
-    depends on the rest of the pool, but for how rare its words are. Source: docs/decisions/recall-fusion.md.
+    where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2 by, scaled to 0..1. The rest
+    of the pool decides how rare a word is and which identifiers are known, nothing else. Of equal scores, the one with
+    an identifier comes first. Source: docs/decisions/recall-fusion.md.
     """
     matching = [i for i, cosine in enumerate(cosines) if words[i] + identifiers[i] > 0 or cosine >= ALIKE_WITHOUT_WORDS]
     terms = [
@@ -86,7 +87,7 @@ def by_relevance(
         for i in matching
     ]
     ranked = [Ranked(i, recomputed(one), one) for i, one in zip(matching, terms, strict=True)]
-    return sorted(ranked, key=lambda one: -one.score)
+    return sorted(ranked, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
 
 
 def recomputed(terms: Terms) -> float:

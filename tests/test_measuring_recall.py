@@ -1,0 +1,73 @@
+"""The measurements of recall count what they say, and names in code are found by themselves."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from newcomers import readings, row, why
+from questions import STORIES, asked_of, in_other_words, own_sets
+from retrieval import RETRIEVAL, misses_gate, ranks, recall_scores
+from story import Question, read_story
+
+from fleet_memory.similarity.minilm import MiniLM
+from tests.test_stories import STORY
+
+pytestmark = pytest.mark.anyio
+
+
+def test_lessons_that_hold_a_quoted_name_come_first_without_any_meaning() -> None:
+    alone = [one for one in own_sets() if one.name == "an identifier alone"]
+    for one in alone:
+        quoted = one._replace(questions=[f"`{name}`" for name in one.questions])
+        scores = recall_scores(quoted, np.zeros((len(one.questions), len(one.texts))))
+        assert (ranks(scores, one.right) <= 2).all()  # 2: two other texts spell iOS in small letters
+    assert sum(len(one.questions) for one in alone) > 40
+
+
+@pytest.mark.parametrize("path", sorted(STORIES.glob("*.json")), ids=lambda path: path.stem)
+def test_every_question_of_asked_names_what_its_lessons_hold(path: Path) -> None:
+    asked = asked_of(path)
+    lessons = {one.id: one for one in read_story(path).lessons}
+    assert asked is not None
+    for one in asked.identifiers:
+        assert one.identifier in one.question
+        assert all(one.identifier in f"{lessons[id_].pattern} {lessons[id_].evidence}" for id_ in one.lessons)
+
+
+def test_wrong_texts_of_equal_score_count_half_and_what_is_not_found_has_no_rank() -> None:
+    scores = np.array([[0.5, 0.9, 0.5], [0.5, 0.9, 0.5], [0.1, 0.2, -1.0]])
+    assert ranks(scores, [[0], [0, 2], [2]]).tolist() == [2.5, 2, np.inf]
+
+
+def test_equal_answers_are_one_text() -> None:
+    assert in_other_words("n", [("q", "a"), ("r", "a")], ["b", "a"]).right == [[0], [0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "five", "missed"),
+    [
+        ("a command", 0.1, 0.88, False),
+        ("a command", 0.9, 0.87, True),
+        ("an identifier alone", 0.98, 1.0, False),
+        ("an identifier alone", 0.97, 1.0, True),
+    ],
+)
+def test_recall_misses_a_gate_below_the_better_of_words_and_meaning(
+    name: str, first: float, five: float, *, missed: bool
+) -> None:
+    alone = [("words", 0.5, 0.5, 0.7, 0.8), ("meaning", 0.5, 0.5, 0.9, 0.9)]
+    assert len(RETRIEVAL) == len(alone[0])
+    assert misses_gate(name, [*alone, ("recall", 0.5, first, five, 1.0)]) is missed
+
+
+async def test_a_newcomer_finds_what_two_agents_told_and_nothing_that_one_told() -> None:
+    questions = (
+        Question(agent="dan", question="When do I have to change the signing key?", fact="key"),
+        Question(agent="dan", question="Which tool installs packages of the shop, pnpm?", fact="pnpm"),
+    )
+    story = replace(STORY, questions=questions)
+    asked = await readings(story, MiniLM())
+    assert [(one.shared, one.published, one.place) for one in asked] == [(True, True, 1), (False, False, 0)]
+    assert why(asked[1]) == "one agent alone told it"
+    assert row("kiosk", asked)[:8] == ("kiosk", 2, 0.5, 0.5, 0.5, 0.5, 1.0, 1.0)
