@@ -31,7 +31,8 @@ def test_a_reason_counts_and_says_what_follows() -> None:
 def test_a_reason_counts_the_pairs_that_wait_though_every_lesson_has_been_considered() -> None:
     assert [freshness(pending, pairs, START, START).reason for pending, pairs in ((0, 1), (2, 3))] == [
         "All is considered; 1 open pair waits for a verdict.",
-        "2 stored patterns not consolidated yet: a little may be missing, nothing to do; 3 open pairs wait for a verdict.",
+        "2 stored patterns not consolidated yet: a little may be missing, nothing to do; "
+        "3 open pairs wait for a verdict.",
     ]
 
 

@@ -120,6 +120,7 @@ class NotedItem(Value):
 class SessionAnswer(Degraded):
     """What became of each item of a session, in the order sent; `failed` counts those that were not applied.
 
+    `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the questions that are kept.
     `patterns_count` is the number of the program's lessons after new ones.
     """
 
@@ -128,6 +129,9 @@ class SessionAnswer(Degraded):
     patterns: tuple[StoredItem, ...] | None = None
     reinforcements: tuple[ReinforcedItem, ...] | None = None
     notes: tuple[NotedItem, ...] | None = None
+    handed_over: Literal[True] | None = None
+    missing: int | None = None
     judged: tuple[JudgedAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
+    version: int
     patterns_count: int | None = None
