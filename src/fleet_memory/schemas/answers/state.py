@@ -62,7 +62,10 @@ class SummaryAnswer(Value):
 
 
 class StateAnswer(Absence):
-    """A program's state without its empty parts; `version` counts its changes, `history` has the newest first."""
+    """A program's state without its empty parts; `version` counts its changes, `history` has the newest first.
+
+    `missing` are the questions that its memory could not answer, the newest last.
+    """
 
     version: int
     context_summary: ContextSummary | None = None
@@ -70,6 +73,7 @@ class StateAnswer(Absence):
     baselines: Mapping[str, JsonValue] | None = None
     decay_config: DecayAnswer | None = None
     notes: tuple[NoteAnswer, ...] | None = None
+    missing: tuple[str, ...] | None = None
     history: tuple[SummaryAnswer, ...] | None = None
     last_update: Timestamp | None = None
 
