@@ -73,10 +73,10 @@ def by_relevance(
     """Rank by meaning or words, lessons that hold the question's identifiers first; chance matches are left out.
 
     `cosines` to the question (`NO_VECTOR` where none is comparable: any word then suffices), `words` 0..1
-    (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words) + identifiers + 0.05 x strength,
-    where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2 by, scaled to 0..1. The rest
-    of the pool decides how rare a word is and which identifiers are known, nothing else. Of equal scores, the one with
-    an identifier comes first. Source: docs/decisions/recall-fusion.md.
+    (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words)
+    + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2
+    by, scaled to 0..1. The rest of the pool decides how rare a word is and which identifiers are known, nothing else.
+    Of equal scores, the one with an identifier comes first. Source: docs/decisions/recall-fusion.md.
     """
     ranked = [_ranked(at, *each) for at, each in enumerate(zip(cosines, words, identifiers, strengths, strict=True))]
     matching = [one for one in ranked if _is_match(one, cosines[one.position], words[one.position])]
