@@ -277,5 +277,5 @@ async def test_a_cold_server_of_a_large_fleet_decides_and_says_who_proposes(bill
     billed.bill = Bill()
     answer = await consolidate(cold)
     assert answer.proposals == ProposalsAnswer(last_run=NOW, by="maintainer", note=WHO_PROPOSES)
-    assert (answer.waiting, answer.promoted) == (None, ())
-    assert billed.bill == Bill(3, sums=2)
+    assert (answer.waiting, answer.promoted) == (1, ())
+    assert billed.bill == Bill(3, sums=3)

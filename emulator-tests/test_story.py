@@ -114,7 +114,7 @@ async def test_three_agents_learn_apart_and_a_fourth_boots_knowing_it(store_addr
         health = await basher.call("memory_health", programId="basher")
         assert (health["totalPatterns"], health["promotedPatterns"]) == (2, 1)
         own = await basher.call("recall_memory", programId="basher", domain="task-claiming")
-        assert [(p["promotedToStore"], p["knowledgeKey"]) for p in own["patterns"]] == [(True, promoted["key"])]
+        assert (own["patterns"], [(k["key"], k["own"]) for k in own["knowledge"]]) == ([], [(promoted["key"], True)])
 
 
 async def test_two_hundred_days_later_lessons_are_stale_and_the_entry_wants_verifying(store_address: str) -> None:

@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.boot import common_domains, ordered_entries, ordered_lessons, ordered_notes
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.answers.boot import BootAnswer, BootFreshness, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.memory import PatternAnswer
@@ -24,7 +24,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
-from fleet_memory.views.boot import boot_freshness, fitted
+from fleet_memory.views.boot import fitted
 from fleet_memory.views.boot_sections import SECTIONS
 from fleet_memory.views.boot_text import boot_lines
 from fleet_memory.views.knowledge import knowledge_answer
@@ -57,7 +57,7 @@ def everything(**sections: Any) -> BootAnswer:  # noqa: ANN401 - a test names th
     named: dict[str, Any] = {
         "agent_id": "basher",
         "knowledge_version": 7,
-        "freshness": boot_freshness(freshness(3, 0, NOW, NOW)),
+        "freshness": freshness(3, 0, NOW, NOW),
     }
     return BootAnswer(**(named | sections))
 
@@ -415,7 +415,7 @@ async def test_changes_name_no_entry_of_another_project(settings: Settings) -> N
 
 
 def test_a_boot_of_nothing_says_only_where_its_texts_come_from() -> None:
-    assert protocol_of(everything(freshness=BootFreshness(grade="up_to_date"))) == SOURCE
+    assert protocol_of(everything(freshness=freshness(0, 0, NOW, NOW))) == SOURCE
 
 
 ENTRY = knowledge_answer(row("Look before you leap", 1), NOW)
@@ -425,14 +425,14 @@ NEEDS: dict[str, dict[str, Any]] = {
     "`contested`: an agent learnt the contrary.": {"knowledge": (ENTRY, replace(ENTRY, status="contested"))},
     "Reinforce what still holds of `fadingSoon`.": {"fading_soon": fades(["x"])},
     "Judge each pair of `toJudge`": {"to_judge": (ToJudge(pair_id="x", a=SIDE, b=SIDE),)},
-    "`freshness.toJudge` counts all agents' pairs.": {"freshness": BootFreshness(grade="up_to_date", to_judge=1)},
+    "`freshness.toJudge` counts all agents' pairs.": {"freshness": freshness(0, 1, NOW, NOW)},
     "`omitted` did not fit": {"omitted": {"knowledge": 1}},
 }
 
 
 @pytest.mark.parametrize("sentence", NEEDS)
 def test_a_boot_explains_only_what_it_shows(sentence: str) -> None:
-    said = protocol_of(everything(**{"freshness": BootFreshness(grade="up_to_date"), **NEEDS[sentence]}))
+    said = protocol_of(everything(**{"freshness": freshness(0, 0, NOW, NOW), **NEEDS[sentence]}))
     assert [one for one in NEEDS if one in said] == [sentence]
 
 
@@ -468,7 +468,7 @@ def test_a_boot_as_text_says_in_words_what_to_doubt_and_what_is_left_out() -> No
     some = everything(
         knowledge=(sure, replace(ENTRY, status="verify"), replace(ENTRY, status="contested")),
         fading_soon=(FadingPattern(id="p1", pattern="Rotate the logs", stale_in_days=1.5),),
-        freshness=BootFreshness(grade="up_to_date"),
+        freshness=freshness(0, 0, NOW, NOW),
         omitted={"knowledge": 1, "patterns": 2, "protocol": 1},
     )
     assert boot_lines(some)[2:] == [

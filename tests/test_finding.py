@@ -1,4 +1,4 @@
-"""What an answer says when nothing that it found fits."""
+"""The note of an answer in which nothing fits."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import pytest
 
 from fleet_memory.rules.retrieval.ranking import FITS_WELL, Match, Terms
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.views.finding import NEAREST, finding_note, fitting_names
+from fleet_memory.views.finding import EMPTY, NEAREST, finding_note, fitting_names
 from tests.lessons import pattern
 
 
@@ -30,8 +30,8 @@ def test_without_a_question_nothing_fits_badly() -> None:
 @pytest.mark.parametrize(
     ("ways", "domains", "said"),
     [
-        (("other words", "fewer filters"), "", "Nothing is stored yet."),
-        (("other words", "scope all"), "", "Nothing is stored yet. Try scope all."),
+        (("other words", "fewer filters"), "", EMPTY),
+        (("other words", "scope all"), "", f"{EMPTY} Try scope all."),
         (("other words",), "git", "Nothing matched. Try other words. Domains: git."),
         (
             ("other words", "fewer filters"),

@@ -21,17 +21,18 @@ def test_knowledge_is_graded_by_the_lessons_that_wait(pending: int, grade: Fresh
 def test_a_reason_counts_and_says_what_follows() -> None:
     reasons = [freshness(pending, 0, START, START).reason for pending in (0, 1, 2, 12)]
     assert reasons == [
-        "Every stored pattern has been considered.",
-        "1 stored pattern not consolidated yet: a little may be missing.",
-        "2 stored patterns not consolidated yet: a little may be missing.",
+        "All is considered.",
+        "1 stored pattern not consolidated yet: a little may be missing, nothing to do.",
+        "2 stored patterns not consolidated yet: a little may be missing, nothing to do.",
         "12 stored patterns not consolidated yet: verify before relying on it.",
     ]
 
 
 def test_a_reason_counts_the_pairs_that_wait_though_every_lesson_has_been_considered() -> None:
     assert [freshness(pending, pairs, START, START).reason for pending, pairs in ((0, 1), (2, 3))] == [
-        "Every stored pattern has been considered; 1 open pair waits for a verdict.",
-        "2 stored patterns not consolidated yet: a little may be missing; 3 open pairs wait for a verdict.",
+        "All is considered; 1 open pair waits for a verdict.",
+        "2 stored patterns not consolidated yet: a little may be missing, nothing to do; "
+        "3 open pairs wait for a verdict.",
     ]
 
 

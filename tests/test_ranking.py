@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from fleet_memory.rules.retrieval.ranking import (
     FITS_WELL,
+    NO_VECTOR,
     STRENGTH_BOOST,
     Match,
     Ranked,
@@ -71,6 +72,14 @@ def test_meaning_and_words_each_suffice_and_confirm_each_other() -> None:
 
 def test_a_word_that_texts_have_by_chance_outranks_no_meaning() -> None:
     assert [one.position for one in by_relevance([0.35, 0.4], [0.15, 0.0], [0.0, 0.0], [0.8, 0.8])] == [1, 0]
+
+
+def test_a_lesson_that_matches_by_chance_alone_is_no_answer() -> None:
+    assert by_relevance([0.1, 0.29], [0.2, 0.0], [0.0, 0.0], [0.9, 0.9]) == []
+
+
+def test_words_alone_find_a_lesson_without_a_vector() -> None:
+    assert [one.position for one in by_relevance([NO_VECTOR, 0.1], [0.15, 0.15], [0.0, 0.0], [0.9, 0.9])] == [0]
 
 
 def test_what_matches_neither_in_words_nor_in_meaning_is_left_out() -> None:

@@ -7,7 +7,7 @@ from mcp import Client
 
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
-from fleet_memory.views.finding import NEAREST
+from fleet_memory.views.finding import EMPTY, NEAREST
 from tests.calls import call
 from tests.living import Json, Machine, lesson
 
@@ -101,7 +101,7 @@ async def test_equal_words_that_were_never_joined_are_one_hit(client: Client) ->
     assert (shown(answer), answer["total"]) == (([], [(RETRY, True)]), 1)
 
 
-async def test_a_question_that_nothing_answers_is_told_so(client: Client) -> None:
+async def test_a_note_says_that_nothing_answers_a_question(client: Client) -> None:
     await learn(client, "Use a staging bucket for uploads", "basher")
     answer = await recall(client, query="which port does the uploads service of the payments team listen on")
     assert (answer.get("note"), answer["total"]) == (NEAREST, 1)
@@ -109,7 +109,7 @@ async def test_a_question_that_nothing_answers_is_told_so(client: Client) -> Non
 
 async def test_nothing_found_says_how_to_go_on(client: Client) -> None:
     empty = await recall(client, query="anything")
-    assert empty["note"] == "Nothing is stored yet."
+    assert empty["note"] == EMPTY
     await learn(client, ROTATE, "basher", domain="logs")
     assert (await recall(client, query="kubernetes"))["note"] == "Nothing matched. Try other words. Domains: logs."
     narrowed = await recall(client, query="rotate", tags=["x"], scope="own")
@@ -128,7 +128,7 @@ async def test_a_domain_that_nobody_uses_names_close_ones(client: Client) -> Non
 async def test_a_domain_of_lessons_that_nobody_else_may_read_is_no_suggestion(client: Client) -> None:
     await learn(client, ROTATE, "iso", domain="log-files")
     answer = await recall(client, domain="log-file")
-    assert (answer.get("suggestions"), answer["note"]) == (None, "Nothing is stored yet.")
+    assert (answer.get("suggestions"), answer["note"]) == (None, EMPTY)
 
 
 async def test_stale_lessons_that_are_left_out_are_hinted_at(machine: Machine) -> None:

@@ -67,6 +67,8 @@ async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(clie
             },
         ],
         "notes": [{"status": "added", "noteId": "n1"}],
+        "handedOver": True,
+        "version": 1,
         "patternsCount": 2,
     }
     state = await call(client, "get_program_state")

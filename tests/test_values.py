@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from fleet_memory import schemas
 from fleet_memory.repositories.leases import LeaseClaim
-from fleet_memory.schemas.answers.boot import BootAnswer, BootFreshness, BootNote, ProgramAnswer
+from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, ProgramAnswer
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.knowledge import (
     Contribution,
@@ -99,7 +99,7 @@ BOOT = BootAnswer(
     knowledge_version=1,
     notes=(BootNote(id="n", text="t"),),
     program=ProgramAnswer(config={"a": None}),
-    freshness=BootFreshness(grade="stale", is_stale=True, pending=1, reason="r"),
+    freshness=Freshness(grade="stale", is_stale=True, pending=1, reason="r"),
     omitted={"notes": 1},
 )
 STORED = StoreAnswer(status="created", program_id="a", pattern_id="p", patterns_count=1)

@@ -27,7 +27,7 @@ class NewPattern(Input):
     id: Annotated[Name | None, Field(description="Your id for it; made from the text when absent")] = None
     discovered_at: Annotated[Timestamp | None, Field(description="When learnt; now when absent")] = None
     last_reinforced: Annotated[Timestamp | None, Field(description="When last seen true")] = None
-    project_id: Annotated[Name | None, Field(description="Project it is limited to")] = None
+    project_id: Annotated[Name | None, Field(description="Only if it holds in one project alone")] = None
     session_id: Annotated[Name | None, Field(description="Session it was learnt in")] = None
     tags: Annotated[Tags | None, Field(description="Up to 10 labels")] = None
     promoted_to_store: Annotated[bool | None, Field(description="Ignored")] = None

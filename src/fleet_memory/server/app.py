@@ -19,8 +19,8 @@ from fleet_memory.server.toolsets import RENAMED, TOOLS
 from fleet_memory.settings import Settings
 
 _INSTRUCTIONS: Final = """\
-Fleet Memory keeps the lessons of you and your fleet. Use one programId always.
-1. Start: gsp_bootstrap with your name as programId.
+Fleet Memory keeps the lessons of you and your fleet. Use one name always, as agentId and programId.
+1. Start: gsp_bootstrap with your task.
 2. Before each task or decision: recall_memory with it as query. It searches your lessons and those that several \
 agents learnt.
 3. Work taught you something: store_memory at once, one lesson in one sentence, with its evidence.

@@ -49,8 +49,7 @@ The session ends. Leave what it taught to the next one, and to the fleet. You ar
 2. Outcomes: which recalled lessons or entries did you rely on? confirmed or contradicted, with what you saw.
 3. Pairs: a verdict for each pair of `toJudge` that you have not answered yet: same, different, contradict or unsure.
 4. Handoff: what you did last, what is open, what the next session must know.
-{how}
-"""
+{how}"""
 ONE_CALL: Final = """\
 5. Missing: which questions did recall_memory not answer?
 

@@ -75,7 +75,7 @@ async def commit_session(
     session_id: Annotated[Name | None, Field(description="One session is one origin")] = None,
     request_id: RequestId = None,
 ) -> SessionAnswer:
-    """Call this once before you stop: it leaves in one commit all that the session taught, and hands over.
+    """Call this once before you stop: it hands over, and stores what you have not stored yet, in one commit.
 
     {"programId": "basher", "patterns": [...], "handoff": "Orders migrated; invoices next", "missing": ["Who owns CI?"]}
 

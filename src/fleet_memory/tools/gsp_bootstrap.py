@@ -32,7 +32,7 @@ from fleet_memory.tools.asking import AskedPairs, asked_pairs, fitting_questions
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import keys_for, ranked
-from fleet_memory.views.boot import boot_answer, boot_freshness
+from fleet_memory.views.boot import boot_answer
 
 
 class _Booted(NamedTuple):
@@ -117,7 +117,7 @@ async def _frame(fleet: Fleet, program: Program, chosen: ChosenQuestions, snapsh
         agent_id=program.program_id,
         knowledge_version=snapshot.version,
         to_judge=tuple(to_judge_answers(program, chosen)) or None,
-        freshness=boot_freshness(await fleet_freshness(fleet, snapshot)),
+        freshness=await fleet_freshness(fleet, snapshot),
     )
 
 

@@ -57,7 +57,7 @@ async def pattern_consolidate(
         judged=tuple(map(judged_answer, judged)) or None,
         to_judge=tuple(shown),
         open_pairs=await fleet.pairs.count_open(),
-        waiting=report.waiting if report else None,
+        waiting=report.waiting if report else await fleet.programs.count_pending(),
         proposals=ProposalsAnswer(last_run=last.at, by=last.by or None, note=None if report else WHO_PROPOSES),
     )
     changes += [one.change for one in report.joined] if report else []

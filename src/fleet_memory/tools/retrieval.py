@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.ranking import (
+    NO_VECTOR,
     LessonT_co,
     Match,
     PooledLesson,
@@ -45,8 +46,8 @@ def _vector_of(lesson: Pattern | KnowledgeRow) -> str:
 
 
 async def _cosines_to(fleet: Fleet, text: str, lessons: Sequence[Pattern | KnowledgeRow]) -> list[float]:
-    """Return each lesson's cosine to `text`, -1 where its vector is another embedder's or missing."""
-    cosines = [-1.0] * len(lessons)
+    """Return each lesson's cosine to `text`, `NO_VECTOR` where its vector is another embedder's or missing."""
+    cosines = [NO_VECTOR] * len(lessons)
     try:
         row = (await fleet.embedder.vectors([text]))[0]
     except EmbedderError:

@@ -80,9 +80,7 @@ class SessionWork:
         if session.handoff is not None:
             self.accept(updated(self.program, session.handoff))
         notes = [self._noted(at, note) for at, note in enumerate(session.notes)]
-        missing = with_missing(self.program.missing, session.missing, session.now)
-        with suppress(CapacityExceededError):  # in a full memory the lessons come first
-            self.accept(ProgramChange(replace(self.program, missing=missing)))
+        kept_questions = self._with_missing(session)
         items: list[StoredItem | ReinforcedItem | NotedItem] = [*stored, *reports, *notes]
         return SessionAnswer(
             program_id=self.program.program_id,
@@ -90,8 +88,20 @@ class SessionWork:
             patterns=tuple(stored) or None,
             reinforcements=tuple(reports) or None,
             notes=tuple(notes) or None,
+            handed_over=True if session.handoff is not None else None,
+            missing=kept_questions or None,
+            version=self.program.state_version,
             patterns_count=len(self.program.patterns) if stored else None,
         )
+
+    def _with_missing(self, session: SentSession) -> int:
+        """Keep the questions that memory could not answer, and return how many; none in a full memory."""
+        missing = with_missing(self.program.missing, session.missing, session.now)
+        try:
+            self.accept(ProgramChange(replace(self.program, missing=missing)))
+        except CapacityExceededError:  # the lessons come first
+            return 0
+        return len(session.missing)
 
     def _reinforced(self, position: int, about: str, report: OutcomeReport) -> ReinforcedItem:
         try:

@@ -7,11 +7,12 @@ from datetime import datetime
 from fleet_memory.rules.health.program import fading
 from fleet_memory.rules.retrieval.boot import SHARES, BootReading, is_of_project, ordered_notes
 from fleet_memory.rules.retrieval.budget import Section, shared, size
-from fleet_memory.schemas.answers.boot import BootAnswer, BootFreshness, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer
-from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
+from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
 from fleet_memory.views.boot_sections import SECTIONS
 from fleet_memory.views.health import fading_answer
 from fleet_memory.views.knowledge import knowledge_answer
@@ -33,8 +34,10 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
     soon = [(days, pattern) for days, pattern in fading(program, now) if pattern.id not in reading.said]
     here = [(days, pattern) for days, pattern in soon if is_of_project(pattern, reading.project_id)]
     added, updated, retired = (tuple(row.key for row in rows) for rows in reading.changes)
+    fresh = frame.freshness
     everything = replace(
         frame,
+        freshness=fresh if fresh.pending else replace(fresh, consolidated_at=None),
         constitution=entry_answers(rules),
         knowledge=entry_answers(learnt[: share.entries]),
         domains=tuple(reading.domains[: share.domains]),
@@ -54,19 +57,6 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
         "fadingSoon": len(soon),
     }
     return fitted(everything, total, max_tokens)
-
-
-def boot_freshness(fresh: Freshness) -> BootFreshness:
-    """Return a freshness without what its grade implies."""
-    behind = fresh.grade != "up_to_date"
-    return BootFreshness(
-        grade=fresh.grade,
-        is_stale=fresh.is_stale or None,
-        pending=fresh.pending or None,
-        to_judge=fresh.to_judge or None,
-        consolidated_at=fresh.consolidated_at if behind else None,
-        reason=fresh.reason if behind else None,
-    )
 
 
 def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) -> BootAnswer:
@@ -114,12 +104,16 @@ def _without_empty(boot: BootAnswer) -> BootAnswer:
 
 
 def _entry_answer(row: KnowledgeRow, reading: BootReading, now: datetime) -> KnowledgeAnswer:
-    """Return an entry as a boot shows it: below full depth its text, its key, and a doubt if there is one."""
+    """Return an entry as a boot shows it: below full depth its text, its key, a doubt if there is one, and its breadth.
+
+    The number of its contributors is absent when it is no more than publishes by default.
+    """
     full = reading.depth == "full"
     answer = knowledge_answer(row, now, contributors=full, own=row.key in reading.own_keys)
     if full:
         return answer
-    return replace(answer, confidence=None, contributor_count=None, evidence_count=None, last_confirmed=None)
+    breadth = answer.contributor_count if len(row.contributors) > DEFAULT_THRESHOLD else None
+    return replace(answer, confidence=None, contributor_count=breadth, evidence_count=None, last_confirmed=None)
 
 
 def _lesson_answer(lesson: Pattern, reading: BootReading, now: datetime) -> PatternAnswer:

@@ -60,5 +60,5 @@ def _ending(boot: BootAnswer) -> Iterator[str]:
     left_out = [counted(count, *section.nouns) for section in SECTIONS if (count := boot.omitted.get(section.name))]
     if left_out:
         yield f"Left out here: {', '.join(left_out)}. gsp_bootstrap with a larger maxTokens shows more."
-    if boot.freshness.reason:
+    if boot.freshness.pending or boot.freshness.to_judge:
         yield boot.freshness.reason

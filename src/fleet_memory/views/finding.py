@@ -1,4 +1,4 @@
-"""What an answer says when nothing that it found fits, and how to go on."""
+"""The note of an answer in which nothing fits: so it is, and how to go on."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,6 +8,7 @@ from typing import Final
 from fleet_memory.rules.retrieval.ranking import LessonT_co, Match, fits_well
 
 NEAREST: Final = "Nothing fits well; the nearest come first."
+EMPTY: Final = "You have stored nothing yet, and the fleet has no lesson that several agents learnt."
 WIDER: Final = "scope all"
 MAX_DOMAINS_CHARS: Final = 60  # of the domains that a note names; a note fits into the smallest budget
 MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
@@ -23,7 +24,7 @@ def finding_note(
     if best:
         return NEAREST if asked and not fits_well(best) else None
     common = [name for name, _ in Counter(sorted(domains)).most_common()]
-    opening = "Nothing matched." if common else "Nothing is stored yet."
+    opening = "Nothing matched." if common else EMPTY
     helpful = ways if common else [way for way in ways if way == WIDER]
     advice = f"Try {' or '.join(helpful)}." if helpful else ""
     named = ", ".join(fitting_names(common, MAX_DOMAINS_CHARS))

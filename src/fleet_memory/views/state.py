@@ -28,6 +28,7 @@ def state_answer(program: Program, past: Sequence[PastSummary], suggestions: Seq
         baselines=program.baselines or None,
         decay_config=decay_answer(program.decay) if program.decay != DecayConfig() else None,
         notes=tuple(map(_note_answer, program.notes.values())) or None,
+        missing=tuple(question.text for question in program.missing) or None,
         history=tuple(map(_summary_answer, past)) or None,
         last_update=program.last_update,
     )

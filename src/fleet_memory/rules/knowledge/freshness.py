@@ -19,12 +19,12 @@ def freshness(pending: int, to_judge: int, consolidated_at: datetime | None, now
     The reason counts both: pairs wait although every lesson has been considered.
     """
     stale = pending >= STALE_FROM_PENDING
-    advice = "verify before relying on it" if stale else "a little may be missing"
+    advice = "verify before relying on it" if stale else "a little may be missing, nothing to do"
     considered = (
         f"{counted(pending, 'stored pattern')} not consolidated yet: "
         f"{NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}"
         if pending
-        else "Every stored pattern has been considered"
+        else "All is considered"
     )
     judged = f"; {counted(to_judge, 'open pair waits', 'open pairs wait')} for a verdict" if to_judge else ""
     return Freshness(

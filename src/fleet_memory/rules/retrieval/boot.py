@@ -27,7 +27,7 @@ class Share(NamedTuple):
 
 SHARES: Final[Mapping[Depth, Share]] = {
     "essential": Share(10, 3, 3, 1_000),
-    "standard": Share(40, 10, 5, 2_500),  # under the 10,000 characters that clients show of a start hook
+    "standard": Share(40, 10, 3, 2_500),  # under the 10,000 characters that clients show of a start hook
     "full": Share(100_000, 1_000, 25, 25_000),
 }
 

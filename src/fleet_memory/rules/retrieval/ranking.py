@@ -12,9 +12,11 @@ LessonT_co = TypeVar("LessonT_co", bound=Pattern | KnowledgeRow, covariant=True)
 
 STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/recall.md, measured
+NO_VECTOR: Final = -1.0  # the cosine of a lesson without a comparable vector
 CHANCE_WORDS: Final = 0.20  # a share of a question that texts hold by chance; Source: docs/decisions/recall-fusion.md
 MAX_WORDS_SHARE: Final = 0.90  # all words of a question, in any order, are not yet its answer; Source: the same
 FITS_WELL: Final = 0.20  # relevance, a score without strength; Source: docs/recall.md, measured
+MIN_RELEVANCE: Final = 0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
 
 _QUOTED: Final = re.compile(r"(?<!\w)([`'\"])(.+?)\1(?!\w)")
 _CAMEL: Final = re.compile(r"[a-z]+[A-Z][a-z]")  # createStore; neither GitHub nor macOS, which many lessons name
@@ -56,7 +58,7 @@ class Ranked(NamedTuple):
 
 def fits_well(best: Sequence[Match[LessonT_co]] | Sequence[Ranked]) -> bool:
     """Whether the first of `best` (best first, ranked by a question) is about what it asks; False for no match."""
-    return bool(best) and best[0].score - STRENGTH_BOOST * best[0].terms.strength >= FITS_WELL
+    return bool(best) and _relevance(best[0]) >= FITS_WELL
 
 
 def by_strength(strengths: Sequence[float]) -> list[Ranked]:
@@ -68,26 +70,38 @@ def by_strength(strengths: Sequence[float]) -> list[Ranked]:
 def by_relevance(
     cosines: Sequence[float], words: Sequence[float], identifiers: Sequence[float], strengths: Sequence[float]
 ) -> list[Ranked]:
-    """Rank by meaning or words, lessons that hold the question's identifiers first; what matches neither is left out.
+    """Rank by meaning or words, lessons that hold the question's identifiers first; chance matches are left out.
 
-    `cosines` to the question (-1 where there is no comparable vector), `words` 0..1 (`word_scores`), `identifiers` 0..1
-    (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words) + identifiers + 0.05 x strength,
-    where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2 by, scaled to 0..1. The rest
-    of the pool decides how rare a word is and which identifiers are known, nothing else. Of equal scores, the one with
-    an identifier comes first. Source: docs/decisions/recall-fusion.md.
+    `cosines` to the question (`NO_VECTOR` where none is comparable: any word then suffices), `words` 0..1
+    (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words)
+    + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2
+    by, scaled to 0..1. The rest of the pool decides how rare a word is and which identifiers are known, nothing else.
+    Of equal scores, the one with an identifier comes first. Source: docs/decisions/recall-fusion.md.
     """
-    matching = [i for i, cosine in enumerate(cosines) if words[i] + identifiers[i] > 0 or cosine >= ALIKE_WITHOUT_WORDS]
-    terms = [
-        Terms(
-            semantic=round(max(0.0, cosines[i]) ** 2, 4),
-            words=round(MAX_WORDS_SHARE * max(0.0, words[i] - CHANCE_WORDS) / (1 - CHANCE_WORDS), 4),
-            identifiers=round(identifiers[i], 4),
-            strength=round(strengths[i], 4),
-        )
-        for i in matching
-    ]
-    ranked = [Ranked(i, recomputed(one), one) for i, one in zip(matching, terms, strict=True)]
-    return sorted(ranked, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
+    ranked = [_ranked(at, *each) for at, each in enumerate(zip(cosines, words, identifiers, strengths, strict=True))]
+    matching = [one for one in ranked if _is_match(one, cosines[one.position], words[one.position])]
+    return sorted(matching, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
+
+
+def _is_match(ranked: Ranked, cosine: float, words: float) -> bool:
+    if ranked.terms.identifiers or cosine >= ALIKE_WITHOUT_WORDS:
+        return True
+    return words > 0 and (_relevance(ranked) >= MIN_RELEVANCE or cosine == NO_VECTOR)
+
+
+def _ranked(position: int, cosine: float, words: float, identified: float, strength: float) -> Ranked:
+    terms = Terms(
+        semantic=round(max(0.0, cosine) ** 2, 4),
+        words=round(MAX_WORDS_SHARE * max(0.0, words - CHANCE_WORDS) / (1 - CHANCE_WORDS), 4),
+        identifiers=round(identified, 4),
+        strength=round(strength, 4),
+    )
+    return Ranked(position, recomputed(terms), terms)
+
+
+def _relevance(match: Match[LessonT_co] | Ranked) -> float:
+    """Return the score of a match without its strength."""
+    return round(match.score - STRENGTH_BOOST * match.terms.strength, 4)
 
 
 def recomputed(terms: Terms) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, JsonValue
 
@@ -10,8 +10,7 @@ from fleet_memory.schemas.answers.common import Absence, Degraded, ToJudge
 from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer
-from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.knowledge import FreshnessGrade
+from fleet_memory.schemas.knowledge import Freshness
 from fleet_memory.schemas.value import Value
 
 
@@ -39,20 +38,6 @@ class BootNote(Value):
     pinned: bool | None = None
 
 
-class BootFreshness(Value):
-    """How far shared knowledge is behind what agents stored, as boot shows it; `to_judge` counts the fleet's pairs.
-
-    Of knowledge that is up to date only the grade is there, and the pairs if there are any.
-    """
-
-    grade: FreshnessGrade
-    is_stale: Literal[True] | None = None
-    pending: int | None = None
-    to_judge: int | None = None
-    consolidated_at: Timestamp | None = None
-    reason: str | None = None
-
-
 class BootAnswer(Absence, Degraded):
     """Everything an agent reads before it starts to work: what seldom changes comes first, for prompt caches."""
 
@@ -67,6 +52,6 @@ class BootAnswer(Absence, Degraded):
     fading_soon: tuple[FadingPattern, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
     changes: KnowledgeChanges = KnowledgeChanges()
-    freshness: BootFreshness
+    freshness: Freshness
     omitted: Mapping[str, int] = field(default_factory=dict)
     protocol: str = ""

@@ -62,8 +62,8 @@ class ConsolidateAnswer(Degraded):
     """Entries that changed, and pairs to judge; `omitted` counts what is left out of each list.
 
     `to_judge` are pairs for this program, `open_pairs` counts those of the fleet, as `freshness.toJudge` does.
-    `waiting` counts the living lessons that are in no entry, None where this call compared none (`proposals.note`
-    says why).
+    `waiting` counts the living lessons that are in no entry; where this call compared none (`proposals.note` says
+    why), those that no run has considered yet.
     """
 
     dry_run: bool
@@ -74,6 +74,6 @@ class ConsolidateAnswer(Degraded):
     to_judge: tuple[ToJudge, ...] = ()
     contested: tuple[ContestedAnswer, ...] = ()
     open_pairs: int
-    waiting: int | None = None
+    waiting: int
     proposals: ProposalsAnswer
     omitted: Mapping[str, int] = field(default_factory=dict)

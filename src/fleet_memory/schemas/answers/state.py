@@ -62,7 +62,10 @@ class SummaryAnswer(Value):
 
 
 class StateAnswer(Absence):
-    """A program's state without its empty parts; `version` counts its changes, `history` has the newest first."""
+    """A program's state without its empty parts; `version` counts its changes, `history` has the newest first.
+
+    `missing` are the questions that its memory could not answer, the newest last.
+    """
 
     version: int
     context_summary: ContextSummary | None = None
@@ -70,6 +73,7 @@ class StateAnswer(Absence):
     baselines: Mapping[str, JsonValue] | None = None
     decay_config: DecayAnswer | None = None
     notes: tuple[NoteAnswer, ...] | None = None
+    missing: tuple[str, ...] | None = None
     history: tuple[SummaryAnswer, ...] | None = None
     last_update: Timestamp | None = None
 
@@ -120,6 +124,7 @@ class NotedItem(Value):
 class SessionAnswer(Degraded):
     """What became of each item of a session, in the order sent; `failed` counts those that were not applied.
 
+    `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the questions that are kept.
     `patterns_count` is the number of the program's lessons after new ones.
     """
 
@@ -128,6 +133,9 @@ class SessionAnswer(Degraded):
     patterns: tuple[StoredItem, ...] | None = None
     reinforcements: tuple[ReinforcedItem, ...] | None = None
     notes: tuple[NotedItem, ...] | None = None
+    handed_over: Literal[True] | None = None
+    missing: int | None = None
     judged: tuple[JudgedAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
+    version: int
     patterns_count: int | None = None
