@@ -12,7 +12,7 @@ from fleet_memory.stores import Query
 
 pytestmark = pytest.mark.anyio
 
-NOW = "2026-03-01T09:00:00Z"
+NOW, LATER = "2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z"
 CHECK = "Always check that a task is still free before you claim it"
 VERIFY = "Always verify that the task is still free before claiming it"
 
@@ -48,7 +48,7 @@ async def test_a_memory_moves_to_another_embedder_and_then_finds_what_is_the_sam
             {"minilm-l6-v2/int8/1"},
             {"minilm-l6-v2/int8/1"},
         )
-    async with local_agent(store_address, now=NOW) as one:
+    async with local_agent(store_address, now=LATER) as one:  # each server's clock begins at its instant: after all stores
         (pair,) = (await one.call("pattern_consolidate", programId="basher"))["toJudge"]
         assert [pair[side]["pattern"] for side in "ab"] == [CHECK, VERIFY]
         verdicts = [{"pairId": pair["pairId"], "verdict": "same"}]
