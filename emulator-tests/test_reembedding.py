@@ -48,7 +48,7 @@ async def test_a_memory_moves_to_another_embedder_and_then_finds_what_is_the_sam
             {"minilm-l6-v2/int8/1"},
             {"minilm-l6-v2/int8/1"},
         )
-    async with local_agent(store_address, now=LATER) as one:  # each server's clock begins at its instant: after all stores
+    async with local_agent(store_address, now=LATER) as one:  # a clock of its own: after all stores
         (pair,) = (await one.call("pattern_consolidate", programId="basher"))["toJudge"]
         assert [pair[side]["pattern"] for side in "ab"] == [CHECK, VERIFY]
         verdicts = [{"pairId": pair["pairId"], "verdict": "same"}]
