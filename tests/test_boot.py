@@ -483,6 +483,16 @@ def test_a_boot_as_text_says_in_words_what_to_doubt_and_what_is_left_out() -> No
     ]
 
 
+def test_a_boot_as_text_has_the_figures_of_an_entry_that_are_there() -> None:
+    broad = replace(ENTRY, contributor_count=3, confidence=None)
+    some = everything(knowledge=(broad, replace(broad, status="contested"), ENTRY), freshness=freshness(0, 0, NOW, NOW))
+    assert boot_lines(some)[3:] == [
+        "- Look before you leap (3 agents; pattern/care/1)",
+        "- Look before you leap (an agent learnt the contrary; 3 agents; pattern/care/1)",
+        "- Look before you leap (pattern/care/1)",
+    ]
+
+
 def test_evidence_of_what_entries_say_comes_in_room_that_nothing_else_needs() -> None:
     def boot(evidence: str | None, budget: int) -> BootAnswer:
         entries = (replace(knowledge_answer(row("Look " * 20, number), NOW), evidence=evidence) for number in range(9))
