@@ -1,5 +1,6 @@
 """Boot: within its budget whatever there is, the same bytes for the same input, and what seldom changes first."""
 
+import itertools
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -327,6 +328,28 @@ async def test_a_task_brings_own_lessons_and_knowledge_first(settings: Settings)
         ("Rebase before you push", "Tag what you push"),
         ("Drain the queue before a release", "Announce a release a day ahead"),
     ]
+
+
+@pytest.mark.anyio
+async def test_a_task_orders_entries_that_recall_leaves_out_as_chance(settings: Settings) -> None:
+    zebras = "Zebras sleep upright, in tall grass, taking turns so that half of a herd keeps watch over foals"
+
+    async def work(server: Server) -> list[list[str]]:
+        texts = ("Apples need a bag", "Grapes bruise quickly", zebras)
+        for program, text in itertools.product(("iso", "sark"), texts):
+            lesson = {"pattern": text, "domain": "care", "confidence": 0.8, "evidence": "seen"}
+            await server.call("store_memory", programId=program, pattern=lesson)
+        await server.call("pattern_consolidate")
+        task = (
+            "Prepare the monthly report on shipping costs, customer refunds, open invoices and the zebras, and mail it "
+            "to our controllers, who compare it with budgets of other districts and with published market figures"
+        )
+        boot = await server.call("gsp_bootstrap", agentId="basher", task=task)
+        recalled = await server.call("recall_memory", programId="basher", query=task)
+        return [[entry["pattern"] for entry in answer["knowledge"]] for answer in (boot, recalled)]
+
+    ordered, found = await at(settings, NOW, work)
+    assert (ordered[0], found) == (zebras, [])
 
 
 @pytest.mark.anyio

@@ -78,6 +78,11 @@ def test_a_lesson_that_matches_by_chance_alone_is_no_answer() -> None:
     assert by_relevance([0.1, 0.29], [0.2, 0.0], [0.0, 0.0], [0.9, 0.9]) == []
 
 
+def test_where_nothing_shall_be_lost_a_match_by_chance_is_ordered_too() -> None:
+    ranked = by_relevance([0.1, 0.29, 0.1], [0.2, 0.0, 0.9], [0.0, 0.0, 0.0], [0.9, 0.9, 0.1], min_relevance=0.0)
+    assert [one.position for one in ranked] == [2, 0]
+
+
 def test_words_alone_find_a_lesson_without_a_vector() -> None:
     assert [one.position for one in by_relevance([NO_VECTOR, 0.1], [0.15, 0.15], [0.0, 0.0], [0.9, 0.9])] == [0]
 

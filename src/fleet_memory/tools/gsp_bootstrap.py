@@ -130,7 +130,7 @@ async def _scores(
         *(PooledLesson(row, row.confidence) for row in rows),
         *(PooledLesson(pattern, strength(pattern, now)) for pattern in own),
     ]
-    best = await ranked(fleet, pool, task)
+    best = await ranked(fleet, pool, task, min_relevance=0)  # it orders, and leaves nothing out
     return TaskScores(
         {match.lesson.key: match.score for match in best if isinstance(match.lesson, KnowledgeRow)},
         {match.lesson.id: match.score for match in best if isinstance(match.lesson, Pattern)},

@@ -68,7 +68,11 @@ def by_strength(strengths: Sequence[float]) -> list[Ranked]:
 
 
 def by_relevance(
-    cosines: Sequence[float], words: Sequence[float], identifiers: Sequence[float], strengths: Sequence[float]
+    cosines: Sequence[float],
+    words: Sequence[float],
+    identifiers: Sequence[float],
+    strengths: Sequence[float],
+    min_relevance: float = MIN_RELEVANCE,
 ) -> list[Ranked]:
     """Rank by meaning or words, lessons that hold the question's identifiers first; chance matches are left out.
 
@@ -76,17 +80,18 @@ def by_relevance(
     (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words)
     + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2
     by, scaled to 0..1. The rest of the pool decides how rare a word is and which identifiers are known, nothing else.
-    Of equal scores, the one with an identifier comes first. Source: docs/decisions/recall-fusion.md.
+    Of equal scores, the one with an identifier comes first. A match in words below `min_relevance` is chance.
+    Source: docs/decisions/recall-fusion.md.
     """
     ranked = [_ranked(at, *each) for at, each in enumerate(zip(cosines, words, identifiers, strengths, strict=True))]
-    matching = [one for one in ranked if _is_match(one, cosines[one.position], words[one.position])]
+    matching = [one for one in ranked if _is_match(one, cosines[one.position], words[one.position], min_relevance)]
     return sorted(matching, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
 
 
-def _is_match(ranked: Ranked, cosine: float, words: float) -> bool:
+def _is_match(ranked: Ranked, cosine: float, words: float, min_relevance: float) -> bool:
     if ranked.terms.identifiers or cosine >= ALIKE_WITHOUT_WORDS:
         return True
-    return words > 0 and (_relevance(ranked) >= MIN_RELEVANCE or cosine == NO_VECTOR)
+    return words > 0 and (_relevance(ranked) >= min_relevance or cosine == NO_VECTOR)
 
 
 def _ranked(position: int, cosine: float, words: float, identified: float, strength: float) -> Ranked:
