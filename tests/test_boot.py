@@ -195,6 +195,17 @@ def test_entries_come_by_relevance_then_own_domain_then_trust_then_confidence_th
     assert [one.pattern for one in ordered] == ["fitting", "mine", "sure", "broad", "plain", "unconfirmed"]
 
 
+def test_entries_of_the_agents_own_come_after_those_of_its_task_and_project_before_the_rest() -> None:
+    rows = [
+        row("in its domain", 1, domain="mine", confidence=0.9),
+        row("own", 2, confidence=0.1),
+        row("of the project", 3, project_id="shop", confidence=0.2),
+        row("fitting", 4, confidence=0.1),
+    ]
+    ordered = ordered_entries(rows, {"pattern/care/4": 0.4}, {"mine"}, NOW, "shop", {"pattern/care/2"})
+    assert [one.pattern for one in ordered] == ["fitting", "of the project", "own", "in its domain"]
+
+
 def test_own_lessons_come_by_relevance_then_strength() -> None:
     lessons = [replace(pattern("x", number), confidence=number / 10) for number in range(1, 5)]
     ordered = ordered_lessons(lessons, {"p1": 0.4, "p2": 0.5}, NOW)

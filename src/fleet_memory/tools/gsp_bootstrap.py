@@ -92,13 +92,14 @@ async def gsp_bootstrap(
     living = own_lessons(program, said, now)
     own = [lesson for lesson in living if is_of_project(lesson, project_id)]
     scores = await _scores(fleet, rows, own, now, task)
+    keys = own_keys(program, readable)
     domains = {pattern.domain for pattern in program.patterns.values()}
     reading = BootReading(
         program=program,
-        entries=ordered_entries(rows, scores.entries, domains, now, project_id),
+        entries=ordered_entries(rows, scores.entries, domains, now, project_id, keys),
         lessons=ordered_lessons(own, scores.lessons, now, project_id),
         said=said,
-        own_keys=own_keys(program, readable),
+        own_keys=keys,
         domains=common_domains(readable),
         keys=await keys_for(fleet, own, snapshot),
         changes=changes_since(of_project, since) if since else Changes(),  # of a first boot all is new

@@ -87,16 +87,19 @@ def ordered_entries(
     domains: set[str],
     now: datetime,
     project_id: str | None = None,
+    own_keys: Collection[str] = (),
 ) -> list[KnowledgeRow]:
-    """Return entries best first for one agent: by relevance to its task, project, domains, trust, breadth and key.
+    """Return entries best first for one agent: by relevance to its task, project, own, domains, trust, breadth and key.
 
-    `relevance` maps keys to scores; an entry without one has 0.
+    `relevance` maps keys to scores; an entry without one has 0. `own_keys` are those of entries that a lesson of the
+    agent says: it shows that lesson nowhere else.
     """
 
     def rank(row: KnowledgeRow) -> tuple[object, ...]:
         return (
             -relevance.get(row.key, 0.0),
             _is_of_none(row, project_id),
+            row.key not in own_keys,
             row.domain not in domains,
             row_state(row, now) != "fresh",
             -row.confidence,
