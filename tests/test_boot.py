@@ -399,6 +399,25 @@ async def test_an_own_lesson_is_shown_as_long_as_no_entry_that_agents_read_says_
 
 
 @pytest.mark.anyio
+async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_is_shown(settings: Settings) -> None:
+    async def work(server: Server) -> list[str]:
+        async def learn(program: str, domain: str, evidence: str) -> None:
+            lesson = {"pattern": "Look before you leap", "domain": domain, "confidence": 0.8, "evidence": evidence}
+            await server.call("store_memory", programId=program, pattern=lesson, onDuplicate="keep")
+
+        for program in ("basher", "iso"):
+            await learn(program, "care", "seen")
+        await server.call("pattern_consolidate")
+        await learn("basher", "other-care", "")
+        boot = await server.call("gsp_bootstrap", agentId="basher")
+        own = await server.call("recall_memory", programId="basher", scope="own")
+        assert len(own["patterns"]) == 2
+        return [entry.get("evidence", "") for entry in boot["knowledge"]]
+
+    assert await at(settings, NOW, work) == ["seen"]
+
+
+@pytest.mark.anyio
 async def test_a_project_gets_what_is_its_own_and_of_none_its_own_first(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[list[str], list[str], dict[str, int]]]:
         async def learn(program: str, text: str, **more: str) -> None:
@@ -427,7 +446,7 @@ async def test_a_project_gets_what_is_its_own_and_of_none_its_own_first(settings
     assert shop == (
         ["The dev server listens on port 8123", "Announce releases"],
         ["Grapes bruise", "Apples need a bag"],
-        {"patterns": 1},
+        {},
     )
     assert [len(one) for one in all_of_them] == [3, 3, 0]
 

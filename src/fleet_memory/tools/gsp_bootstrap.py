@@ -88,9 +88,8 @@ async def gsp_bootstrap(
     of_project = [row for row in snapshot.rows if is_of_project(row, project_id)]
     readable = [row for row in of_project if not row.is_hidden]
     rows = [row for row in readable if row.changed_in > known]
-    said = entries_saying(program.patterns.values(), readable)
-    living = own_lessons(program, said, now)
-    own = [lesson for lesson in living if is_of_project(lesson, project_id)]
+    entry_of = entries_saying(program.patterns.values(), readable)
+    own = own_lessons(program, entry_of, now, project_id)
     scores = await _scores(fleet, rows, own, now, task)
     keys = own_keys(program, readable)
     domains = {pattern.domain for pattern in program.patterns.values()}
@@ -98,14 +97,13 @@ async def gsp_bootstrap(
         program=program,
         entries=ordered_entries(rows, scores.entries, domains, now, project_id, keys),
         lessons=ordered_lessons(own, scores.lessons, now, project_id),
-        said=said,
+        entry_of=entry_of,
         own_keys=keys,
         domains=common_domains(readable),
         keys=await keys_for(fleet, own, snapshot),
         changes=changes_since(of_project, since) if since else Changes(),  # of a first boot all is new
         depth=depth,
         project_id=project_id,
-        elsewhere=len(living) - len(own),
     )
     return boot_answer(await _frame(fleet, program, chosen, snapshot), reading, depth_tokens, now)
 
