@@ -57,22 +57,28 @@ def receipt_write(programs: Programs, number: int, receipt: Receipt) -> Write:
 async def read_repeated(programs: Programs, program: Program, request: SessionRequest, now: datetime) -> Receipt | None:
     """Return the receipt of the session that this call repeats; None for a new one. Billed 1 read for a known name.
 
-    Without a name, the same content is a repetition for ten minutes. Raises InvalidArgumentError for a name that
-    another session has.
+    Without a name, the content of the program's latest session is a repetition for ten minutes, unless its lessons,
+    notes or state changed since. Raises InvalidArgumentError for a name that another session has.
     """
     number = result_of(program.request_ids, "session", request.name)
-    if number is None:
+    if number is None or (request.request_id is None and int(number) != program.sessions - 1):
         return None
     receipt = await _read_receipt(programs, program.program_id, int(number), request.call)
     if request.request_id is None:
-        is_retry = receipt and receipt.at and abs(now - receipt.at) < RETRY_WITHIN  # two servers' clocks may differ
-        return receipt if is_retry else None
+        return receipt if receipt and _is_retry(receipt, program, now) else None
     if receipt is None:
         raise InvalidArgumentError(
             f"requestId: {request.request_id!r} was used for another session, and nothing was written now; "
             "give this one a name of its own, or none"
         )
     return receipt
+
+
+def _is_retry(receipt: Receipt, program: Program, now: datetime) -> bool:
+    """Whether a session came lately, by a clock that may be another server's, and nothing was written since."""
+    if receipt.at is None or receipt.at != program.last_update:
+        return False
+    return abs(now - receipt.at) < RETRY_WITHIN
 
 
 async def _read_receipt(programs: Programs, program_id: str, number: int, call: str) -> Receipt | None:
