@@ -12,6 +12,8 @@ from fleet_memory.schemas.answers.state import SessionAnswer
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.programs import Missing, Program
 from fleet_memory.schemas.session import SessionNote, SessionReport
+from fleet_memory.schemas.value import Value
+from fleet_memory.stores import Query
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -164,3 +166,30 @@ async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> 
     (note,) = left.notes or ()
     assert (left.failed, note.status, (note.error or "")[:28]) == (1, "failed", "capacity_exceeded: notes.0: ")
     assert [one.text for one in (await program(fleet)).missing] == [PORT, "Who owns CI?"]
+
+
+class OlderItem(Value):
+    """A lesson of such an answer."""
+
+    status: str
+    pattern_id: str
+
+
+class OlderSessionAnswer(Value):
+    """The members of an answer without which a server of the version before cannot read a receipt."""
+
+    program_id: str
+    failed: int
+    patterns: tuple[OlderItem, ...] = ()
+    version: int
+    patterns_count: int
+
+
+async def test_a_server_of_the_version_before_reads_the_receipt_of_a_session(fleet: Fleet) -> None:
+    for name, lessons in (("r1", (new_pattern(id="mine"),)), ("r2", ())):
+        await commit_session(at(fleet, NOW), "basher", lessons, handoff="Done", request_id=name)
+    receipts = await fleet.programs.store.find(Query("fleets/default/receipts"))
+    stored, handed_over = (OlderSessionAnswer.from_json(str(one.fields["text"])) for one in receipts)
+    item = OlderItem(status="created", pattern_id="mine")
+    assert stored == OlderSessionAnswer(program_id="basher", failed=0, patterns=(item,), version=1, patterns_count=1)
+    assert handed_over == OlderSessionAnswer(program_id="basher", failed=0, version=1, patterns_count=1)

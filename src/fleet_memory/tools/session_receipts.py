@@ -1,6 +1,7 @@
 """Receipts of sessions: a call that is repeated finds there its answer, and when it came first."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, cast
 
@@ -42,14 +43,17 @@ def with_session(program: Program, request: SessionRequest, number: int) -> tupl
     return with_request(program.request_ids, request_key("session", request.name, str(number)))
 
 
-def receipt_write(programs: Programs, number: int, receipt: Receipt) -> Write:
-    """Return the write of the receipt of a program's session of this number."""
+def receipt_write(programs: Programs, number: int, receipt: Receipt, lessons: int) -> Write:
+    """Return the write of the receipt of a program's session of this number.
+
+    `lessons` is how many the program has: servers of the version before read no answer without `patternsCount`.
+    """
     fields: dict[str, Json] = {
         "number": number,
         "call": receipt.call,
         "at": receipt.at.isoformat() if receipt.at else None,
         "asked": list(receipt.asked),
-        "text": receipt.answer.compact(),
+        "text": replace(receipt.answer, patterns_count=lessons).compact(),
     }
     return Write(programs.receipt_ref(receipt.answer.program_id, number), fields)
 
@@ -87,6 +91,7 @@ async def _read_receipt(programs: Programs, program_id: str, number: int, call: 
     if document is None or document.fields["number"] != number or document.fields["call"] != call:
         return None
     answer = SessionAnswer.from_json(str(document.fields["text"]))
+    answer = answer if answer.patterns else replace(answer, patterns_count=None)
     at = document.fields.get("at")
     asked = cast("list[str]", document.fields.get("asked", []))
     return Receipt(call, answer, datetime.fromisoformat(str(at)) if at else None, asked)
