@@ -20,6 +20,7 @@ from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.write_note import write_note
 from tests.fleets import NOW, at
 from tests.lessons import new_pattern
+from tests.shared import LOOK, shared_entry
 from tests.test_lost_answers import losing
 
 pytestmark = pytest.mark.anyio
@@ -193,3 +194,11 @@ async def test_a_server_of_the_version_before_reads_the_receipt_of_a_session(fle
     item = OlderItem(status="created", pattern_id="mine")
     assert stored == OlderSessionAnswer(program_id="basher", failed=0, patterns=(item,), version=1, patterns_count=1)
     assert handed_over == OlderSessionAnswer(program_id="basher", failed=0, version=1, patterns_count=1)
+
+
+async def test_a_lesson_sent_under_another_id_confirms_its_entry(fleet: Fleet) -> None:
+    entry = await shared_entry(fleet, "basher", "iso")
+    later = max(fleet.now(), entry.last_confirmed) + timedelta(days=5)
+    again = await commit_session(at(fleet, later), "basher", (new_pattern(LOOK, id="another"),))
+    assert [item.status for item in again.patterns or ()] == ["reinforced"]
+    assert (await fleet.knowledge.found(entry.key)).last_confirmed == later
