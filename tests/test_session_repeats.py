@@ -202,3 +202,9 @@ async def test_a_lesson_sent_under_another_id_confirms_its_entry(fleet: Fleet) -
     again = await commit_session(at(fleet, later), "basher", (new_pattern(LOOK, id="another"),))
     assert [item.status for item in again.patterns or ()] == ["reinforced"]
     assert (await fleet.knowledge.found(entry.key)).last_confirmed == later
+
+
+async def test_an_answer_counts_the_questions_that_are_kept(fleet: Fleet) -> None:
+    answer = await commit_session(at(fleet, NOW), "basher", missing=("who owns CI?", "Who owns CI? ", "a"))
+    assert answer.missing == 2
+    assert [one.text for one in (await program(fleet)).missing] == ["Who owns CI?", "a"]

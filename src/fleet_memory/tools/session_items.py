@@ -12,7 +12,7 @@ from fleet_memory.jobs.words import entry_key, with_word
 from fleet_memory.repositories.queueing import ChangeResult
 from fleet_memory.repositories.room import with_room
 from fleet_memory.rules.lifecycle.admission import admitted, same_lessons
-from fleet_memory.rules.lifecycle.missing import with_missing
+from fleet_memory.rules.lifecycle.missing import distinct_questions, with_missing
 from fleet_memory.rules.lifecycle.notes import NewNote, added
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.rules.lifecycle.sent import SentLesson
@@ -100,7 +100,7 @@ class SessionWork:
             self.accept(ProgramChange(replace(self.program, missing=missing)))
         except CapacityExceededError:  # the lessons come first
             return 0
-        return len(session.missing)
+        return len(distinct_questions(session.missing))
 
     def _reinforced(self, position: int, about: str, report: OutcomeReport) -> ReinforcedItem:
         try:
