@@ -30,7 +30,8 @@ _OTHER_WORDS: Final = {  # that agents have for an argument, in lower case
         "verdicts": "judgements judgments",
         "missing": "question questions unanswered unknown gaps",
         "handoff": "todo todos next nextstep task tasks lasttasks summary sessionsummary handoffnotes status work",
-        "contextSummary": "lasttask nextsteps activeworkitems openquestion openquestions",
+        "contextSummary": "lasttask nextsteps activeworkitems openquestion openquestions handoff handoffnotes summary",
+        "text": "note notes content body",
         "activeWorkItems": "todo todos next nextstep items pending",
         "handoffNotes": "summary status text",
     }.items()
