@@ -37,7 +37,7 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(pattern_consolidate, "Consolidate lessons", WRITES),
     ),
     "state": (
-        ToolSpec(commit_session, "Commit a session", WRITES, session_as_meant, sent_place),
+        ToolSpec(commit_session, "Commit a session", COUNTS, session_as_meant, sent_place),
         ToolSpec(get_program_state, "Read program state", READS),
         ToolSpec(update_program_state, "Update program state", WRITES, state_as_meant, sent_place),
         ToolSpec(write_note, "Write a note", COUNTS),
