@@ -272,3 +272,18 @@ async def test_another_word_for_an_argument_is_refused_with_the_one_that_was_mea
 ) -> None:
     assert said in await refusal(client, "commit_session", **sent)
     assert (await call(client, "get_program_state"))["exists"] is False
+
+
+@pytest.mark.parametrize(
+    ("tool", "sent", "said"),
+    [
+        ("write_note", {"note": "Port 1"}, "note: unknown, did you mean text?"),
+        ("update_program_state", {"handoff": "Done"}, "handoff: unknown, did you mean contextSummary?"),
+        ("commit_session", {"notes": [{"note": "Port 1"}]}, "notes.0.note: unknown, did you mean text?"),
+        ("commit_session", {"summary": "Done"}, "summary: unknown, did you mean handoff?"),
+    ],
+)
+async def test_a_word_of_another_tool_is_refused_with_the_argument_that_was_meant(
+    client: Client, tool: str, sent: dict[str, object], said: str
+) -> None:
+    assert said in await refusal(client, tool, **sent)
