@@ -73,7 +73,7 @@ def pattern_of(program: Program, id_: str) -> Pattern | None:
 
 
 def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
-    """Return the patterns that storing a lesson may reinforce or rewrite: the one of its id, and the one of its words."""
+    """Return the patterns that a store may reinforce or rewrite: that of the lesson's id, and that of its words."""
     twin = _twin(program, lesson)
     same = [pattern_of(program, lesson.id), twin.pattern if twin else None]
     return [pattern for pattern in same if pattern is not None]
