@@ -499,6 +499,16 @@ def test_domains_of_the_fleet_come_by_use_then_by_name() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_program_that_does_not_exist_is_answered_with_close_ones(settings: Settings) -> None:
+    await at(settings, NOW, live_a_little)
+    boots = [
+        await at(of, NOW, lambda server: server.call("gsp_bootstrap", agentId="bashr"))
+        for of in (settings, replace(settings, program="bashr"))
+    ]
+    assert [(boot["exists"], boot.get("suggestions")) for boot in boots] == [(False, ["basher"]), (False, None)]
+
+
+@pytest.mark.anyio
 async def test_what_is_empty_takes_no_bytes(settings: Settings) -> None:
     await at(settings, NOW, live_a_little)
     boot = json.loads(await at(settings, NOW, Server.boot_text))

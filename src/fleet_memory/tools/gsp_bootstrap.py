@@ -33,6 +33,7 @@ from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import keys_for, ranked
 from fleet_memory.views.boot import boot_answer
+from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, fitting_names
 
 
 class _Booted(NamedTuple):
@@ -110,8 +111,10 @@ async def gsp_bootstrap(
 
 async def _frame(fleet: Fleet, program: Program, chosen: ChosenQuestions, snapshot: Snapshot) -> BootAnswer:
     """Return the answer without its sections."""
+    close = () if program.exists else await fleet.close_programs(program.program_id)
     return BootAnswer(
         exists=None if program.exists else False,
+        suggestions=fitting_names(close, MAX_SUGGESTIONS_CHARS) or None,
         similarity_engine=fleet.degraded_engine,
         agent_id=program.program_id,
         knowledge_version=snapshot.version,
