@@ -40,6 +40,7 @@ class LazyFleet:
         self._opened: tuple[Store, Fleet] | None = None
         self._is_open = anyio.Event()
         self._publication = anyio.Event()
+        self.has_waited = False  # whether a change ever waited for its publication
 
     async def fleet(self) -> Fleet:
         """Return the fleet, opened by the first caller."""
@@ -80,6 +81,7 @@ class LazyFleet:
 
     def _want_publication(self) -> None:
         self._publication.set()
+        self.has_waited = True
 
 
 def _max_programs_read(location: StoreLocation) -> int:
