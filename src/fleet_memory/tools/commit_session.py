@@ -100,6 +100,7 @@ async def commit_session(
         asked=await asked_pairs(fleet, program_id, await fleet.policies.read(now), answered=answered, third=True),
         answered=answered,
         known_domains=fleet.knowledge.snapshots.known_domains(),
+        close_keys=fleet.knowledge.snapshots.known_close_keys,
         now=now,
     )
 
