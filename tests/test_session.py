@@ -100,6 +100,20 @@ async def test_an_item_that_cannot_be_applied_fails_alone(client: Client) -> Non
     assert len((await call(client, "get_program_state"))["notes"]) == 1
 
 
+async def test_a_word_about_an_unknown_name_is_answered_with_close_ones(client: Client) -> None:
+    key = await known(client, "sark", "iso")
+    await call(client, "recall_memory", scope="shared")
+    await call(client, "store_memory", pattern=lesson("Batch the claims", id="batch"))
+    unknown = [{"patternId": f"{key}x"}, {"patternId": "batches"}, {"patternId": key.removeprefix("pattern/")}]
+    done = await call(client, "commit_session", reinforcements=unknown)
+    errors = [item["error"] for item in done["reinforcements"]]
+    assert errors[0] == (
+        f"knowledge_not_found: reinforcements.0: There is no knowledge entry '{key}x'. Close keys are {key}."
+    )
+    assert errors[1] == ("pattern_not_found: reinforcements.1: basher has no pattern 'batches'. Close ids are batch.")
+    assert errors[2].endswith(f"Close keys of shared knowledge are {key}.")
+
+
 async def test_a_lesson_that_no_longer_fits_the_document_fails_alone(client: Client) -> None:
     for batch in range(4):
         large = [lesson(f"{batch} {n} " + "😀" * 990, evidence="😀" * 2000) for n in range(20)]

@@ -202,6 +202,19 @@ async def test_a_bad_update_is_refused_by_name_and_changes_nothing(
     assert (await state(client))["version"] == 0
 
 
+async def test_a_long_history_is_bounded_and_counts_the_summaries_left_out(client: Client) -> None:
+    for number in range(12):
+        await call(client, "update_program_state", contextSummary={"handoffNotes": f"{number} " + "x" * 3_000})
+    answer = await call(client, "get_program_state", history=10)
+    assert (len(answer["history"]), answer["omitted"]) == (5, 5)
+    assert answer["history"][0]["contextSummary"]["handoffNotes"].startswith("11 ")
+    assert "omitted" not in await call(client, "get_program_state", history=5)
+    large = {"activeWorkItems": ["é" * 300] * 30}
+    await call(client, "update_program_state", contextSummary=large)
+    answer = await call(client, "get_program_state", history=2)
+    assert (answer["history"][0]["contextSummary"]["activeWorkItems"], answer["omitted"]) == (["é" * 300] * 30, 1)
+
+
 async def test_the_history_holds_the_newest_fifty_summaries_newest_first(client: Client) -> None:
     for number in range(53):
         await call(client, "update_program_state", contextSummary={"handoffNotes": f"note {number}"})

@@ -72,7 +72,12 @@ class Snapshots:
 
     async def close_keys(self, key: str) -> tuple[str, ...]:
         """Return up to three keys that agents may name, close to one that they may not. Billed as `read`."""
-        return close_names(key, (row.key for row in (await self.read()).rows if row.is_known))
+        await self.read()
+        return self.known_close_keys(key)
+
+    def known_close_keys(self, key: str) -> tuple[str, ...]:
+        """Return what `close_keys` does, of the snapshot that this process read last; none before. Billed nothing."""
+        return close_names(key, (row.key for row in self._cached.rows if row.is_known))
 
     def known_domains(self) -> Mapping[str, int]:
         """Return how many entries that agents read each domain has, in the snapshot that this process read last.

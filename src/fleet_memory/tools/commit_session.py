@@ -101,6 +101,7 @@ async def commit_session(
         answered=answered,
         joined={verdict.pair_id for verdict in verdicts if verdict.verdict == "same"},
         known_domains=fleet.knowledge.snapshots.known_domains(),
+        close_keys=fleet.knowledge.snapshots.known_close_keys,
         now=now,
     )
 

@@ -1,12 +1,12 @@
 """A session's items applied to a program one by one; one that cannot be applied fails alone and says why."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from fleet_memory.errors import CapacityExceededError, FleetMemoryError, PatternNotFoundError
+from fleet_memory.errors import CapacityExceededError, FleetMemoryError, KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store
 from fleet_memory.jobs.words import entry_key, with_word
 from fleet_memory.repositories.queueing import ChangeResult
@@ -17,6 +17,7 @@ from fleet_memory.rules.lifecycle.notes import NewNote, added
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
 from fleet_memory.schemas.programs import Program, ProgramRecord
 from fleet_memory.schemas.similarity import Profile
@@ -31,7 +32,8 @@ class SentSession(NamedTuple):
     """What one session leaves, as it was sent and with vectors, and the pairs that its answer may ask about.
 
     `handoff` is None for none. `answered` are the ids of the pairs that the call judges, `joined` of those that it
-    judges the same. `known_domains` counts the fleet's entries of each domain.
+    judges the same. `known_domains` counts the fleet's entries of each domain, and `close_keys` names entries for a
+    name that is not found.
     """
 
     request: SessionRequest
@@ -45,6 +47,7 @@ class SentSession(NamedTuple):
     answered: Collection[str]
     joined: Collection[str]
     known_domains: Mapping[str, int]
+    close_keys: Callable[[str], Sequence[str]]
     now: datetime
 
     def entry_keys(self, program: Program) -> list[str]:
@@ -75,7 +78,7 @@ class SessionWork:
 
     def apply(self, session: SentSession) -> SessionAnswer:
         """Apply every item: first the known lessons, so that no new one evicts what helped. Returns their outcomes."""
-        reports = [self._reinforced(at, about, report) for at, (about, report) in enumerate(session.reports)]
+        reports = [self._reinforced(at, session) for at in range(len(session.reports))]
         stored = [self._stored(at, lesson, session) for at, lesson in enumerate(session.lessons)]
         if session.handoff is not None:
             self.accept(updated(self.program, session.handoff))
@@ -103,10 +106,20 @@ class SessionWork:
             return 0
         return len(distinct_questions(session.missing))
 
-    def _reinforced(self, position: int, about: str, report: OutcomeReport) -> ReinforcedItem:
+    def _reinforced(self, position: int, session: SentSession) -> ReinforcedItem:
+        about, report = session.reports[position]
         try:
             said, drafts = with_word(self.drafts, self.program, about, report)
             self.accept(said, drafts)
+        except KnowledgeNotFoundError:
+            unknown = KnowledgeNotFoundError(about, session.close_keys(about))
+            return ReinforcedItem(
+                status="failed", pattern_id=about, error=_refusal("reinforcements", position, unknown)
+            )
+        except PatternNotFoundError:
+            ids = close_names(about, self.program.patterns)
+            absent = PatternNotFoundError(self.program.program_id, about, ids, session.close_keys(about))
+            return ReinforcedItem(status="failed", pattern_id=about, error=_refusal("reinforcements", position, absent))
         except FleetMemoryError as error:
             return ReinforcedItem(status="failed", pattern_id=about, error=_refusal("reinforcements", position, error))
         answer = reinforce_answer(said, report)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from fleet_memory.rules.lifecycle.notes import Noted
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.schemas.answers.state import (
     DecayAnswer,
     GoneNote,
@@ -19,6 +20,8 @@ from fleet_memory.schemas.state import ContextSummary
 def state_answer(program: Program, past: Sequence[PastSummary], suggestions: Sequence[str]) -> StateAnswer:
     """Return a program's state without its empty parts; `decayConfig` only where it is not the default."""
     summary = program.context_summary
+    summaries = list(map(_summary_answer, past))
+    shown = _fitting(summaries)
     return StateAnswer(
         exists=None if program.exists else False,
         suggestions=tuple(suggestions) or None,
@@ -29,7 +32,8 @@ def state_answer(program: Program, past: Sequence[PastSummary], suggestions: Seq
         decay_config=decay_answer(program.decay) if program.decay != DecayConfig() else None,
         notes=tuple(map(_note_answer, program.notes.values())) or None,
         missing=tuple(question.text for question in program.missing) or None,
-        history=tuple(map(_summary_answer, past)) or None,
+        history=tuple(shown) or None,
+        omitted=len(summaries) - len(shown) or None,
         last_update=program.last_update,
     )
 
@@ -52,6 +56,11 @@ def noted_answer(status: Literal["added", "edited", "removed"], done: Noted) -> 
         lines=done.lines,
         archived=tuple(gone) or None,
     )
+
+
+def _fitting(summaries: Sequence[SummaryAnswer]) -> Sequence[SummaryAnswer]:
+    """Return the newest summaries that fit into the default budget, at least one."""
+    return summaries[: max(1, count_fitting({}, (one.wire() for one in summaries), DEFAULT_TOKENS))]
 
 
 def _note_answer(note: Note) -> NoteAnswer:

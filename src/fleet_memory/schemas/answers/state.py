@@ -64,7 +64,8 @@ class SummaryAnswer(Value):
 class StateAnswer(Absence):
     """A program's state without its empty parts; `version` counts its changes, `history` has the newest first.
 
-    `missing` are the questions that its memory could not answer, the newest last.
+    `omitted` counts the older summaries that were asked for and did not fit. `missing` are the questions that its
+    memory could not answer, the newest last.
     """
 
     version: int
@@ -75,6 +76,7 @@ class StateAnswer(Absence):
     notes: tuple[NoteAnswer, ...] | None = None
     missing: tuple[str, ...] | None = None
     history: tuple[SummaryAnswer, ...] | None = None
+    omitted: int | None = None
     last_update: Timestamp | None = None
 
 
