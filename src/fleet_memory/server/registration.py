@@ -23,12 +23,12 @@ from pydantic_core import to_json
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.schemas.value import Value
-from fleet_memory.server.argument_errors import refusal_message
+from fleet_memory.server.argument_errors import CALLER_NAMES, refusal_message
 from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema, published
 
-_SYNONYMS: Final = (("programId", "agentId"), ("agentId", "programId"))
+_SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
 MAX_ARGUMENT_CHARS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: what the transport says of the HTTP request, unused here
