@@ -5,7 +5,7 @@
 Each story of the folder `stories/` is lived to its end as in stories.py, verdicts given at once. Then a newcomer asks
 the story's questions with its program and a query, nothing else. A question is found when an entry of the answer has a
 contribution of the question's fact, on top when the first by score has one. A fact that never became knowledge cannot
-be found: `shared` is the share of the questions whose fact two agents told, `published` of those that agents can read.
+be found: `shared` is the share of the questions whose fact two agents stored, `published` of those agents can read.
 Exits with 1 when less than .9 of the published are found, or less than .8 are on top.
 """
 
@@ -93,7 +93,7 @@ def why(one: Reading) -> str:
     """Return why the first entry does not tell the fact."""
     if one.place:
         return f"place {one.place}"
-    return "not found" if one.published else "not published" if one.shared else "one agent alone told it"
+    return "not found" if one.published else "not published" if one.shared else "one agent alone stored it"
 
 
 async def _all(stories: Iterable[Story]) -> Mapping[str, Sequence[Reading]]:

@@ -69,5 +69,5 @@ async def test_a_newcomer_finds_what_two_agents_told_and_nothing_that_one_told()
     story = replace(STORY, questions=questions)
     asked = await readings(story, MiniLM())
     assert [(one.shared, one.published, one.place) for one in asked] == [(True, True, 1), (False, False, 0)]
-    assert why(asked[1]) == "one agent alone told it"
+    assert why(asked[1]) == "one agent alone stored it"
     assert row("kiosk", asked)[:8] == ("kiosk", 2, 0.5, 0.5, 0.5, 0.5, 1.0, 1.0)
