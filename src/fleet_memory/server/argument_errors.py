@@ -47,10 +47,10 @@ _OF_NUMBERS: Final = frozenset(
 def refusal_message(error: ValidationError, schema: Schema) -> str:
     """Return "confidence: Input should be …; limti: unknown, did you mean limit?", each field with its wire path."""
     problems = error.errors(include_url=False, include_context=False)
-    said = [_problem(problem, schema) for problem in problems[:_MAX_PROBLEMS]]
+    texts = [_problem(problem, schema) for problem in problems[:_MAX_PROBLEMS]]
     if len(problems) > _MAX_PROBLEMS:
-        said.append(f"and {len(problems) - _MAX_PROBLEMS} more")
-    return "; ".join(said)
+        texts.append(f"and {len(problems) - _MAX_PROBLEMS} more")
+    return "; ".join(texts)
 
 
 def closest(name: str, known: Sequence[str], unlisted: Sequence[str] = ()) -> str:

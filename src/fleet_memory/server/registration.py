@@ -76,7 +76,7 @@ class FleetTool(Tool):
             given = validated(self, arguments)
             return _result(await self.fn(**given, **await _injected(self, context)))
         except FleetMemoryError as refusal:
-            raise ToolError(_told(self.name, refusal)) from None
+            raise ToolError(_refusal_text(self.name, refusal)) from None
         except Exception as crash:  # the outermost edge: mcp logs the traceback of an UnexpectedToolError's cause
             raise UnexpectedToolError(
                 f"internal: {self.name} failed inside the server; call again; "
@@ -208,7 +208,7 @@ def _result(answer: Value) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content)
 
 
-def _told(name: str, refusal: FleetMemoryError) -> str:
+def _refusal_text(name: str, refusal: FleetMemoryError) -> str:
     if refusal.operator_detail:
         _logger.warning("%s: %s: %s", name, refusal, refusal.operator_detail)
     return f"{refusal.code}: {refusal}" + (" (retryable)" if refusal.retryable else "")
