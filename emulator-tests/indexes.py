@@ -76,7 +76,7 @@ class Watched(Wrapped):
         return await super().find(query)
 
     async def total(self, query: Query, field: str | None = None) -> int:
-        self._note(query._replace(order=None, limit=None, after=None), field)
+        self._note(query._replace(limit=None, after=None), field)
         return await super().total(query, field)
 
     async def commit(self, *writes: Write) -> datetime:

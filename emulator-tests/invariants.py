@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pairs import versioned_pair
-from fleet_memory.rules.consensus.judging import Questions, questions, ruling
+from fleet_memory.rules.consensus.judging import questions, ruling
 from fleet_memory.rules.knowledge.entries import is_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
@@ -127,7 +127,7 @@ def _asking_fields(pair: Pair) -> dict[str, object]:
         "askB": b if b in asked.programs and b != a else None,
         "askThird": asked.third or None,
         "forPeople": asked.people or None,
-        "waits": asked != Questions() or None,
+        "openRank": pair.rank if asked.programs and not asked.third else None,
         "state": pair.state,
     }
 

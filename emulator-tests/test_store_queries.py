@@ -138,12 +138,15 @@ async def test_find_forgets_old_values_and_deleted_documents(entries: Store) -> 
         (Query(HOME), "none", 0),
         (Query(HOME), "active", 0),
         (Query(HOME, order="weight", limit=1), "weight", 13),
-        (Query(HOME, order="weight", limit=1), None, 6),
+        (Query(HOME, order="weight", limit=1), None, 5),
+        (Query(HOME, {"tier": "one"}, order="-weight"), None, 1),
+        (Query(HOME, order="age"), "weight", 13),
+        (Query(HOME, order="none"), None, 0),
         (Query(HOME, {"active": True}, limit=1, after="d"), None, 3),
         (Query(f"fleets/f3/{OWN}"), "weight", 0),
     ],
 )
-async def test_total_counts_or_sums_the_matches_whatever_the_order_limit_and_after(
+async def test_total_counts_or_sums_the_matches_with_the_field_of_their_order_whatever_the_limit_and_after(
     entries: Store, query: Query, field: str | None, expected: int
 ) -> None:
     total = await entries.total(query, field)

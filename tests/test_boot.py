@@ -1,5 +1,6 @@
 """Boot: within its budget whatever there is, the same bytes for the same input, and what seldom changes first."""
 
+import itertools
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -194,6 +195,17 @@ def test_entries_come_by_relevance_then_own_domain_then_trust_then_confidence_th
     assert [one.pattern for one in ordered] == ["fitting", "mine", "sure", "broad", "plain", "unconfirmed"]
 
 
+def test_entries_of_the_agents_own_come_after_those_of_its_task_and_project_before_the_rest() -> None:
+    rows = [
+        row("in its domain", 1, domain="mine", confidence=0.9),
+        row("own", 2, confidence=0.1),
+        row("of the project", 3, project_id="shop", confidence=0.2),
+        row("fitting", 4, confidence=0.1),
+    ]
+    ordered = ordered_entries(rows, {"pattern/care/4": 0.4}, {"mine"}, NOW, "shop", {"pattern/care/2"})
+    assert [one.pattern for one in ordered] == ["fitting", "of the project", "own", "in its domain"]
+
+
 def test_own_lessons_come_by_relevance_then_strength() -> None:
     lessons = [replace(pattern("x", number), confidence=number / 10) for number in range(1, 5)]
     ordered = ordered_lessons(lessons, {"p1": 0.4, "p2": 0.5}, NOW)
@@ -330,6 +342,28 @@ async def test_a_task_brings_own_lessons_and_knowledge_first(settings: Settings)
 
 
 @pytest.mark.anyio
+async def test_a_task_orders_entries_that_recall_leaves_out_as_chance(settings: Settings) -> None:
+    zebras = "Zebras sleep upright, in tall grass, taking turns so that half of a herd keeps watch over foals"
+
+    async def work(server: Server) -> list[list[str]]:
+        texts = ("Apples need a bag", "Grapes bruise quickly", zebras)
+        for program, text in itertools.product(("iso", "sark"), texts):
+            lesson = {"pattern": text, "domain": "care", "confidence": 0.8, "evidence": "seen"}
+            await server.call("store_memory", programId=program, pattern=lesson)
+        await server.call("pattern_consolidate")
+        task = (
+            "Prepare the monthly report on shipping costs, customer refunds, open invoices and the zebras, and mail it "
+            "to our controllers, who compare it with budgets of other districts and with published market figures"
+        )
+        boot = await server.call("gsp_bootstrap", agentId="basher", task=task)
+        recalled = await server.call("recall_memory", programId="basher", query=task)
+        return [[entry["pattern"] for entry in answer["knowledge"]] for answer in (boot, recalled)]
+
+    ordered, found = await at(settings, NOW, work)
+    assert (ordered[0], found) == (zebras, [])
+
+
+@pytest.mark.anyio
 async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(settings: Settings) -> None:
     async def learn(server: Server) -> None:
         for number, word in enumerate(["apples", "bread", "cheese", "dates", "eggs", "figs", "grapes"]):
@@ -365,6 +399,25 @@ async def test_an_own_lesson_is_shown_as_long_as_no_entry_that_agents_read_says_
 
 
 @pytest.mark.anyio
+async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_is_shown(settings: Settings) -> None:
+    async def work(server: Server) -> list[str]:
+        async def learn(program: str, domain: str, evidence: str) -> None:
+            lesson = {"pattern": "Look before you leap", "domain": domain, "confidence": 0.8, "evidence": evidence}
+            await server.call("store_memory", programId=program, pattern=lesson, onDuplicate="keep")
+
+        for program in ("basher", "iso"):
+            await learn(program, "care", "seen")
+        await server.call("pattern_consolidate")
+        await learn("basher", "other-care", "")
+        boot = await server.call("gsp_bootstrap", agentId="basher")
+        own = await server.call("recall_memory", programId="basher", scope="own")
+        assert len(own["patterns"]) == 2
+        return [entry.get("evidence", "") for entry in boot["knowledge"]]
+
+    assert await at(settings, NOW, work) == ["seen"]
+
+
+@pytest.mark.anyio
 async def test_a_project_gets_what_is_its_own_and_of_none_its_own_first(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[list[str], list[str], dict[str, int]]]:
         async def learn(program: str, text: str, **more: str) -> None:
@@ -393,7 +446,7 @@ async def test_a_project_gets_what_is_its_own_and_of_none_its_own_first(settings
     assert shop == (
         ["The dev server listens on port 8123", "Announce releases"],
         ["Grapes bruise", "Apples need a bag"],
-        {"patterns": 1},
+        {},
     )
     assert [len(one) for one in all_of_them] == [3, 3, 0]
 
@@ -446,6 +499,16 @@ def test_domains_of_the_fleet_come_by_use_then_by_name() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_program_that_does_not_exist_is_answered_with_close_ones(settings: Settings) -> None:
+    await at(settings, NOW, live_a_little)
+    boots = [
+        await at(of, NOW, lambda server: server.call("gsp_bootstrap", agentId="bashr"))
+        for of in (settings, replace(settings, program="bashr"))
+    ]
+    assert [(boot["exists"], boot.get("suggestions")) for boot in boots] == [(False, ["basher"]), (False, None)]
+
+
+@pytest.mark.anyio
 async def test_what_is_empty_takes_no_bytes(settings: Settings) -> None:
     await at(settings, NOW, live_a_little)
     boot = json.loads(await at(settings, NOW, Server.boot_text))
@@ -480,6 +543,16 @@ def test_a_boot_as_text_says_in_words_what_to_doubt_and_what_is_left_out() -> No
         "- Rotate the logs (1 day left; p1)",
         "## How to go on",
         "- Left out here: 1 entry, 2 own lessons. gsp_bootstrap with a larger maxTokens shows more.",
+    ]
+
+
+def test_a_boot_as_text_has_the_figures_of_an_entry_that_are_there() -> None:
+    broad = replace(ENTRY, contributor_count=3, confidence=None)
+    some = everything(knowledge=(broad, replace(broad, status="contested"), ENTRY), freshness=freshness(0, 0, NOW, NOW))
+    assert boot_lines(some)[3:] == [
+        "- Look before you leap (3 agents; pattern/care/1)",
+        "- Look before you leap (an agent learnt the contrary; 3 agents; pattern/care/1)",
+        "- Look before you leap (pattern/care/1)",
     ]
 
 

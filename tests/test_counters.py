@@ -11,15 +11,18 @@ import pytest
 from fleet_memory.cli.review_report import waiting_pairs
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.rules.consensus.judging import Questions, questions, with_judgement
+from fleet_memory.rules.consensus.model_judging import awaits_model
 from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.health.sessions import sessions_advice
+from fleet_memory.rules.health.waiting import WaitingTotals
 from fleet_memory.rules.lifecycle.missing import with_missing
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.health import MissingQuestion
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Missing, Program
+from fleet_memory.stores import Json, Write
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
@@ -39,11 +42,14 @@ VERDICTS: Mapping[str, tuple[str, Mapping[str, Verdict]]] = {
     "speaks to its reader": (SPEAKS_TO_READER, {}),
     "judged": ("", {"basher": "different"}),
 }
+ALSO: Mapping[str, tuple[str, Mapping[str, Verdict]]] = {
+    "one side says same, the other cannot tell": ("", {"basher": "same", "iso": "unsure"})
+}
 
 
 async def pair_of(fleet: Fleet, name: str) -> Pair:
     """Open a pair of basher and iso, with an objection and verdicts."""
-    objection, verdicts = VERDICTS[name]
+    objection, verdicts = {**VERDICTS, **ALSO}[name]
     a, b = Lesson("basher", f"Basher on: {name}", f"a {name}"), Lesson("iso", f"Iso about {name}", f"b {name}")
     opened = await opened_pair(fleet, a, b, objection=objection)
     judged = opened
@@ -79,6 +85,69 @@ async def test_each_pair_that_waits_is_counted_once_and_for_whom_review_says(dis
         "2 pairs wait for a third program",
         "2 pairs wait for the programs that learnt the lessons",
     ]
+
+
+def written_before(pair: Pair) -> dict[str, Json]:
+    """Return the fields of a pair's document as version 0.1 writes them."""
+    asked, a, b = questions(pair), pair.a.program_id, pair.b.program_id
+    waits = asked != Questions()
+    return {
+        "state": pair.state,
+        "sideA": a if waits else None,
+        "sideB": b if waits else None,
+        "askA": a if a in asked.programs else None,
+        "askB": b if b in asked.programs else None,
+        "openRank": pair.rank if asked.programs else None,
+        "askThird": asked.third or None,
+        "forPeople": asked.people or None,
+        "modelRank": pair.rank if awaits_model(pair) else None,
+        "text": pair.compact(),
+    }
+
+
+async def put_before(fleet: Fleet, pair: Pair, *, new: bool = False) -> None:
+    """Write a pair as version 0.1 does, over the document that is there, or into a new one."""
+    ref, fields, store = fleet.pairs.paths.pair(pair.pair_id), written_before(pair), fleet.pairs.store
+    if new:
+        await store.commit(Write(ref, None))
+        fields = {name: value for name, value in fields.items() if value is not None}
+    await store.commit(Write(ref, fields))
+
+
+async def test_a_pair_that_waits_though_it_is_not_open_takes_nothing_from_the_others(fleet: Fleet) -> None:
+    await learn(fleet, "sark", "Something else")
+    for name in ("open", "same by one judge"):
+        await pair_of(fleet, name)
+    third = await pair_of(fleet, "one side says same, the other cannot tell")
+    assert (third.state, questions(third)) == ("same", Questions(third=True))
+    assert (await fleet_health(fleet)).judging == {"third": 1, "programs": 2}
+
+
+async def test_pairs_that_version_0_1_wrote_are_counted_as_review_lists_them(disputed: Fleet) -> None:
+    for one in await waiting_pairs(disputed):
+        if not (one.asked.programs and one.asked.third):
+            await put_before(disputed, one.pair, new=True)
+    assert (await fleet_health(disputed)).judging == {"people": 1, "third": 2, "programs": 2}
+
+
+async def test_a_pair_that_version_0_1_left_to_a_side_and_a_third_counts_for_both_until_its_next_verdict(
+    fleet: Fleet,
+) -> None:
+    await learn(fleet, "sark", "Something else")
+    pair = await pair_of(fleet, "same by one, against an objection")
+    await put_before(fleet, pair, new=True)
+    assert await fleet.pairs.count_waiting() == WaitingTotals(programs=1, third=1, people=0)
+    (before,) = await fleet.pairs.read(pair.pair_id)
+    unsure = Judgement(verdict="unsure", program_id="iso", at=fleet.now(), contributed=True)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, with_judgement(pair, unsure)))
+    assert await fleet.pairs.count_waiting() == WaitingTotals(programs=0, third=1, people=0)
+
+
+async def test_a_pair_that_a_server_of_version_0_1_settles_waits_no_longer(disputed: Fleet) -> None:
+    for one in await waiting_pairs(disputed):
+        settled = with_judgement(one.pair, Judgement(verdict="same", at=disputed.now()))
+        await put_before(disputed, replace(settled, by_person=True))
+    assert (await waiting_pairs(disputed), (await fleet_health(disputed)).judging) == ([], None)
 
 
 async def test_a_program_s_count_is_of_the_pairs_that_it_is_asked_about(disputed: Fleet) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fleet_memory.rules.retrieval.ranking import FITS_WELL, Match, Terms
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.views.finding import EMPTY, NEAREST, finding_note, fitting_names
+from fleet_memory.views.finding import EMPTY, NEAREST, Scope, finding_note, fitting_names
 from tests.lessons import pattern
 
 
@@ -14,8 +14,10 @@ def matches(score: float) -> list[Match[Pattern]]:
     return [Match(pattern(), score, Terms(strength=0.0))]
 
 
-def note(best: Sequence[Match[Pattern]] = (), *ways: str, asked: bool = True, domains: str = "") -> str | None:
-    return finding_note(best, asked=asked, ways=ways, domains=domains.split())
+def note(
+    best: Sequence[Match[Pattern]] = (), *ways: str, asked: bool = True, domains: str = "", scope: Scope = "all"
+) -> str | None:
+    return finding_note(best, asked=asked, ways=ways, domains=domains.split(), scope=scope)
 
 
 def test_a_note_says_that_the_best_match_fits_badly() -> None:
@@ -28,10 +30,9 @@ def test_without_a_question_nothing_fits_badly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ways", "domains", "said"),
+    ("ways", "domains", "sentence"),
     [
-        (("other words", "fewer filters"), "", EMPTY),
-        (("other words", "scope all"), "", f"{EMPTY} Try scope all."),
+        (("other words", "fewer filters"), "", EMPTY["all"]),
         (("other words",), "git", "Nothing matched. Try other words. Domains: git."),
         (
             ("other words", "fewer filters"),
@@ -40,8 +41,19 @@ def test_without_a_question_nothing_fits_badly() -> None:
         ),
     ],
 )
-def test_a_note_says_how_to_go_on_when_nothing_was_found(ways: tuple[str, ...], domains: str, said: str) -> None:
-    assert note((), *ways, domains=domains) == said
+def test_a_note_says_how_to_go_on_when_nothing_was_found(ways: tuple[str, ...], domains: str, sentence: str) -> None:
+    assert note((), *ways, domains=domains) == sentence
+
+
+@pytest.mark.parametrize(
+    ("scope", "sentence"),
+    [
+        ("own", "You have stored nothing yet. Try scope all."),
+        ("shared", "The fleet has no lesson yet that several agents learnt. Try scope all."),
+    ],
+)
+def test_a_note_says_no_more_than_was_read(scope: Scope, sentence: str) -> None:
+    assert note((), "other words", "scope all", scope=scope) == sentence
 
 
 def test_names_are_taken_from_the_front_as_long_as_they_fit() -> None:

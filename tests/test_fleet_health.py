@@ -251,8 +251,11 @@ LARGEST = FleetHealthAnswer(
 )
 
 
-def test_the_largest_answer_keeps_the_least_budget() -> None:
-    answer = with_lists(LARGEST, HUNDRED, MIN_FLEET_HEALTH_TOKENS)
+@pytest.mark.parametrize("character", ["\N{MEMO}", '"', "\\"])
+def test_the_largest_answer_keeps_the_least_budget(character: str) -> None:
+    quoting = missing_advice([MissingQuestion(text=character * 1_000, times=MANY, programs=MANY)])
+    advice = [line for line in LARGEST.advice if not line.startswith("Memory could not answer")]
+    answer = with_lists(replace(LARGEST, advice=(*advice, *quoting)), HUNDRED, MIN_FLEET_HEALTH_TOKENS)
     assert tokens(answer.wire()) <= MIN_FLEET_HEALTH_TOKENS
     assert answer.omitted == {"missing": 100, "contested": 100, "relearnt": 100, "unwell": 100}
 

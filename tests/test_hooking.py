@@ -59,6 +59,14 @@ async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: 
     assert "Left out here" in context(output)
 
 
+async def test_a_start_names_how_many_learnt_an_entry_where_more_than_two_did(settings: Settings) -> None:
+    for program in ("iso", "sark", "quorra"):
+        await learn(settings, program, "Look before you leap")
+    await call_in_process(settings, "pattern_consolidate", {})
+    text = context(await answer_hook(settings, "SessionStart", START))
+    assert "- Look before you leap (3 agents; pattern/care/look-before-leap)" in text
+
+
 async def test_booting_by_hook_counts_as_reading(settings: Settings) -> None:
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")

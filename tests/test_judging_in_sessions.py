@@ -234,7 +234,7 @@ async def test_a_pair_that_two_third_programs_cannot_tell_is_left_to_people(flee
         await left(fleet, program, verdict(pair.pair_id, "unsure"), request_id="r2")
     for program in ("flynn", "iso", "basher"):
         assert (await left(fleet, program, request_id="r3")).to_judge is None
-    assert await fleet.pairs.count_waiting() == WaitingTotals(every=1, third=0, people=1)
+    assert await fleet.pairs.count_waiting() == WaitingTotals(programs=0, third=0, people=1)
 
 
 async def test_one_different_about_a_likely_pair_is_asked_of_the_other_side_too(fleet: Fleet) -> None:

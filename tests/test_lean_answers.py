@@ -125,9 +125,10 @@ def test_an_explained_entry_has_every_field() -> None:
     }
 
 
-def test_a_lesson_of_110_characters_takes_at_most_230_bytes() -> None:
+def test_a_lesson_of_110_characters_takes_at_most_230_bytes_and_an_entry_with_a_score_250() -> None:
     assert len(LONG) == 110
     assert size(pattern_answer(LESSON, START, PROGRAM, (), score=0.812).wire()) <= 230
+    assert size(knowledge_answer(ROW, START, score=0.812).wire()) <= 250
     assert size(knowledge_answer(ROW, START).wire()) <= 230
 
 

@@ -1,6 +1,6 @@
 """Questions that memory could not answer: counted by their words, the newest kept."""
 
-from fleet_memory.rules.lifecycle.missing import MAX_MISSING, with_missing
+from fleet_memory.rules.lifecycle.missing import MAX_MISSING, distinct_questions, with_missing
 from fleet_memory.schemas.programs import Missing
 from tests.lessons import START, days
 
@@ -20,6 +20,10 @@ def test_a_session_that_repeats_a_question_counts_it_once() -> None:
     assert with_missing((), [PORT.text, PORT.text.upper()], START) == (
         Missing(text=PORT.text.upper(), times=1, at=START),
     )
+
+
+def test_questions_of_equal_words_are_one_without_spaces_around_it() -> None:
+    assert distinct_questions(["a", " A", "a ", "b"]) == {"a": "a", "b": "b"}
 
 
 def test_the_newest_questions_stay() -> None:

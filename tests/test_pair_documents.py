@@ -57,7 +57,6 @@ async def test_a_pair_is_asked_of_those_that_have_not_judged_it(fleet: Fleet) ->
         "state": "open",
         "askA": "basher",
         "askB": "iso",
-        "waits": True,
         "sideA": "basher",
         "sideB": "iso",
         "openRank": 0.7,
@@ -68,7 +67,6 @@ async def test_a_pair_is_asked_of_those_that_have_not_judged_it(fleet: Fleet) ->
     assert await asked_for(fleet, "1") == {
         "state": "same",
         "askB": "iso",
-        "waits": True,
         "sideA": "basher",
         "sideB": "iso",
         "openRank": 0.7,
@@ -82,7 +80,6 @@ async def test_a_pair_of_one_program_asks_it_once(fleet: Fleet) -> None:
     assert await asked_for(fleet, "1") == {
         "state": "open",
         "askA": "basher",
-        "waits": True,
         "sideA": "basher",
         "openRank": 0.5,
         "modelRank": 0.5,

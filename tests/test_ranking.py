@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from fleet_memory.rules.retrieval.ranking import (
     FITS_WELL,
+    MAX_NAMES,
     NO_VECTOR,
     STRENGTH_BOOST,
     Match,
@@ -78,6 +79,11 @@ def test_a_lesson_that_matches_by_chance_alone_is_no_answer() -> None:
     assert by_relevance([0.1, 0.29], [0.2, 0.0], [0.0, 0.0], [0.9, 0.9]) == []
 
 
+def test_where_nothing_shall_be_lost_a_match_by_chance_is_ordered_too() -> None:
+    ranked = by_relevance([0.1, 0.29, 0.1], [0.2, 0.0, 0.9], [0.0, 0.0, 0.0], [0.9, 0.9, 0.1], min_relevance=0.0)
+    assert [one.position for one in ranked] == [2, 0]
+
+
 def test_words_alone_find_a_lesson_without_a_vector() -> None:
     assert [one.position for one in by_relevance([NO_VECTOR, 0.1], [0.15, 0.15], [0.0, 0.0], [0.9, 0.9])] == [0]
 
@@ -94,6 +100,8 @@ def test_what_matches_neither_in_words_nor_in_meaning_is_left_out() -> None:
         ("std::vector or createStore with --force in v2.1", ["std::vector", "createStore", "--force", "v2.1"]),
         ("How do I keep half-baked work of the API from going live?", []),
         ("The plan says 'must be replaced', isn't it ECONNRESET's fault?", ["must be replaced", "ECONNRESET"]),
+        ("Who prints 'it's late'?", ["it's late"]),
+        ("Is it 'a' test of rock 'n' roll, or of `x`?", ["x"]),
         ("Does the iOS build on GitHub reach PostgreSQL?", []),
     ],
 )
@@ -107,6 +115,13 @@ def test_a_text_holds_a_share_of_the_identifiers_that_any_text_holds() -> None:
     assert identifier_shares("main.py and AMOUNT_CENTS", texts) == [0.5, 0.5, 0, 0]
     assert identifier_shares("which amount do I store?", texts) == [0, 0, 0, 0]
     assert identifier_shares("main.py", []) == []
+
+
+def test_of_a_question_of_nothing_but_identifiers_the_first_are_looked_up() -> None:
+    question = " ".join(f"no_{number}" for number in range(MAX_NAMES - 1))
+    texts = ["Read a_1 and a_2", "Read a_2"]
+    assert identifier_shares(f"{question} a_1 a_2", texts) == [1, 0]
+    assert identifier_shares(f"a_1 a_2 {question}", texts) == [1, 0.5]
 
 
 def test_without_a_question_the_strongest_comes_first_and_ties_keep_their_order() -> None:

@@ -109,11 +109,19 @@ async def test_a_note_says_that_nothing_answers_a_question(client: Client) -> No
 
 async def test_nothing_found_says_how_to_go_on(client: Client) -> None:
     empty = await recall(client, query="anything")
-    assert empty["note"] == EMPTY
+    assert empty["note"] == EMPTY["all"]
     await learn(client, ROTATE, "basher", domain="logs")
     assert (await recall(client, query="kubernetes"))["note"] == "Nothing matched. Try other words. Domains: logs."
     narrowed = await recall(client, query="rotate", tags=["x"], scope="own")
     assert narrowed["note"] == "Nothing matched. Try other words or fewer filters or scope all. Domains: logs."
+
+
+async def test_an_empty_scope_says_nothing_of_the_others(client: Client) -> None:
+    await learn(client, ROTATE, "basher", domain="logs")
+    assert (await recall(client, query="rotate", scope="shared"))["note"] == EMPTY["shared"]
+    await share(client, RETRY, "iso", "sark")
+    newcomer = await recall(client, "quorra", scope="own")
+    assert newcomer["note"] == f"{EMPTY['own']} Try scope all."
 
 
 async def test_a_domain_that_nobody_uses_names_close_ones(client: Client) -> None:
@@ -128,7 +136,7 @@ async def test_a_domain_that_nobody_uses_names_close_ones(client: Client) -> Non
 async def test_a_domain_of_lessons_that_nobody_else_may_read_is_no_suggestion(client: Client) -> None:
     await learn(client, ROTATE, "iso", domain="log-files")
     answer = await recall(client, domain="log-file")
-    assert (answer.get("suggestions"), answer["note"]) == (None, EMPTY)
+    assert (answer.get("suggestions"), answer["note"]) == (None, EMPTY["all"])
 
 
 async def test_stale_lessons_that_are_left_out_are_hinted_at(machine: Machine) -> None:

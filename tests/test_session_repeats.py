@@ -9,10 +9,18 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.answers.state import SessionAnswer
+from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.programs import Missing, Program
-from fleet_memory.schemas.session import SessionNote
+from fleet_memory.schemas.session import SessionNote, SessionReport
+from fleet_memory.schemas.value import Value
+from fleet_memory.stores import Query
 from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.write_note import write_note
 from tests.fleets import NOW, at
+from tests.lessons import new_pattern
+from tests.shared import LOOK, shared_entry
 from tests.test_lost_answers import losing
 
 pytestmark = pytest.mark.anyio
@@ -82,18 +90,73 @@ async def test_a_session_whose_answer_is_lost_is_left_once(fleet: Fleet, fate: s
 
 async def test_sessions_are_counted_as_their_contents_and_moments_say(fleet: Fleet) -> None:
     chance = random.Random(7)  # noqa: S311 a draw, not a secret
-    began: dict[str, datetime] = {}
+    latest, began = "", NOW
     sessions, moment = 0, NOW
     for _ in range(60):
         moment += chance.choice([0, 1, 4, 9, 10, 11]) * MINUTE
-        note = chance.choice(["A", "B", "C"])
-        if note not in began or moment - began[note] >= 10 * MINUTE:
-            began[note] = moment
+        note = chance.choice(["A", "B"])
+        if note != latest or moment - began >= 10 * MINUTE:
+            latest, began = note, moment
             sessions += 1
         await leave(fleet, moment, note)
         after = await program(fleet)
         assert (after.sessions, after.notes_made, after.missing[0].times) == (sessions, sessions, sessions)
     assert 0 < sessions < 60
+
+
+async def test_a_handoff_after_another_one_is_written_again(fleet: Fleet) -> None:
+    for minute, words in enumerate(("Done A", "Done B", "Done A")):
+        await commit_session(at(fleet, NOW + minute * MINUTE), "basher", handoff=words)
+        assert (await program(fleet)).context_summary == {"handoffNotes": words}
+    again = await commit_session(at(fleet, NOW + 3 * MINUTE), "basher", handoff="Done A")
+    assert (again.version, (await program(fleet)).sessions) == (3, 3)
+
+
+async def test_a_lesson_that_was_rewritten_meanwhile_is_written_back(fleet: Fleet) -> None:
+    statuses = []
+    for minute, words in enumerate(("Use pnpm", "Use yarn", "Use pnpm")):
+        (item,) = (
+            await commit_session(at(fleet, NOW + minute * MINUTE), "basher", (new_pattern(words, id="tool"),))
+        ).patterns or ()
+        statuses.append(item.status)
+    assert statuses == ["created", "updated", "updated"]
+    assert (await program(fleet)).patterns["tool"].pattern == "Use pnpm"
+
+
+async def test_a_lesson_that_was_forgotten_meanwhile_is_stored_again(fleet: Fleet) -> None:
+    lessons = (new_pattern(id="mine"),)
+    await commit_session(at(fleet, NOW), "basher", lessons)
+    await forget_memory(at(fleet, NOW + MINUTE), "basher", "mine", "a test")
+    await commit_session(at(fleet, NOW + 2 * MINUTE), "basher", lessons)
+    assert list((await program(fleet)).patterns) == ["mine"]
+
+
+async def test_a_note_that_was_removed_meanwhile_is_written_again(fleet: Fleet) -> None:
+    notes = (SessionNote(text="Port 1"),)
+    await commit_session(at(fleet, NOW), "basher", notes=notes)
+    await write_note(at(fleet, NOW + MINUTE), "basher", note_id="n1", remove=True)
+    again = await commit_session(at(fleet, NOW + 2 * MINUTE), "basher", notes=notes)
+    assert [note.note_id for note in again.notes or ()] == ["n2"]
+    assert list((await program(fleet)).notes) == ["n2"]
+
+
+async def test_a_word_after_the_opposite_word_counts_again(fleet: Fleet) -> None:
+    await commit_session(at(fleet, NOW), "basher", (new_pattern(id="mine"),))
+    outcomes: tuple[Outcome, ...] = ("confirmed", "contradicted", "confirmed")
+    strengths = [1.0]
+    for minute, outcome in enumerate(outcomes, 20):
+        report = SessionReport.model_validate({"patternId": "mine", "outcome": outcome, "evidence": f"it {outcome}"})
+        answer = await commit_session(at(fleet, NOW + minute * MINUTE), "basher", reinforcements=(report,))
+        assert [item.status for item in answer.reinforcements or ()] == [outcome]
+        strengths.append((await program(fleet)).patterns["mine"].confidence)
+    assert ((await program(fleet)).sessions, strengths[3] >= strengths[2] < strengths[1]) == (4, True)
+
+
+async def test_a_session_is_known_again_though_its_program_has_read_meanwhile(fleet: Fleet) -> None:
+    first = await leave(fleet, NOW)
+    await gsp_bootstrap(at(fleet, NOW + MINUTE), "basher")
+    assert await leave(fleet, NOW + 2 * MINUTE) == first
+    assert (await program(fleet)).sessions == 1
 
 
 async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> None:
@@ -104,3 +167,44 @@ async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> 
     (note,) = left.notes or ()
     assert (left.failed, note.status, (note.error or "")[:28]) == (1, "failed", "capacity_exceeded: notes.0: ")
     assert [one.text for one in (await program(fleet)).missing] == [PORT, "Who owns CI?"]
+
+
+class OlderItem(Value):
+    """A lesson of such an answer."""
+
+    status: str
+    pattern_id: str
+
+
+class OlderSessionAnswer(Value):
+    """The members of an answer without which a server of the version before cannot read a receipt."""
+
+    program_id: str
+    failed: int
+    patterns: tuple[OlderItem, ...] = ()
+    version: int
+    patterns_count: int
+
+
+async def test_a_server_of_the_version_before_reads_the_receipt_of_a_session(fleet: Fleet) -> None:
+    for name, lessons in (("r1", (new_pattern(id="mine"),)), ("r2", ())):
+        await commit_session(at(fleet, NOW), "basher", lessons, handoff="Done", request_id=name)
+    receipts = await fleet.programs.store.find(Query("fleets/default/receipts"))
+    stored, handed_over = (OlderSessionAnswer.from_json(str(one.fields["text"])) for one in receipts)
+    item = OlderItem(status="created", pattern_id="mine")
+    assert stored == OlderSessionAnswer(program_id="basher", failed=0, patterns=(item,), version=1, patterns_count=1)
+    assert handed_over == OlderSessionAnswer(program_id="basher", failed=0, version=1, patterns_count=1)
+
+
+async def test_a_lesson_sent_under_another_id_confirms_its_entry(fleet: Fleet) -> None:
+    entry = await shared_entry(fleet, "basher", "iso")
+    later = max(fleet.now(), entry.last_confirmed) + timedelta(days=5)
+    again = await commit_session(at(fleet, later), "basher", (new_pattern(LOOK, id="another"),))
+    assert [item.status for item in again.patterns or ()] == ["reinforced"]
+    assert (await fleet.knowledge.found(entry.key)).last_confirmed == later
+
+
+async def test_an_answer_counts_the_questions_that_are_kept(fleet: Fleet) -> None:
+    answer = await commit_session(at(fleet, NOW), "basher", missing=("who owns CI?", "Who owns CI? ", "a"))
+    assert answer.missing == 2
+    assert [one.text for one in (await program(fleet)).missing] == ["Who owns CI?", "a"]

@@ -24,7 +24,7 @@ def client(full_client: Client) -> Client:
 @pytest.mark.parametrize(
     ("sent", "meant"),
     [
-        ({"handoff": "Finished X, next Y"}, {"handoff": "Finished X, next Y"}),
+        ({"handoff": "Finished X, next Y"}, {"contextSummary": {"handoffNotes": "Finished X, next Y"}}),
         ({"handoff": {"nextSteps": ["Y"]}}, {"contextSummary": {"activeWorkItems": ["Y"]}}),
         ({"contextSummary": "A sentence"}, {"contextSummary": {"handoffNotes": "A sentence"}}),
         (
@@ -56,6 +56,48 @@ def client(full_client: Client) -> Client:
             {"contextSummary": {"openQuestions": ["Who?"], "activeWorkItems": ["a"]}},
         ),
         ({"lastTask": None, "nextSteps": None}, {}),
+        ({"handoff": "", "lastTask": " ", "nextSteps": "", "handoffNotes": "", "openQuestions": [""]}, {}),
+        ({"contextSummary": "", "missing": "", "notes": "", "patterns": "", "reinforcements": " "}, {}),
+        (
+            {"missing": ["", "Who?", None], "notes": ["", "Port 1"], "patterns": ["", LESSON], "reinforcements": [" "]},
+            {"missing": ["Who?"], "notes": [{"text": "Port 1"}], "patterns": [LESSON], "reinforcements": []},
+        ),
+        ({"handoff": "Done", "contextSummary": ""}, {"contextSummary": {"handoffNotes": "Done"}}),
+        (
+            {
+                "contextSummary": {
+                    "lastTask": "",
+                    "handoffNotes": "",
+                    "activeWorkItems": ["", "a"],
+                    "openQuestions": [""],
+                }
+            },
+            {"contextSummary": {"handoffNotes": "", "activeWorkItems": ["a"]}},
+        ),
+        (
+            {"lastTask": {"taskId": "", "title": "Orders", "outcome": ""}},
+            {"contextSummary": {"lastTask": {"title": "Orders", "outcome": ""}}},
+        ),
+        (
+            {"contextSummary": {"activeWorkItems": None, "handoffNotes": None}, "handoff": "Done", "nextSteps": ["a"]},
+            {"contextSummary": {"activeWorkItems": ["a"], "handoffNotes": "Done"}},
+        ),
+        (
+            {"handoff": {"nextSteps": None, "lastTask": None}, "nextSteps": ["a"]},
+            {"contextSummary": {"activeWorkItems": ["a"], "lastTask": None}},
+        ),
+        (
+            {
+                "reinforcements": [{"patternId": "p1", "outcome": None, "evidence": None}],
+                "notes": {"text": "a", "pinned": None},
+                "verdicts": [{"pairId": "a", "verdict": "same", "reason": None}],
+            },
+            {
+                "reinforcements": [{"patternId": "p1"}],
+                "notes": [{"text": "a"}],
+                "verdicts": [{"pairId": "a", "verdict": "same"}],
+            },
+        ),
         ({"contextSummary": {"handoffNotes": None}}, {"contextSummary": {"handoffNotes": None}}),
         ({"notes": "Port 1 is taken"}, {"notes": [{"text": "Port 1 is taken"}]}),
         ({"notes": ["a", {"text": "b", "pinned": True}]}, {"notes": [{"text": "a"}, {"text": "b", "pinned": True}]}),
@@ -80,12 +122,19 @@ def test_a_guess_that_can_mean_one_thing_is_taken_as_that(sent: dict[str, Any], 
     [
         (
             {"contextSummary": "A", "handoffNotes": "B"},
-            "handoffNotes: contextSummary.handoffNotes was sent too, and noth",
+            "handoffNotes: contextSummary was sent too, and nothing was writt",
         ),
         (
             {"contextSummary": {"lastTask": {"title": "A"}}, "lastTask": "B"},
             "lastTask: contextSummary.lastTask was sent",
         ),
+        ({"contextSummary": "A", "handoff": "B"}, "handoff: contextSummary was sent too"),
+        ({"handoff": "A", "handoffNotes": "B"}, "handoff: handoffNotes was sent too"),
+        (
+            {"handoff": "A", "contextSummary": {"handoffNotes": "B"}},
+            "handoff: contextSummary.handoffNotes was sent too",
+        ),
+        ({"patterns": "Lock the queue first"}, "patterns: a lesson needs its topic"),
         ({"nextSteps": ["A"], "activeWorkItems": ["B"]}, "nextSteps: activeWorkItems was sent too"),
         (
             {"contextSummary": {"nextSteps": ["A"], "activeWorkItems": ["B"]}},
@@ -135,19 +184,60 @@ async def test_a_sentence_about_the_last_task_leaves_nothing_of_the_task_before(
     }
 
 
+async def test_a_handoff_in_two_places_is_refused_and_nothing_is_written(client: Client) -> None:
+    said = await refusal(client, "commit_session", patterns=[LESSON], handoff="A", contextSummary="B")
+    assert (
+        said == "invalid_argument: handoff: contextSummary was sent too, and nothing was written; send one of the two"
+    )
+    assert (await call(client, "get_program_state"))["exists"] is False
+
+
 @pytest.mark.parametrize(
-    "twice",
+    "blank",
     [
-        {"handoff": "A", "contextSummary": "B"},
-        {"handoff": "A", "contextSummary": {"handoffNotes": None}},
-        {"handoff": "A", "handoffNotes": "B"},
+        {"handoff": ""},
+        {"handoff": "  ", "contextSummary": "", "nextSteps": "", "lastTask": "", "openQuestions": [""]},
+        {"handoff": None, "contextSummary": None, "handoffNotes": ""},
+        {"handoff": {"handoffNotes": "", "nextSteps": ""}},
     ],
 )
-async def test_a_handoff_in_two_places_is_refused_and_nothing_is_written(
-    client: Client, twice: dict[str, object]
-) -> None:
-    said = await refusal(client, "commit_session", patterns=[LESSON], **twice)
-    assert said == "invalid_argument: handoff: handoffNotes was sent too, and nothing was written; send one of the two"
+async def test_a_blank_field_leaves_the_handover_as_it_is(client: Client, blank: dict[str, object]) -> None:
+    await call(client, "commit_session", handoff="Invoices next", nextSteps=["Invoices"])
+    await call(client, "commit_session", missing=["Who?", ""], notes=[""], patterns=[LESSON], **blank)
+    state = await call(client, "get_program_state")
+    assert state["contextSummary"] == {"activeWorkItems": ["Invoices"], "handoffNotes": "Invoices next"}
+
+
+async def test_a_blank_member_of_the_summary_empties_it(client: Client) -> None:
+    await call(client, "commit_session", handoff="Invoices next", nextSteps=["Invoices"])
+    await call(client, "commit_session", contextSummary={"handoffNotes": "", "activeWorkItems": []})
+    assert (await call(client, "get_program_state"))["contextSummary"] == {"handoffNotes": "", "activeWorkItems": []}
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"nextSteps": ["a", "", "x" * 301]}, "nextSteps.2: must be at most 300"),
+        ({"nextSteps": "x" * 301}, "nextSteps: must be at most 300"),
+        ({"contextSummary": {"nextSteps": ["x" * 301]}}, "contextSummary.nextSteps.0: must be at most 300"),
+        ({"lastTask": "x" * 2001}, "lastTask: must be at most 2000"),
+        ({"lastTask": {"title": "x" * 301}}, "lastTask.title: must be at most 300"),
+        ({"handoff": "x" * 4001}, "handoff: must be at most 4000"),
+        ({"handoff": {"handoffNotes": "x" * 4001}}, "handoff.handoffNotes: must be at most 4000"),
+        ({"handoff": {"done": "x"}}, "handoff.done: unknown"),
+        ({"contextSummary": "x" * 4001}, "contextSummary: must be at most 4000"),
+        ({"contextSummary": {"lastTask": "x" * 2001}}, "contextSummary.lastTask: must be at most 2000"),
+        ({"notes": ["", "x" * 501]}, "notes.1: must be at most 500"),
+        ({"notes": "x" * 501}, "notes: must be at most 500"),
+        ({"notes": {"text": "x" * 501}}, "notes.text: must be at most 500"),
+        ({"missing": ["", "x" * 301]}, "missing.1: must be at most 300"),
+        ({"patterns": {**LESSON, "tags": ["a", "x" * 51]}}, "patterns.tags.1: must be at most 50"),
+        ({"patterns": [LESSON] * 21}, "patterns: must have at most 20 items, not 21"),
+        ({"programId": None, "agentId": "", "handoff": "x"}, "agentId: must be 1-100 characters"),
+    ],
+)
+async def test_a_refusal_names_the_place_that_was_sent(client: Client, sent: dict[str, object], said: str) -> None:
+    assert (await refusal(client, "commit_session", **sent)).startswith(f"invalid_argument: {said}")
     assert (await call(client, "get_program_state"))["exists"] is False
 
 
@@ -161,7 +251,7 @@ async def test_a_handoff_in_two_places_is_refused_and_nothing_is_written(
         ({"reinforced": ["p1"]}, "reinforced: unknown, did you mean reinforcements?"),
         ({"contextSummary": {"handoff": "x"}}, "contextSummary.handoff: unknown, did you mean handoffNotes?"),
         ({"contextSummary": {"todo": ["x"]}}, "contextSummary.todo: unknown, did you mean activeWorkItems?"),
-        ({"lastTask": {"titel": "x"}}, "contextSummary.lastTask.titel: unknown, did you mean title?"),
+        ({"lastTask": {"titel": "x"}}, "lastTask.titel: unknown, did you mean title?"),
         ({"patterns": [{**LESSON, "lesson": "x"}]}, "patterns.0.lesson: unknown, did you mean pattern?"),
         ({"patterns": [{**LESSON, "promoted": True}]}, "patterns.0.promoted: unknown, did you mean promotedToStore?"),
         ({"reinforcements": [{"id": "p1"}]}, "reinforcements.0.id: unknown, did you mean patternId?"),
@@ -182,3 +272,18 @@ async def test_another_word_for_an_argument_is_refused_with_the_one_that_was_mea
 ) -> None:
     assert said in await refusal(client, "commit_session", **sent)
     assert (await call(client, "get_program_state"))["exists"] is False
+
+
+@pytest.mark.parametrize(
+    ("tool", "sent", "said"),
+    [
+        ("write_note", {"note": "Port 1"}, "note: unknown, did you mean text?"),
+        ("update_program_state", {"handoff": "Done"}, "handoff: unknown, did you mean contextSummary?"),
+        ("commit_session", {"notes": [{"note": "Port 1"}]}, "notes.0.note: unknown, did you mean text?"),
+        ("commit_session", {"summary": "Done"}, "summary: unknown, did you mean handoff?"),
+    ],
+)
+async def test_a_word_of_another_tool_is_refused_with_the_argument_that_was_meant(
+    client: Client, tool: str, sent: dict[str, object], said: str
+) -> None:
+    assert said in await refusal(client, tool, **sent)

@@ -176,7 +176,7 @@ LESSON = {"domain": "claims", "confidence": 0.8, "evidence": ""}
 BAD: Sequence[tuple[dict[str, object], str]] = [
     ({"contextSummary": {"handoff": "x"}}, "contextSummary.handoff: unknown, did you mean handoffNotes?"),
     ({"contextSummary": {"handoffNotes": "x" * 4001}}, "contextSummary.handoffNotes: must be at most 4000 characters"),
-    ({"contextSummary": {"lastTask": {"title": ""}}}, "contextSummary.lastTask.title: must not be empty"),
+    ({"contextSummary": {"lastTask": {"title": "x" * 301}}}, "contextSummary.lastTask.title: must be at most 300"),
     ({"contextSummary": {"lastTask": {"notes": "x" * 2001}}}, "contextSummary.lastTask.notes: must be at most 2000"),
     ({"contextSummary": {"activeWorkItems": ["x"] * 31}}, "contextSummary.activeWorkItems: "),
     ({"contextSummary": {"activeWorkItems": ["x" * 301]}}, "contextSummary.activeWorkItems.0: must be at most 300"),

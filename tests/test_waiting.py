@@ -38,10 +38,5 @@ def test_advice_says_how_many_pairs_wait_for_whom_and_what_to_call() -> None:
 def test_a_pair_waits_for_people_where_nobody_else_is_left(
     programs: int, people_judge: bool, counts: JudgingCounts
 ) -> None:
-    totals = WaitingTotals(every=10, third=3, people=2)
-    assert judging_counts(totals, open_pairs=8, programs=programs, people_judge=people_judge) == counts
-
-
-def test_pairs_that_change_between_two_counts_make_no_count_negative() -> None:
-    totals = WaitingTotals(every=1, third=3, people=2)
-    assert judging_counts(totals, open_pairs=4, programs=3, people_judge=False) == JudgingCounts(people=2, third=3)
+    totals = WaitingTotals(programs=5, third=3, people=2)
+    assert judging_counts(totals, programs=programs, people_judge=people_judge) == counts

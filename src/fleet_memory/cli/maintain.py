@@ -66,9 +66,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _with_advice(fleet: Fleet, maintained: Maintained) -> _Outcome:
-    """Return the result with the pairs that wait and the entries learnt again. Billed as 5 counts and the snapshot."""
-    open_pairs, programs = await fleet.pairs.count_open(), await fleet.programs.count()
-    judging = await fleet_judging(fleet, open_pairs=open_pairs, programs=programs)
+    """Return the result with the pairs that wait and the entries learnt again. Billed as 4 counts and the snapshot."""
+    judging = await fleet_judging(fleet, await fleet.programs.count())
     return _Outcome(maintained, judging, relearnt_entries((await fleet.knowledge.snapshots.read()).rows))
 
 

@@ -215,7 +215,7 @@ class _Run:
             self.is_complete = False
 
 
-ASKING_FIELDS: Final = frozenset({"askA", "askB", "openRank", "askThird", "forPeople", "waits"})
+ASKING_FIELDS: Final = frozenset({"askA", "askB", "openRank", "askThird", "forPeople"})
 
 
 def with_free_lessons_pending(program: Program) -> Program:

@@ -34,6 +34,12 @@ async def publish_changes(fleet: Fleet, by: str, changes: Sequence[EntryChange])
         await publish_if_due(fleet)
 
 
+async def publish_last(fleet: Fleet) -> None:
+    """Publish what had to wait, for a server that ends; where a run is under way, that run publishes it."""
+    with suppress(ConflictError, LeaseLostError, StoreError):
+        await _publish(fleet)
+
+
 async def publish_now(fleet: Fleet) -> None:
     """Publish at once, for a person who waits; a run that holds the lease longer publishes the change when it ends."""
 

@@ -51,10 +51,10 @@ class Pairs(FleetDocuments):
     def write(self, before: VersionedPair, after: Pair) -> Write:
         """Return the write of a pair that is new or changed, valid until another writes it.
 
-        `askA`, `askB` (the programs with a side that are asked) and `openRank` are there to be asked for while one is,
-        `askThird` while a program without a side is, `forPeople` when nobody but people is left. `waits`, and `sideA`
-        and `sideB`, the programs of the sides, are there while anybody is asked. The pair itself is kept as text.
-        `modelRank` is there while a model may judge, named by the policy or not.
+        `askA` and `askB`, the programs with a side that are asked, are there to be asked for while one is. One of three
+        is there while anybody is asked: `openRank` if only programs with a side are, `askThird` if a program without a
+        side is, `forPeople` if nobody but people is left. So are `sideA` and `sideB`, the programs of the sides. The
+        pair itself is kept as text. `modelRank` is there while a model may judge, named by the policy or not.
         """
         asked = questions(after)
         names = asked.programs
@@ -62,12 +62,11 @@ class Pairs(FleetDocuments):
         waits = asked != Questions()
         fields: dict[str, Json] = {
             "state": after.state,
-            "waits": waits or None,
             "sideA": a if waits and a else None,
             "sideB": b if waits and b and b != a else None,
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
-            "openRank": after.rank if names else None,
+            "openRank": after.rank if names and not asked.third else None,
             "askThird": asked.third or None,
             "forPeople": asked.people or None,
             "modelRank": after.rank if awaits_model(after) else None,
@@ -114,7 +113,7 @@ class Pairs(FleetDocuments):
         return _best_first(_readable(documents))
 
     async def asking(self) -> list[Pair]:
-        """Return every pair that a program with a side is asked about, the likeliest first. Billed 1 read each."""
+        """Return every pair that only programs with a side are asked about, the likeliest first. Billed 1 read each."""
         found = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))
         return [one.pair for one in found if one.pair]
 
@@ -140,14 +139,16 @@ class Pairs(FleetDocuments):
         return await self.store.total(Query(self.paths.pairs, {"state": "open"}))
 
     async def count_waiting(self) -> WaitingTotals:
-        """Return how many pairs somebody is asked about, and for whom else than a program with a side. Billed 3 sums.
+        """Return how many pairs somebody is asked about, each by who is left to judge it. Billed 3 sums.
 
-        Counted one after the other: a pair may change between.
+        Counted one after the other: a pair may change between. Versions before also gave an `openRank` to a pair that
+        asks a third program and one with a side: it counts for both until a verdict writes it again.
         """
-        every, third, people = [
-            await self.store.total(Query(self.paths.pairs, {name: True})) for name in ("waits", "askThird", "forPeople")
+        programs = await self.store.total(Query(self.paths.pairs, order="-openRank"))
+        third, people = [
+            await self.store.total(Query(self.paths.pairs, {name: True})) for name in ("askThird", "forPeople")
         ]
-        return WaitingTotals(every, third, people)
+        return WaitingTotals(programs, third, people)
 
     async def count_asked_of(self, program_id: str) -> int:
         """Return how many pairs a program is asked about. Billed as two sums."""

@@ -5,7 +5,7 @@ Refusals are logged at INFO, so that input is repeated only as a number or one w
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from pydantic import JsonValue, ValidationError
@@ -34,20 +34,25 @@ _OTHER_WORDS: Final = {  # that agents have for an argument, in lower case
         "verdicts": "judgements judgments",
         "missing": "question questions unanswered unknown gaps",
         "handoff": "todo todos next nextstep task tasks lasttasks summary sessionsummary handoffnotes status work",
-        "contextSummary": "lasttask nextsteps activeworkitems openquestion openquestions",
+        "contextSummary": "lasttask nextsteps activeworkitems openquestion openquestions handoff handoffnotes summary",
+        "text": "note notes content body",
         "activeWorkItems": "todo todos next nextstep items pending",
         "handoffNotes": "summary status text",
     }.items()
 }
+_TOO_MANY: Final = re.compile(r"\w+ should have at most (\d+) items? after validation, not (\w+)")
 _OF_NUMBERS: Final = frozenset(
     {"int_type", "int_from_float", "float_type", "bool_type", "less_than_equal", "greater_than_equal"}
 )
 
 
-def refusal_message(error: ValidationError, schema: Schema) -> str:
-    """Return "confidence: Input should be …; limti: unknown, did you mean limit?", each field with its wire path."""
+def refusal_message(error: ValidationError, schema: Schema, place_sent: Callable[[Location], Location] = tuple) -> str:
+    """Return "confidence: Input should be …; limti: unknown, did you mean limit?", each field with its wire path.
+
+    `place_sent` gives for a place in the schema's arguments the one in those that the client sent.
+    """
     problems = error.errors(include_url=False, include_context=False)
-    texts = [_problem(problem, schema) for problem in problems[:_MAX_PROBLEMS]]
+    texts = [_problem(problem, schema, place_sent(problem["loc"])) for problem in problems[:_MAX_PROBLEMS]]
     if len(problems) > _MAX_PROBLEMS:
         texts.append(f"and {len(problems) - _MAX_PROBLEMS} more")
     return "; ".join(texts)
@@ -66,9 +71,9 @@ def shown(name: str) -> str:
     return name if _WORD.fullmatch(name) else "…"
 
 
-def _problem(problem: ErrorDetails, schema: Schema) -> str:
+def _problem(problem: ErrorDetails, schema: Schema, sent_at: Location) -> str:
     location = problem["loc"]
-    path = ".".join(shown(str(part)) for part in location) or "arguments"
+    path = ".".join(shown(str(part)) for part in sent_at) or "arguments"
     match problem["type"]:
         case "missing":
             return f"{path}: required"
@@ -78,6 +83,8 @@ def _problem(problem: ErrorDetails, schema: Schema) -> str:
             return f"{path}: unknown, {closest(str(location[-1]), names, callers)}"
         case "literal_error" if words := _words_allowed(location, schema):
             return f"{path}: {_not_among(problem['input'], words)}"
+        case "too_long" if many := _TOO_MANY.fullmatch(problem["msg"]):
+            return f"{path}: must have at most {many[1]} items, not {many[2]}"
         case kind:
             return f"{path}: {problem['msg']}" + (_instead(problem["input"]) if kind in _OF_NUMBERS else "")
 

@@ -23,7 +23,7 @@ from pydantic_core import to_json
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.schemas.value import Value
-from fleet_memory.server.argument_errors import CALLER_NAMES, refusal_message
+from fleet_memory.server.argument_errors import CALLER_NAMES, Location, refusal_message
 from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema, published
@@ -35,20 +35,27 @@ FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: what the transport say
 ToolFunction: TypeAlias = Callable[..., Awaitable[Value]]
 JsonObject: TypeAlias = dict[str, JsonValue]
 Reshape: TypeAlias = Callable[[JsonObject], JsonObject]
+PlaceSent: TypeAlias = Callable[[JsonObject, Location], Location]
 
 _logger = logging.getLogger(__name__)
+
+
+def _same_place(_: JsonObject, location: Location) -> Location:
+    return location
 
 
 class ToolSpec(NamedTuple):
     """One line of the table of tools. All four hints of `annotations` are set: an absent one means the worst.
 
-    `reshape` turns shapes of arguments that can mean one thing only into the published one.
+    `reshape` turns shapes of arguments that can mean one thing only into the published one; `place_sent` finds for a
+    place in that the place in the arguments as sent.
     """
 
     function: ToolFunction
     title: str
     annotations: ToolAnnotations
     reshape: Reshape = dict
+    place_sent: PlaceSent = _same_place
 
 
 class Arguments(ArgModelBase):
@@ -64,6 +71,7 @@ class FleetTool(Tool):
     accepted: dict[str, Any]  # the whole schema of the arguments, for refusals and the documentation
     answer: dict[str, Any]  # the whole schema of the answer, for the documentation
     reshape: Reshape
+    place_sent: PlaceSent
 
     async def run(
         self,
@@ -87,7 +95,12 @@ class FleetTool(Tool):
 def registered(spec: ToolSpec) -> FleetTool:
     """Return the mcp tool of a function whose signature is the schema and whose docstring says when to call it."""
     return _made(spec.function).model_copy(
-        update={"title": spec.title, "annotations": spec.annotations, "reshape": spec.reshape}
+        update={
+            "title": spec.title,
+            "annotations": spec.annotations,
+            "reshape": spec.reshape,
+            "place_sent": spec.place_sent,
+        }
     )
 
 
@@ -116,6 +129,7 @@ def _made(function: ToolFunction) -> FleetTool:
         accepted=accepted,
         answer=answer,
         reshape=dict,
+        place_sent=_same_place,
         injected=injected,
         is_async=True,
         context_kwarg=None,
@@ -131,24 +145,31 @@ def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
     """
     _require_bounded(arguments)
     properties: dict[str, Schema] = tool.parameters["properties"]
-    arguments = _renamed(arguments, properties)
+    renamed, sent_as = _renamed(arguments, properties)
     given = {
         name: _unpacked(value, properties.get(name, {}))
-        for name, value in arguments.items()
+        for name, value in renamed.items()
         if value is not None or name not in properties
     }
     model = tool.fn_metadata.arg_model
     try:
         checked = model.model_validate_json(to_json(tool.reshape(given)), strict=True)
     except ValidationError as error:
-        raise InvalidArgumentError(refusal_message(error, tool.accepted)) from None
+
+        def place(location: Location) -> Location:
+            first, *rest = tool.place_sent(given, location) or ("arguments",)
+            return (sent_as.get(first, first), *rest)
+
+        raise InvalidArgumentError(refusal_message(error, tool.accepted, place)) from None
     except ValueError:
         raise InvalidArgumentError("arguments: nested too deeply, or not Unicode text") from None
     return {name: getattr(checked, name) for name in model.model_fields}
 
 
-def _renamed(arguments: dict[str, Any], properties: Mapping[str, Schema]) -> dict[str, Any]:
-    """Return the arguments with the caller's name under the name that the tool has for it."""
+def _renamed(
+    arguments: dict[str, Any], properties: Mapping[str, Schema]
+) -> tuple[dict[str, Any], Mapping[int | str, str]]:
+    """Return the arguments with the caller's name under the name that the tool has for it, and that as it was sent."""
     for name, other in _SYNONYMS:
         if name not in properties or other in properties or other not in arguments:
             continue
@@ -156,8 +177,8 @@ def _renamed(arguments: dict[str, Any], properties: Mapping[str, Schema]) -> dic
         sent, known = arguments[other], rest.get(name)
         if None not in (sent, known) and sent != known:
             raise InvalidArgumentError(f"{other}: is {name} here, which you sent too; send one of them")
-        return rest if sent is None else rest | {name: sent}
-    return arguments
+        return (rest, {}) if sent is None else (rest | {name: sent}, {name: other} if known is None else {})
+    return arguments, {}
 
 
 def _require_bounded(arguments: dict[str, Any]) -> None:

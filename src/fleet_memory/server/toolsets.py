@@ -19,7 +19,7 @@ from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.session_shapes import session_as_meant, state_as_meant
+from fleet_memory.tools.session_shapes import sent_place, session_as_meant, state_as_meant
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
@@ -38,9 +38,9 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(pattern_consolidate, "Consolidate lessons", WRITES),
     ),
     "state": (
-        ToolSpec(commit_session, "Commit a session", WRITES, session_as_meant),
+        ToolSpec(commit_session, "Commit a session", COUNTS, session_as_meant, sent_place),
         ToolSpec(get_program_state, "Read program state", READS),
-        ToolSpec(update_program_state, "Update program state", WRITES, state_as_meant),
+        ToolSpec(update_program_state, "Update program state", WRITES, state_as_meant, sent_place),
         ToolSpec(write_note, "Write a note", COUNTS),
         ToolSpec(forget_memory, "Forget a lesson", WRITES),
     ),

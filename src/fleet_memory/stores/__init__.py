@@ -103,9 +103,10 @@ class Store(Protocol):
         """
 
     async def total(self, query: Query, field: str | None = None) -> int:
-        """Sum the integers in `field` over the matches, or count them without one; order, limit and after are ignored.
+        """Sum the integers in `field` over the matches, or count them without one; limit and after are ignored.
 
-        Documents without the field count as 0. Billed 1 read per 1,000 matches, at least 1.
+        `order` leaves out documents without that field, as in `find`. Documents without `field` count as 0. Billed 1
+        read per 1,000 matches, at least 1.
         """
 
     async def commit(self, *writes: Write) -> datetime:

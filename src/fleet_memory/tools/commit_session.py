@@ -45,7 +45,7 @@ from fleet_memory.tools.verdicts import SessionVerdicts, judged_answer
 class CommittedSession(NamedTuple):
     """A program after a session, the answer, and the entries of the fleet that have another state.
 
-    `since` is when a session that is repeated came first.
+    `is_new` says that it was committed now; `since` is when a session that is repeated came first.
     """
 
     program: Program
@@ -54,6 +54,7 @@ class CommittedSession(NamedTuple):
     changes: tuple[EntryChange, ...] = ()
     chosen: ChosenQuestions = ChosenQuestions()
     since: datetime | None = None
+    is_new: bool = True
 
 
 async def commit_session(
@@ -112,7 +113,8 @@ async def commit_session(
     if not left.changes and any(isinstance(one, Judged) and one.change and one.change.is_visible for one in judged):
         await publish_if_due(fleet)
     failed = left.answer.failed + sum(isinstance(one, Refused) for one in judged)
-    log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
+    if left.is_new:
+        log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
     return replace(left.answer, failed=failed, judged=tuple(map(judged_answer, judged)) or None)
 
 
@@ -129,10 +131,10 @@ def _require_sound(patterns: Sequence[NewPattern], reinforcements: Sequence[Sess
 
 def _with_notes(summary: ContextSummary | None, handoff: str | None) -> ContextSummary | None:
     """Return the summary with the handoff as its notes. Raises InvalidArgumentError when it has notes already."""
-    if handoff is None:
+    if handoff is None or not handoff.strip():
         return summary
     sent = summary.model_dump(by_alias=True, exclude_unset=True) if summary else {}
-    if "handoffNotes" in sent:
+    if sent.get("handoffNotes") is not None:
         raise InvalidArgumentError("handoff: handoffNotes was sent too, and nothing was written; send one of the two")
     return ContextSummary.model_validate({**sent, "handoffNotes": handoff})
 
@@ -159,7 +161,7 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
     repeated = await read_repeated(fleet.programs, program, session.request, session.now)
     if repeated is not None:
         again = [pair for pair in session.asked.pairs if pair.pair_id in repeated.asked]
-        return _asked(program, repeated.answer, session, again)._replace(since=repeated.at), []
+        return _asked(program, repeated.answer, session, again)._replace(since=repeated.at, is_new=False), []
     work = SessionWork(program, await read_drafts(fleet, session.entry_keys(program), session.now), session.now)
     answer = work.apply(session)
     if session.lessons:
@@ -169,7 +171,8 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
     after = replace(work.program, request_ids=requests, sessions=number + 1)
     left = _asked(after, answer, session, session.asked.pairs)
     receipt = Receipt(session.request.call, answer, session.now, [pair.pair_id for pair in left.answer.to_judge or ()])
-    writes = [*work.drafts.writes(fleet, program.program_id), receipt_write(fleet.programs, number, receipt)]
+    write = receipt_write(fleet.programs, number, receipt, len(after.patterns))
+    writes = [*work.drafts.writes(fleet, program.program_id), write]
     return left._replace(archived=work.archived, changes=work.drafts.changes), writes
 
 

@@ -49,7 +49,7 @@ async def fleet_health(
         snapshot=await fleet.knowledge.snapshots.read(),
         events={event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)},
         open_pairs=open_pairs,
-        judging=await fleet_judging(fleet, open_pairs=open_pairs, programs=len(looks)),
+        judging=await fleet_judging(fleet, len(looks)),
         similarity_engine=fleet.degraded_engine,
         model_run=await _model_run(fleet),
     )

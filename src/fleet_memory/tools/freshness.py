@@ -13,11 +13,10 @@ async def fleet_freshness(fleet: Fleet, snapshot: Snapshot) -> Freshness:
     return freshness(pending, open_pairs, snapshot.consolidated_at, fleet.now())
 
 
-async def fleet_judging(fleet: Fleet, *, open_pairs: int, programs: int) -> JudgingCounts:
+async def fleet_judging(fleet: Fleet, programs: int) -> JudgingCounts:
     """Return whom the pairs of a fleet of so many programs wait for. Billed as 3 counts, and the policy."""
     return judging_counts(
         await fleet.pairs.count_waiting(),
-        open_pairs=open_pairs,
         programs=programs,
         people_judge=(await fleet.policies.read(fleet.now())).judging == "people",
     )

@@ -33,6 +33,7 @@ from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import keys_for, ranked
 from fleet_memory.views.boot import boot_answer
+from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, fitting_names
 
 
 class _Booted(NamedTuple):
@@ -88,31 +89,32 @@ async def gsp_bootstrap(
     of_project = [row for row in snapshot.rows if is_of_project(row, project_id)]
     readable = [row for row in of_project if not row.is_hidden]
     rows = [row for row in readable if row.changed_in > known]
-    said = entries_saying(program.patterns.values(), readable)
-    living = own_lessons(program, said, now)
-    own = [lesson for lesson in living if is_of_project(lesson, project_id)]
+    entry_of = entries_saying(program.patterns.values(), readable)
+    own = own_lessons(program, entry_of, now, project_id)
     scores = await _scores(fleet, rows, own, now, task)
+    keys = own_keys(program, readable)
     domains = {pattern.domain for pattern in program.patterns.values()}
     reading = BootReading(
         program=program,
-        entries=ordered_entries(rows, scores.entries, domains, now, project_id),
+        entries=ordered_entries(rows, scores.entries, domains, now, project_id, keys),
         lessons=ordered_lessons(own, scores.lessons, now, project_id),
-        said=said,
-        own_keys=own_keys(program, readable),
+        entry_of=entry_of,
+        own_keys=keys,
         domains=common_domains(readable),
         keys=await keys_for(fleet, own, snapshot),
         changes=changes_since(of_project, since) if since else Changes(),  # of a first boot all is new
         depth=depth,
         project_id=project_id,
-        elsewhere=len(living) - len(own),
     )
     return boot_answer(await _frame(fleet, program, chosen, snapshot), reading, depth_tokens, now)
 
 
 async def _frame(fleet: Fleet, program: Program, chosen: ChosenQuestions, snapshot: Snapshot) -> BootAnswer:
     """Return the answer without its sections."""
+    close = () if program.exists else await fleet.close_programs(program.program_id)
     return BootAnswer(
         exists=None if program.exists else False,
+        suggestions=fitting_names(close, MAX_SUGGESTIONS_CHARS) or None,
         similarity_engine=fleet.degraded_engine,
         agent_id=program.program_id,
         knowledge_version=snapshot.version,
@@ -130,7 +132,7 @@ async def _scores(
         *(PooledLesson(row, row.confidence) for row in rows),
         *(PooledLesson(pattern, strength(pattern, now)) for pattern in own),
     ]
-    best = await ranked(fleet, pool, task)
+    best = await ranked(fleet, pool, task, min_relevance=0)  # it orders, and leaves nothing out
     return TaskScores(
         {match.lesson.key: match.score for match in best if isinstance(match.lesson, KnowledgeRow)},
         {match.lesson.id: match.score for match in best if isinstance(match.lesson, Pattern)},

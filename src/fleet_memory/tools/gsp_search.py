@@ -47,7 +47,13 @@ async def gsp_search(
     close = () if domain is None or domain in domains else close_names(domain, domains)
     ways = {"other words": query is not None, "fewer filters": filters != SearchFilters(None, None, None, 0.0)}
     frame = SearchAnswer(
-        note=finding_note(best, asked=query is not None, ways=[way for way in ways if ways[way]], domains=domains),
+        note=finding_note(
+            best,
+            asked=query is not None,
+            ways=[way for way in ways if ways[way]],
+            domains=domains,
+            scope="shared",
+        ),
         suggestions=fitting_names(close, MAX_SUGGESTIONS_CHARS) or None,
         similarity_engine=fleet.degraded_engine,
         knowledge_version=snapshot.version,

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -23,11 +23,9 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import keys_for, ranked
-from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, WIDER, finding_note, fitting_names
+from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, WIDER, Scope, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer, score_fields
-
-Scope: TypeAlias = Literal["own", "shared", "all"]
 
 
 class _Found(NamedTuple):
@@ -72,7 +70,7 @@ async def recall_memory(
             hits.append(pattern_answer(match.lesson, now, program, keys, **scores))
         else:
             hits.append(knowledge_answer(match.lesson, now, own=match.lesson.key in own, **scores))
-    frame = await _frame(fleet, found, filters, asked=query is not None)
+    frame = await _frame(fleet, found, filters, scope, asked=query is not None)
     fitting = hits[: count_fitting(frame.wire(), (hit.wire() for hit in hits), max_tokens)]
     return replace(
         frame,
@@ -99,7 +97,7 @@ async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: S
     return _Found(program, snapshot, [*own, *rows], best)
 
 
-async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, *, asked: bool) -> RecallAnswer:
+async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Scope, *, asked: bool) -> RecallAnswer:
     """Return the answer without its hits; without a snapshot its freshness is that of the program's own lessons."""
     program, now = found.program, fleet.now()
     domains = [lesson.domain for lesson in found.known]
@@ -116,7 +114,13 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, *, asked: 
         exists=None if program.exists else False,
         suggestions=fitting_names([*close, *programs], MAX_SUGGESTIONS_CHARS) or None,
         similarity_engine=fleet.degraded_engine,
-        note=finding_note(found.best, asked=asked, ways=[way for way, helps in ways.items() if helps], domains=domains),
+        note=finding_note(
+            found.best,
+            asked=asked,
+            ways=[way for way, helps in ways.items() if helps],
+            domains=domains,
+            scope=scope,
+        ),
         total=len(found.best),
         truncated=False,
         freshness=own_freshness(count_waiting(program), now)

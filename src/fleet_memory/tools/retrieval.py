@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.ranking import (
+    MIN_RELEVANCE,
     NO_VECTOR,
     LessonT_co,
     Match,
@@ -20,8 +21,16 @@ from fleet_memory.similarity.words import word_scores
 from fleet_memory.views.lessons import has_foreign_key
 
 
-async def ranked(fleet: Fleet, pool: Sequence[PooledLesson[LessonT_co]], query: str | None) -> list[Match[LessonT_co]]:
-    """Return the pool best first: by relevance to the query, matches only; without a query by strength."""
+async def ranked(
+    fleet: Fleet,
+    pool: Sequence[PooledLesson[LessonT_co]],
+    query: str | None,
+    min_relevance: float = MIN_RELEVANCE,
+) -> list[Match[LessonT_co]]:
+    """Return the pool best first: by relevance to the query, matches only; without a query by strength.
+
+    A match in words below `min_relevance` is none, unless it has no vector.
+    """
     strengths = [pooled.strength for pooled in pool]
     if query is None:
         order = by_strength(strengths)
@@ -29,7 +38,8 @@ async def ranked(fleet: Fleet, pool: Sequence[PooledLesson[LessonT_co]], query: 
         lessons = [pooled.lesson for pooled in pool]
         texts = [_words_of(lesson) for lesson in lessons]
         cosines = await _cosines_to(fleet, query, lessons)
-        order = by_relevance(cosines, list(word_scores(query, texts)), identifier_shares(query, texts), strengths)
+        words, names = list(word_scores(query, texts)), identifier_shares(query, texts)
+        order = by_relevance(cosines, words, names, strengths, min_relevance)
     return [Match(pool[one.position].lesson, one.score, one.terms) for one in order]
 
 

@@ -11,8 +11,8 @@ from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store
 from fleet_memory.jobs.words import entry_key, with_word
 from fleet_memory.repositories.queueing import ChangeResult
 from fleet_memory.repositories.room import with_room
-from fleet_memory.rules.lifecycle.admission import admitted, pattern_of
-from fleet_memory.rules.lifecycle.missing import with_missing
+from fleet_memory.rules.lifecycle.admission import admitted, same_lessons
+from fleet_memory.rules.lifecycle.missing import distinct_questions, with_missing
 from fleet_memory.rules.lifecycle.notes import NewNote, added
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.rules.lifecycle.sent import SentLesson
@@ -52,9 +52,8 @@ class SentSession(NamedTuple):
         for about, _ in self.reports:
             with suppress(PatternNotFoundError):  # its item says so
                 keys.append(entry_key(program, about))
-        lessons = [pattern_of(program, lesson.id) for lesson in self.lessons]
-        keys += [lesson.knowledge_key for lesson in lessons if lesson is not None]
-        return [key for key in keys if key]
+        keys += [known.knowledge_key for lesson in self.lessons for known in same_lessons(program, lesson)]
+        return [key for key in dict.fromkeys(keys) if key]
 
 
 @dataclass
@@ -101,7 +100,7 @@ class SessionWork:
             self.accept(ProgramChange(replace(self.program, missing=missing)))
         except CapacityExceededError:  # the lessons come first
             return 0
-        return len(session.missing)
+        return len(distinct_questions(session.missing))
 
     def _reinforced(self, position: int, about: str, report: OutcomeReport) -> ReinforcedItem:
         try:

@@ -1,6 +1,7 @@
 """Receipts of sessions: a call that is repeated finds there its answer, and when it came first."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, cast
 
@@ -42,14 +43,17 @@ def with_session(program: Program, request: SessionRequest, number: int) -> tupl
     return with_request(program.request_ids, request_key("session", request.name, str(number)))
 
 
-def receipt_write(programs: Programs, number: int, receipt: Receipt) -> Write:
-    """Return the write of the receipt of a program's session of this number."""
+def receipt_write(programs: Programs, number: int, receipt: Receipt, lessons: int) -> Write:
+    """Return the write of the receipt of a program's session of this number.
+
+    `lessons` is how many the program has: servers of the version before read no answer without `patternsCount`.
+    """
     fields: dict[str, Json] = {
         "number": number,
         "call": receipt.call,
         "at": receipt.at.isoformat() if receipt.at else None,
         "asked": list(receipt.asked),
-        "text": receipt.answer.compact(),
+        "text": replace(receipt.answer, patterns_count=lessons).compact(),
     }
     return Write(programs.receipt_ref(receipt.answer.program_id, number), fields)
 
@@ -57,16 +61,15 @@ def receipt_write(programs: Programs, number: int, receipt: Receipt) -> Write:
 async def read_repeated(programs: Programs, program: Program, request: SessionRequest, now: datetime) -> Receipt | None:
     """Return the receipt of the session that this call repeats; None for a new one. Billed 1 read for a known name.
 
-    Without a name, the same content is a repetition for ten minutes. Raises InvalidArgumentError for a name that
-    another session has.
+    Without a name, the content of the program's latest session is a repetition for ten minutes, unless its lessons,
+    notes or state changed since. Raises InvalidArgumentError for a name that another session has.
     """
     number = result_of(program.request_ids, "session", request.name)
-    if number is None:
+    if number is None or (request.request_id is None and int(number) != program.sessions - 1):
         return None
     receipt = await _read_receipt(programs, program.program_id, int(number), request.call)
     if request.request_id is None:
-        is_retry = receipt and receipt.at and abs(now - receipt.at) < RETRY_WITHIN  # two servers' clocks may differ
-        return receipt if is_retry else None
+        return receipt if receipt and _is_retry(receipt, program, now) else None
     if receipt is None:
         raise InvalidArgumentError(
             f"requestId: {request.request_id!r} was used for another session, and nothing was written now; "
@@ -75,12 +78,20 @@ async def read_repeated(programs: Programs, program: Program, request: SessionRe
     return receipt
 
 
+def _is_retry(receipt: Receipt, program: Program, now: datetime) -> bool:
+    """Whether a session came lately, by a clock that may be another server's, and nothing was written since."""
+    if receipt.at is None or receipt.at != program.last_update:
+        return False
+    return abs(now - receipt.at) < RETRY_WITHIN
+
+
 async def _read_receipt(programs: Programs, program_id: str, number: int, call: str) -> Receipt | None:
     """Return the receipt of a session; None when it was another call."""
     (document,) = await programs.store.get(programs.receipt_ref(program_id, number))
     if document is None or document.fields["number"] != number or document.fields["call"] != call:
         return None
     answer = SessionAnswer.from_json(str(document.fields["text"]))
+    answer = answer if answer.patterns else replace(answer, patterns_count=None)
     at = document.fields.get("at")
     asked = cast("list[str]", document.fields.get("asked", []))
     return Receipt(call, answer, datetime.fromisoformat(str(at)) if at else None, asked)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError, NoteNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.lifecycle.notes import NewNote, NoteChange, Noted, added, with_note_change
+from fleet_memory.rules.lifecycle.notes import NewNote, NoteChange, Noted, added, names_another_change, with_note_change
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.state import NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
@@ -60,6 +60,11 @@ def _require_one_meaning(change: NoteChange) -> None:
 
 
 def _changed(program: Program, change: NoteChange) -> Noted:
+    if names_another_change(program, change):
+        raise InvalidArgumentError(
+            f"requestId: {change.request_id!r} was used for another change of {change.note_id}, and nothing was "
+            "written now; give this one a name of its own, or none"
+        )
     done = with_note_change(program, change)
     if done is None:
         raise NoteNotFoundError(program.program_id, change.note_id, close_names(change.note_id, program.notes))

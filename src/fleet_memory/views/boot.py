@@ -23,7 +23,9 @@ from fleet_memory.views.protocol import protocol_of
 def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: datetime) -> BootAnswer:
     """Return the boot of an agent: `frame`, the answer without its sections, filled until the budget ends."""
     share, program = SHARES[reading.depth], reading.program
-    evidence = {row.key: program.patterns[lesson_id].evidence for lesson_id, row in reading.said.items()}
+    evidence: dict[str, str] = {}
+    for lesson_id, row in reading.entry_of.items():  # of several lessons in an entry the first that has some
+        evidence[row.key] = evidence.get(row.key) or program.patterns[lesson_id].evidence
 
     def entry_answers(rows: Iterable[KnowledgeRow]) -> tuple[KnowledgeAnswer, ...]:
         answers = (_entry_answer(row, reading, now) for row in rows)
@@ -31,8 +33,11 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
 
     rules = [row for row in reading.entries if row.tier == "constitutional"]
     learnt = [row for row in reading.entries if row.tier != "constitutional"]
-    soon = [(days, pattern) for days, pattern in fading(program, now) if pattern.id not in reading.said]
-    here = [(days, pattern) for days, pattern in soon if is_of_project(pattern, reading.project_id)]
+    soon = [
+        (days, pattern)
+        for days, pattern in fading(program, now)
+        if pattern.id not in reading.entry_of and is_of_project(pattern, reading.project_id)
+    ]
     added, updated, retired = (tuple(row.key for row in rows) for rows in reading.changes)
     fresh = frame.freshness
     everything = replace(
@@ -48,21 +53,17 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
             BootNote(id=note.id, text=note.text, pinned=note.pinned or None) for note in ordered_notes(program.notes)
         ),
         patterns=tuple(_lesson_answer(lesson, reading, now) for lesson in reading.lessons[: share.patterns]),
-        fading_soon=fading_answer(here),
+        fading_soon=fading_answer(soon),
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
     )
-    total = {
-        "knowledge": len(learnt),
-        "patterns": len(reading.lessons) + reading.elsewhere,
-        "fadingSoon": len(soon),
-    }
+    total = {"knowledge": len(learnt), "patterns": len(reading.lessons), "fadingSoon": len(soon)}
     return fitted(everything, total, max_tokens)
 
 
 def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) -> BootAnswer:
     """Return as much of an answer as its budget allows, and in `omitted` how much that leaves out.
 
-    A larger budget never shows less of anything. `total` counts a section of which even `everything` has not all.
+    A larger budget never shows less of anything, for the same pairs to judge. `total` counts a section of which even `everything` has not all.
     """
     sizes = {section.name: section.sizes(everything) for section in SECTIONS}
     counts = {**{name: len(items) for name, items in sizes.items()}, **total}

@@ -45,9 +45,11 @@ def _with_evidence(entries: Sequence[KnowledgeAnswer], count: int) -> tuple[Know
 
 def _entry_lines(rows: Iterable[KnowledgeAnswer]) -> Iterable[str]:
     for row in rows:
-        learnt = f"{counted(row.contributor_count, 'agent')}, {row.confidence:.2f}; " if row.contributor_count else ""
-        doubt = f"{DOUBTS[row.status]}; " if row.status else ""
-        yield f"{row.pattern} ({doubt}{learnt}{row.key})"
+        doubt = DOUBTS[row.status] if row.status else ""
+        agents = counted(row.contributor_count, "agent") if row.contributor_count else ""
+        confidence = f"{row.confidence:.2f}" if agents and row.confidence is not None else ""
+        learnt = ", ".join(filter(None, (agents, confidence)))
+        yield f"{row.pattern} ({'; '.join(filter(None, (doubt, learnt, row.key)))})"
 
 
 def _fading_lines(patterns: Iterable[FadingPattern]) -> Iterable[str]:

@@ -1,30 +1,37 @@
 """The note of an answer in which nothing fits: so it is, and how to go on."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from fleet_memory.rules.retrieval.ranking import LessonT_co, Match, fits_well
 
+Scope: TypeAlias = Literal["own", "shared", "all"]
+
 NEAREST: Final = "Nothing fits well; the nearest come first."
-EMPTY: Final = "You have stored nothing yet, and the fleet has no lesson that several agents learnt."
+EMPTY: Final[Mapping[Scope, str]] = {
+    "own": "You have stored nothing yet.",
+    "shared": "The fleet has no lesson yet that several agents learnt.",
+    "all": "You have stored nothing yet, and the fleet has no lesson that several agents learnt.",
+}
 WIDER: Final = "scope all"
 MAX_DOMAINS_CHARS: Final = 60  # of the domains that a note names; a note fits into the smallest budget
 MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
 
 
 def finding_note(
-    best: Sequence[Match[LessonT_co]], *, asked: bool, ways: Sequence[str], domains: Iterable[str]
+    best: Sequence[Match[LessonT_co]], *, asked: bool, ways: Sequence[str], domains: Iterable[str], scope: Scope
 ) -> str | None:
     """Return that nothing fits a question well, or how to go on when nothing was found at all; else None.
 
-    `ways` are worth a try, e.g. "other words". `domains` has one for each lesson that could have been found.
+    `ways` are worth a try, e.g. "other words". `domains` has one for each lesson of the scope;
+    without any, the note says so.
     """
     if best:
         return NEAREST if asked and not fits_well(best) else None
     common = [name for name, _ in Counter(sorted(domains)).most_common()]
-    opening = "Nothing matched." if common else EMPTY
+    opening = "Nothing matched." if common else EMPTY[scope]
     helpful = ways if common else [way for way in ways if way == WIDER]
     advice = f"Try {' or '.join(helpful)}." if helpful else ""
     named = ", ".join(fitting_names(common, MAX_DOMAINS_CHARS))

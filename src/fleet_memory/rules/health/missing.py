@@ -1,16 +1,18 @@
 """Questions that the memory of a fleet could not answer, of all programs together."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from fleet_memory.rules.guard.steering import speaks_to_reader
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.rules.text.normalisation import normalised
 from fleet_memory.schemas.health import MissingQuestion
 from fleet_memory.schemas.programs import Missing
 
-_MAX_QUOTED_CHARS: Final = 60  # characters of a question in the advice; `missing` has it whole
+_MAX_QUOTED_CHARS: Final = 60  # of a question in the advice, so that the least budget holds; `missing` has it whole
 
 
 class _Asked(NamedTuple):
@@ -38,13 +40,19 @@ def commonest_questions(asked_by_program: Iterable[Iterable[Missing]]) -> list[M
 
 
 def missing_advice(questions: Iterable[MissingQuestion]) -> tuple[str, ...]:
-    """Return the line about the commonest question; none without one."""
-    first = next(iter(questions), None)
+    """Return the line about the commonest question that does not speak to its reader; none without one.
+
+    Advice is read as ours: the question is quoted as JSON text, at most 60 characters of it.
+    """
+    first = next((one for one in questions if not speaks_to_reader(one.text)), None)
     if first is None:
         return ()
-    text = first.text if len(first.text) <= _MAX_QUOTED_CHARS else f"{first.text[:_MAX_QUOTED_CHARS]}…"
+    text = first.text if len(first.text) <= _MAX_QUOTED_CHARS else f"{first.text[: _MAX_QUOTED_CHARS - 1]}…"
     asked = f"{counted(first.times, 'session')} of {counted(first.programs, 'program')}"
-    return (f'Memory could not answer "{text}", asked in {asked}: have an agent that knows call store_memory.',)
+    quoted = json.dumps(text, ensure_ascii=False)
+    return (
+        f"Memory could not answer {quoted}, asked in {asked} (see missing): an agent that knows calls store_memory.",
+    )
 
 
 def _newest(asked: _Asked) -> tuple[datetime, str]:

@@ -22,10 +22,10 @@ class _Span(NamedTuple):
 
 
 def sessions_at_once(patterns: Iterable[Pattern], now: datetime) -> int:
-    """Return how many sessions of a program overlap one another, counted by the lessons stored in the last 7 days.
+    """Return how many sessions of a program ran at one time at most, by the lessons stored in the last 7 days.
 
-    A session goes from its first lesson to its last. Where A, B, A and then B, C, B follow each other, three overlap.
-    The largest such group counts; 0 where none overlap. A lesson without a session counts for none.
+    A session goes from its first lesson to its last: where A, B, A and then B, C, B follow each other, two do at any
+    time. 0 where none overlap. A lesson without a session counts for none.
     """
     spans: dict[str, _Span] = {}
     for pattern in patterns:
@@ -33,12 +33,15 @@ def sessions_at_once(patterns: Iterable[Pattern], now: datetime) -> int:
         if pattern.session_id is not None and timedelta() <= now - at <= SESSIONS_WITHIN:
             span = spans.get(pattern.session_id, _Span(at, at))
             spans[pattern.session_id] = _Span(min(span.first, at), max(span.last, at))
-    largest, count, end = 0, 0, datetime.min.replace(tzinfo=now.tzinfo)
-    for span in sorted(spans.values()):
-        count = count + 1 if span.first < end else 1
-        end = max(end, span.last)
-        largest = max(largest, count)
-    return largest if largest > 1 else 0
+    most = max((_at_start_of(span, spans.values()) for span in spans.values()), default=0)
+    return most if most > 1 else 0
+
+
+def _at_start_of(span: _Span, spans: Iterable[_Span]) -> int:
+    """Return how many run when a session has begun, it included; the most run when one of them has just begun."""
+    if span.first == span.last:  # one lesson, at that very moment
+        return 1 + sum(one.first < span.first < one.last for one in spans)
+    return sum(one.first <= span.first < one.last for one in spans)
 
 
 def sessions_advice(sessions: int) -> tuple[str, ...]:

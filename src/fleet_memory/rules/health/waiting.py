@@ -9,27 +9,25 @@ MIN_PROGRAMS_OF_A_THIRD: Final = 3  # programs; in a smaller fleet every program
 
 
 class WaitingTotals(NamedTuple):
-    """The pairs that somebody is asked about, and those of them for a third program and for people."""
+    """The pairs that somebody is asked about: programs of their lessons alone, a third program, or people alone."""
 
-    every: int
+    programs: int
     third: int
     people: int
 
 
-def judging_counts(waiting: WaitingTotals, *, open_pairs: int, programs: int, people_judge: bool) -> JudgingCounts:
+def judging_counts(waiting: WaitingTotals, *, programs: int, people_judge: bool) -> JudgingCounts:
     """Return the pairs that wait by who is left to judge them, in a fleet of so many programs; each counts once.
 
-    Somebody is asked about each of the `open_pairs`. `people_judge`: the policy leaves all pairs to people. In a fleet
-    of two nobody is the third program.
+    `people_judge`: the policy leaves all pairs to people. In a fleet of two nobody is the third program.
     """
-    every = max(waiting.every, open_pairs)  # counted one after the other: a pair may change between
     if people_judge:
-        return JudgingCounts(people=every)
+        return JudgingCounts(people=sum(waiting))
     has_third = programs >= MIN_PROGRAMS_OF_A_THIRD
     return JudgingCounts(
         people=waiting.people if has_third else waiting.people + waiting.third,
         third=waiting.third if has_third else 0,
-        programs=max(0, every - waiting.third - waiting.people),
+        programs=waiting.programs,
     )
 
 

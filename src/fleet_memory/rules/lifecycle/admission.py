@@ -72,6 +72,13 @@ def pattern_of(program: Program, id_: str) -> Pattern | None:
     return program.patterns.get(id_) or next((p for p in program.patterns.values() if id_ in p.calls), None)
 
 
+def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
+    """Return the patterns that a store may reinforce or rewrite: that of the lesson's id, and that of its words."""
+    twin = _twin(program, lesson)
+    same = [pattern_of(program, lesson.id), twin.pattern if twin else None]
+    return [pattern for pattern in same if pattern is not None]
+
+
 def _near(program: Program, lesson: SentLesson) -> list[Near]:
     """Return the program's comparable patterns, the most alike first."""
     comparable = [

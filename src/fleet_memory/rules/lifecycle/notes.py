@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
+from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.programs import ArchivedNote, ArchiveReason, Note, Program
 
 MAX_NOTE_LINES: Final = 80  # of all notes of a program together
@@ -57,14 +58,23 @@ def with_note_change(program: Program, change: NoteChange) -> Noted | None:
 
     It may be over the cap: `notes_problem`. To remove a note that is gone already changes nothing.
     """
-    old, request = program.notes.get(change.note_id), request_key("edit", change.request_id, change.note_id)
-    if request in program.request_ids:
+    old, request = program.notes.get(change.note_id), _edit_key(change)
+    older = None if change.remove else request_key("edit", change.request_id, change.note_id)  # of the version before
+    if not {request, older}.isdisjoint(program.request_ids):
         return Noted(program, change.note_id)
     if old is None:
         return Noted(program, change.note_id) if change.remove and was_made(program, change.note_id) else None
     if change.remove:
         return without_note(program, old, change.now)
     return _remembered(_edited(program, old, change), request)
+
+
+def names_another_change(program: Program, change: NoteChange) -> bool:
+    """Whether the request id of a change names another change of the same note."""
+    if change.request_id is None or _edit_key(change) in program.request_ids:
+        return False
+    start, end = f"(edit {change.note_id} ", f") {change.request_id}"
+    return any(one.startswith(start) and one.endswith(end) for one in program.request_ids)
 
 
 def notes_problem(done: Noted) -> str | None:
@@ -122,6 +132,12 @@ def was_made(program: Program, id_: str) -> bool:
     """Whether the program has or had a note of this id."""
     number = id_.removeprefix("n")
     return id_ == f"n{number}" and number.isdecimal() and 0 < int(number) <= program.notes_made
+
+
+def _edit_key(change: NoteChange) -> str | None:
+    """Return the key of a change, e.g. "(edit n7 0a1b…) r1": it names the note and a digest of what was sent."""
+    sent = digest(repr(change.text), repr(change.pinned), repr(change.remove))
+    return request_key("edit", change.request_id, f"{change.note_id} {sent}")
 
 
 def _edited(program: Program, old: Note, change: NoteChange) -> Noted:

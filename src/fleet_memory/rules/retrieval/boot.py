@@ -43,22 +43,20 @@ class Booted(NamedTuple):
 class BootReading(NamedTuple):
     """The entries and lessons that an agent may read, the best first; `entries` holds rules of people too.
 
-    `said` has by lesson id the entry that says the lesson, of all that it may read; `own_keys` are the keys of those
-    that it learnt too, `domains` the names that they use, `keys` the keys of all that agents have read. `elsewhere`
-    counts own lessons of other projects, which are left out.
+    `entry_of` has by lesson id the entry that says the lesson, of all that it may read; `own_keys` are the keys of
+    those that it learnt too, `domains` the names that they use, `keys` the keys of all that agents have read.
     """
 
     program: Program
     entries: Sequence[KnowledgeRow]
     lessons: Sequence[Pattern]
-    said: Mapping[str, KnowledgeRow]
+    entry_of: Mapping[str, KnowledgeRow]
     own_keys: Collection[str]
     domains: Sequence[str]
     keys: Collection[str]
     changes: Changes
     depth: Depth
     project_id: str | None = None
-    elsewhere: int = 0
 
 
 def booted(program: Program, version: int) -> Booted:
@@ -67,12 +65,19 @@ def booted(program: Program, version: int) -> Booted:
     return Booted(program if seen == version else replace(program, read_version=version), seen)
 
 
-def own_lessons(program: Program, said: Collection[str], now: datetime) -> list[Pattern]:
-    """Return a program's living lessons that no entry says; `said` are the ids of those that one does."""
+def own_lessons(
+    program: Program, in_entries: Collection[str], now: datetime, project_id: str | None = None
+) -> list[Pattern]:
+    """Return a program's living lessons of a project and of none that no entry says.
+
+    `in_entries` are the ids of those that one does. Without a project they are those of all.
+    """
     return [
         lesson
         for lesson in program.patterns.values()
-        if not is_stale(lesson, now, program.decay) and lesson.id not in said
+        if not is_stale(lesson, now, program.decay)
+        and lesson.id not in in_entries
+        and is_of_project(lesson, project_id)
     ]
 
 
@@ -87,16 +92,19 @@ def ordered_entries(
     domains: set[str],
     now: datetime,
     project_id: str | None = None,
+    own_keys: Collection[str] = (),
 ) -> list[KnowledgeRow]:
-    """Return entries best first for one agent: by relevance to its task, project, domains, trust, breadth and key.
+    """Return entries best first for one agent: by relevance to its task, project, own, domains, trust, breadth and key.
 
-    `relevance` maps keys to scores; an entry without one has 0.
+    `relevance` maps keys to scores; an entry without one has 0. `own_keys` are those of entries that a lesson of the
+    agent says: it shows that lesson nowhere else.
     """
 
     def rank(row: KnowledgeRow) -> tuple[object, ...]:
         return (
             -relevance.get(row.key, 0.0),
             _is_of_none(row, project_id),
+            row.key not in own_keys,
             row.domain not in domains,
             row_state(row, now) != "fresh",
             -row.confidence,

@@ -18,7 +18,11 @@ MAX_WORDS_SHARE: Final = 0.90  # all words of a question, in any order, are not 
 FITS_WELL: Final = 0.20  # relevance, a score without strength; Source: docs/recall.md, measured
 MIN_RELEVANCE: Final = 0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
 
-_QUOTED: Final = re.compile(r"(?<!\w)([`'\"])(.+?)\1(?!\w)")
+MAX_NAMES: Final = 20  # of a question that are looked up in each text; chosen: more than a question has
+
+_QUOTED: Final = re.compile(
+    r"(?<!\w)(?:([`\"])(.+?)\1|'((?:[^']|(?<=\w)'(?=\w)){3,}?)')(?!\w)"  # three: rock 'n' roll
+)
 _CAMEL: Final = re.compile(r"[a-z]+[A-Z][a-z]")  # createStore; neither GitHub nor macOS, which many lessons name
 _WORD: Final = re.compile(r"\w")
 _CODE: Final = re.compile(r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\w+(?:::\w+)+|\b[A-Z]{6,}\b")  # X-Id, std::vector, ECONNRESET
@@ -68,7 +72,11 @@ def by_strength(strengths: Sequence[float]) -> list[Ranked]:
 
 
 def by_relevance(
-    cosines: Sequence[float], words: Sequence[float], identifiers: Sequence[float], strengths: Sequence[float]
+    cosines: Sequence[float],
+    words: Sequence[float],
+    identifiers: Sequence[float],
+    strengths: Sequence[float],
+    min_relevance: float = MIN_RELEVANCE,
 ) -> list[Ranked]:
     """Rank by meaning or words, lessons that hold the question's identifiers first; chance matches are left out.
 
@@ -76,17 +84,18 @@ def by_relevance(
     (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words)
     + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2
     by, scaled to 0..1. The rest of the pool decides how rare a word is and which identifiers are known, nothing else.
-    Of equal scores, the one with an identifier comes first. Source: docs/decisions/recall-fusion.md.
+    Of equal scores, the one with an identifier comes first. A match in words below `min_relevance` is chance.
+    Source: docs/decisions/recall-fusion.md.
     """
     ranked = [_ranked(at, *each) for at, each in enumerate(zip(cosines, words, identifiers, strengths, strict=True))]
-    matching = [one for one in ranked if _is_match(one, cosines[one.position], words[one.position])]
+    matching = [one for one in ranked if _is_match(one, cosines[one.position], words[one.position], min_relevance)]
     return sorted(matching, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
 
 
-def _is_match(ranked: Ranked, cosine: float, words: float) -> bool:
+def _is_match(ranked: Ranked, cosine: float, words: float, min_relevance: float) -> bool:
     if ranked.terms.identifiers or cosine >= ALIKE_WITHOUT_WORDS:
         return True
-    return words > 0 and (_relevance(ranked) >= MIN_RELEVANCE or cosine == NO_VECTOR)
+    return words > 0 and (_relevance(ranked) >= min_relevance or cosine == NO_VECTOR)
 
 
 def _ranked(position: int, cosine: float, words: float, identified: float, strength: float) -> Ranked:
@@ -116,11 +125,16 @@ def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
     """Return per text the share of the question's identifiers that it holds, of those that any text holds.
 
     Identifiers are names in code (`named_in`), as written but for capitals: `main.py` is held by a text with
-    `src/main.py`, `v2` by none with `v21`. All 0 for a question without identifiers.
+    `src/main.py`, `v2` by none with `v21`. The first `MAX_NAMES` count. All 0 for a question without identifiers.
     """
-    patterns = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE) for name in named_in(question)]
-    holders = [holding for pattern in patterns if any(holding := [bool(pattern.search(text)) for text in texts])]
-    return [sum(held) / len(holders) for held in zip(*holders, strict=True)] if holders else [0.0] * len(texts)
+    folded = [text.casefold() for text in texts]
+    holders = []
+    for name in dict.fromkeys(name.casefold() for name in named_in(question)[:MAX_NAMES]):
+        whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        holding = [name in text and bool(whole.search(text)) for text in folded]
+        if any(holding):
+            holders.append(holding)
+    return [sum(each) / len(holders) for each in zip(*holders, strict=True)] if holders else [0.0] * len(texts)
 
 
 def named_in(text: str) -> Sequence[str]:
@@ -129,6 +143,6 @@ def named_in(text: str) -> Sequence[str]:
     E.g. `named_in("Does `stock` read X-Request-Id of amount_cents?") == ["stock", "X-Request-Id", "amount_cents"]`.
     """
     coded = (name.text for name in identifiers(text) if not name.text.isalpha() or _CAMEL.match(name.text))
-    quoted = (words for _, words in _QUOTED.findall(text))
+    quoted = (words or single for _, words, single in _QUOTED.findall(text))
     names = (*quoted, *_CODE.findall(text), *coded)
     return list(dict.fromkeys(name.strip() for name in names if _WORD.search(name)))

@@ -88,9 +88,6 @@ class Documents:
         asked = self._matching(query)
         if query.after:
             asked = asked.order_by(_BY_ID).start_after({_BY_ID: query.after})
-        if query.order:
-            direction = AsyncQuery.DESCENDING if query.order.startswith("-") else AsyncQuery.ASCENDING
-            asked = asked.order_by(query.order.removeprefix("-"), direction=direction)
         if query.limit is not None:
             asked = asked.limit(query.limit)
         return await self._patiently(lambda: _read(asked.stream(retry=None, timeout=_STREAM_S)))
@@ -165,6 +162,9 @@ class Documents:
         asked: AsyncCollectionReference | AsyncQuery = self._client.collection(query.collection)
         for name, value in query.where.items():
             asked = asked.where(filter=FieldFilter(name, "==", value))
+        if query.order:
+            direction = AsyncQuery.DESCENDING if query.order.startswith("-") else AsyncQuery.ASCENDING
+            asked = asked.order_by(query.order.removeprefix("-"), direction=direction)
         return asked
 
     def _batch(self, writes: Sequence[Write]) -> AsyncWriteBatch:

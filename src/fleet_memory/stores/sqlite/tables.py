@@ -112,6 +112,9 @@ def total(db: sqlite3.Connection, query: Query, field: str | None) -> int:
         parts = ["select coalesce(sum(d.value), 0) from fields d where d.collection = ?", equalities]
         parts.append("and d.name = ? and typeof(d.value) in ('integer', 'real')")
         values.append(field)
+    if query.order:
+        parts.append("and d.id in (select id from fields where collection = ? and name = ?)")
+        values += [query.collection, query.order.removeprefix("-")]
     return int(db.execute(" ".join(parts), values).fetchone()[0])
 
 
