@@ -108,17 +108,13 @@ async def test_nobody_does_what_another_did_lately(lazy: LazyFleet, clock: Clock
     assert await has_entries(fleet)
 
 
-async def test_a_change_that_had_to_wait_is_published_when_its_server_ends(settings: Settings, clock: Clock) -> None:
-    first = LazyFleet(settings, clock)
-    fleet = await first.fleet()
-    await shared_entry(fleet, "basher", "sark", "iso")
-    await reinforce_memory(fleet, "clu", KEY, outcome="contradicted", evidence="it failed")
-    assert await states(fleet) == ["fresh"]
-    await first.close()
-    second = LazyFleet(settings, clock)
-    snapshot = await (await second.fleet()).knowledge.snapshots.read()
-    await second.close()
-    assert [row.state for row in snapshot.rows] == ["contested"]
+async def test_a_change_that_had_to_wait_is_published_when_its_server_ends(lazy: LazyFleet) -> None:
+    async with background_work(lazy, 0, HOUR_S):
+        fleet = await lazy.fleet()
+        await shared_entry(fleet, "basher", "sark", "iso")
+        await reinforce_memory(fleet, "clu", KEY, outcome="contradicted", evidence="it failed")
+        assert await states(fleet) == ["fresh"]
+    assert await states(fleet) == ["contested"]
 
 
 async def test_a_change_that_had_to_wait_is_published_also_where_nobody_maintains(

@@ -8,9 +8,10 @@ from typing import Final
 import anyio
 
 from fleet_memory.jobs.maintenance import maintain_if_due
-from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due
+from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due, publish_last
 from fleet_memory.server.composition import LazyFleet
 
+LAST_PUBLICATION_S: Final = 1.0  # seconds of a server's end; chosen. A change that is not published stays marked
 FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session is not slowed down
 
 
@@ -18,7 +19,10 @@ FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session
 async def background_work(
     lazy: LazyFleet, every_s: float, publish_every_s: float = PUBLISH_EVERY_S
 ) -> AsyncIterator[None]:
-    """Maintain a fleet in the background while inside, `every_s` seconds (0 for never), and publish when asked to."""
+    """Maintain a fleet in the background while inside, `every_s` seconds (0 for never), and publish when asked to.
+
+    At the end it publishes once more if a change ever had to wait.
+    """
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_publish, lazy, publish_every_s)
         if every_s:
@@ -27,6 +31,9 @@ async def background_work(
             yield
         finally:
             tasks.cancel_scope.cancel()
+            with anyio.move_on_after(LAST_PUBLICATION_S, shield=True):
+                if lazy.has_waited:  # the next session may begin long before a server maintains the fleet
+                    await publish_last(await lazy.fleet())
 
 
 async def _maintain(lazy: LazyFleet, every_s: float) -> None:

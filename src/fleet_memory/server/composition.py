@@ -14,7 +14,6 @@ from anyio import to_thread
 
 from fleet_memory.clock import StoreClock, clock
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.jobs.publishing import publish_last
 from fleet_memory.server.store_time import ObservedStore
 from fleet_memory.settings import OPENAI_URL, Settings
 from fleet_memory.similarity import Embedder, JudgeModel
@@ -23,7 +22,6 @@ from fleet_memory.stores import Store
 
 MAX_PROGRAMS_READ_SQLITE: Final = 1_000  # Source: docs/consolidation.md, chosen
 MAX_PROGRAMS_READ_FIRESTORE: Final = 64  # each is a billed read; Source: docs/consolidation.md, chosen
-PUBLISH_WITHIN_S = 1.0  # seconds of a server's end; chosen below DRAIN_S. A change that is not published stays marked
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
 _T = TypeVar("_T")
@@ -42,7 +40,7 @@ class LazyFleet:
         self._opened: tuple[Store, Fleet] | None = None
         self._is_open = anyio.Event()
         self._publication = anyio.Event()
-        self._has_waited = False
+        self.has_waited = False  # whether a change ever waited for its publication
 
     async def fleet(self) -> Fleet:
         """Return the fleet, opened by the first caller."""
@@ -64,15 +62,11 @@ class LazyFleet:
         self._publication = anyio.Event()
 
     async def close(self) -> None:
-        """Publish the change that waits, if one ever did, and release the store, even when the server is cancelled."""
+        """Release the store, even when the server is being cancelled."""
         if self._opened is None:
             return
-        store, fleet = self._opened
-        with anyio.move_on_after(PUBLISH_WITHIN_S, shield=True):
-            if self._has_waited:  # the next server may be there long before one of them maintains the fleet
-                await publish_last(fleet)
         with anyio.move_on_after(CLOSE_WITHIN_S, shield=True):
-            await store.close()
+            await self._opened[0].close()
 
     async def _open(self) -> tuple[Store, Fleet]:
         settings = self._settings
@@ -87,7 +81,7 @@ class LazyFleet:
 
     def _want_publication(self) -> None:
         self._publication.set()
-        self._has_waited = True
+        self.has_waited = True
 
 
 def _max_programs_read(location: StoreLocation) -> int:
