@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 from fleets import NOW, consolidate, fleet_on, learn
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fleet_memory.fleet import Fleet, no_progress
@@ -122,6 +122,14 @@ async def left(fleet: Fleet) -> list[tuple[str, str, dict[str, Json]]]:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=st.lists(steps, min_size=6, max_size=15))
+@example(  # a word that a warm server did not read, about a lesson that joins an entry
+    history=[
+        *[("reinforce", 0)] * 2,
+        ("store", 0, TEXTS[2], "a"),
+        *[("reinforce", 0)] * 2,
+        ("store", 1, TEXTS[2], "a"),
+    ]
+)
 async def test_a_warm_server_a_cold_one_and_two_in_turn_leave_the_same(
     history: list[Step], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

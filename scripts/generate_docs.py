@@ -41,9 +41,9 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
         "# Tools",
         GENERATED,
         "Names are camelCase. An unknown argument is refused and the nearest known one is named; `null` means absent; "
-        "`agentId` and `programId` stand for each other. A tool that is not served is refused with its toolset or its "
-        "name of today. An answer is one JSON object, the same as structured content and as text; what does not apply "
-        "is absent, never null.",
+        "`agentId` and `programId` stand for each other. A tool that is not served is refused with its toolset, a "
+        "renamed one with its name of today and the arguments that do the same. An answer is one JSON object, "
+        "the same as structured content and as text; what does not apply is absent, never null.",
     ]
     for toolset, offered in tools.items():
         rows = [
@@ -53,7 +53,8 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
         lines += [f"## Toolset `{toolset}`", _table(("tool", "when", "kind"), rows)]
     lines += [
         "## Errors",
-        "A refused call is a tool error whose text starts with one of these codes. What ends with `(retryable)` may be "
+        "A refused call is a tool error whose text starts with one of these codes. Of the call it repeats numbers and "
+        "single words, never a sentence: the log has it too, at `INFO`. What ends with `(retryable)` may be "
         "called again, as it is unless the text says what to call first. The exit code is that of `fleet-memory call`.",
         _table(("code", "exit", "raised when"), sorted(_errors())),
         "What nobody foresaw is `internal` too. Its cause is in the server's log (stderr) and never in the answer.",

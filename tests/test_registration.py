@@ -26,7 +26,7 @@ from fleet_memory.schemas.value import Input, Value
 from fleet_memory.server.app import create_server
 from fleet_memory.server.json_schema import input_schema
 from fleet_memory.server.registration import FleetTool, ToolFunction, ToolSpec, registered, validated
-from fleet_memory.server.tool_names import ToolNames
+from fleet_memory.server.tool_names import Successor, ToolNames
 from fleet_memory.server.toolsets import READS, RENAMED, TOOLS, WRITES
 from fleet_memory.settings import Settings
 
@@ -288,8 +288,12 @@ async def test_state_and_notes_are_listed_in_little_more_than_three_kilobytes(fu
         ({"onDuplicate": "rejected"}, "onDuplicate: 'rejected' is not one of reinforce, reject, did you mean reject?"),
         ({"onDuplicate": 7}, "onDuplicate: 7 is not one of reinforce, reject"),
         ({"onDuplicate": ["keep"]}, "onDuplicate: an array is not one of reinforce, reject"),
-        ({"onDuplicate": "x" * 99}, f"onDuplicate: '{'x' * 60}'… is not one of reinforce, reject"),
-        ({"onDuplicate": "a\nb"}, r"onDuplicate: 'a\nb' is not one of reinforce, reject"),
+        ({"onDuplicate": "x" * 31}, "onDuplicate: must be one of reinforce, reject"),
+        ({"onDuplicate": "a\nb"}, "onDuplicate: must be one of reinforce, reject"),
+        ({"onDuplicate": "Reject it"}, "onDuplicate: must be one of reinforce, reject, did you mean reject?"),
+        ({"the secret": 3}, "…: unknown, allowed: "),
+        ({"agent_id": "x"}, "agent_id: unknown, did you mean agentId?"),
+        ({"program_id": "x"}, "program_id: unknown, did you mean programId?"),
         ({"knownIds": ["1"]}, "knownIds.0: Input should be a valid integer"),
         ({"knownIds": "many"}, "knownIds: Input should be a valid array"),
         ({"lesson": {**LESSON, "confidence": "0.9"}}, "lesson.confidence: Input should be a valid number"),
@@ -434,6 +438,26 @@ async def test_an_unknown_tool_is_refused_with_those_that_there_are(toys: Client
     assert "\n" not in answer
 
 
+async def test_no_sentence_of_the_caller_is_logged_with_a_refusal(
+    toys: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    sentence = "the claims raced in production"
+    wrong: list[dict[str, Any]] = [
+        {"howMany": sentence},
+        {"onDuplicate": sentence},
+        {"onDuplicate": [sentence]},
+        {"lesson": sentence},
+        {"lesson": {**LESSON, sentence: 1}},
+        {"programId": sentence},
+        {sentence: 1},
+    ]
+    with caplog.at_level(logging.INFO):
+        for arguments in wrong:
+            assert sentence not in await refusal(toys, "store_toy", {"programId": "x", "lesson": LESSON, **arguments})
+    assert len([record for record in caplog.records if "store_toy" in record.getMessage()]) >= len(wrong)
+    assert not any(word in caplog.text for word in ("claims", "raced", "production"))
+
+
 async def test_a_misspelt_tool_is_refused_with_the_right_name(toys: Client) -> None:
     said = "invalid_argument: store_toys: unknown tool, did you mean store_toy?"
     assert await refusal(toys, "store_toys", {}) == said
@@ -446,8 +470,25 @@ async def test_a_tool_of_another_toolset_is_refused_with_the_setting_that_adds_i
     )
 
 
+async def test_a_misspelt_tool_of_another_toolset_is_refused_with_both(client: Client) -> None:
+    assert await refusal(client, "commit_sesion", {}) == (
+        "invalid_argument: commit_sesion: unknown tool, did you mean commit_session? "
+        "commit_session is in the toolset state; this server serves core: "
+        "start it with FLEET_MEMORY_TOOLSETS=core,state"
+    )
+
+
+async def test_a_renamed_tool_is_refused_with_the_arguments_of_its_successor(full_client: Client) -> None:
+    assert [await refusal(full_client, name, {}) for name in RENAMED] == [
+        "invalid_argument: add_note is write_note now",
+        "invalid_argument: edit_note is write_note now, with noteId",
+        "invalid_argument: remove_note is write_note now, with noteId and remove: true",
+        "invalid_argument: get_context_history is get_program_state now, with history: 5",
+    ]
+
+
 def test_a_renamed_tool_is_refused_with_its_successor_and_where_that_is() -> None:
-    names = ToolNames({"core": ["store_toy"], "state": ["write_toy"]}, ("core",), {"add_toy": "write_toy"})
+    names = ToolNames({"core": ["store_toy"], "state": ["write_toy"]}, ("core",), {"add_toy": Successor("write_toy")})
     assert names._replace(served=("core", "state")).refusal("add_toy") == "add_toy is write_toy now"
     assert names.refusal("add_toy") == (
         "add_toy is write_toy now; write_toy is in the toolset state; this server serves core: "
@@ -543,7 +584,7 @@ def test_a_brief_field_is_published_without_its_members_and_refused_by_their_nam
 def test_a_tool_that_is_gone_has_one_that_does_its_work() -> None:
     names = {tool.name for tool in offered()}
     assert names.isdisjoint(RENAMED)
-    assert names.issuperset(RENAMED.values())
+    assert names.issuperset(successor.name for successor in RENAMED.values())
 
 
 def test_an_object_that_is_published_in_outline_names_who_describes_it() -> None:

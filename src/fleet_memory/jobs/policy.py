@@ -1,7 +1,6 @@
 """The policy of a fleet as people read and set it: each value by name, in the ledger, and applied when they ask."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Final, NamedTuple, cast
 
 from pydantic import JsonValue
@@ -16,6 +15,7 @@ from fleet_memory.rules.knowledge.curating import taken_back
 from fleet_memory.rules.knowledge.entries import ledger_id, settled
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import votes
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.value import InvalidValueError, codec
@@ -128,7 +128,7 @@ def _known_name(name: str) -> str:
     plain = {known.lower(): known for known in _SCHEMAS}
     spelt = name.replace("-", "").replace("_", "").lower()
     if spelt not in plain:
-        close = [plain[each] for each in get_close_matches(spelt, plain, 1)]
+        close = [plain[each] for each in close_names(spelt, plain, 1)]
         raise InvalidArgumentError(
             f"{name}: unknown, " + (f"did you mean {close[0]}?" if close else f"allowed: {', '.join(_SCHEMAS)}")
         )

@@ -119,8 +119,8 @@ def _state(program: Program) -> dict[str, Json]:
     """Return every field of the document but the maps.
 
     `pending` counts the pending lessons that are still here. It, `dirty`, `stored` and `sweepAfter` (seconds since
-    1970) are there to be asked for. Maps of any names and lists of
-    objects are kept as text: engines have words and indexes of their own.
+    1970) are there to be asked for. Maps of any names and lists of objects are kept as text: engines have words and
+    indexes of their own.
     """
     wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE))
     return (

@@ -1,6 +1,6 @@
 """Why a call's arguments were refused, in words that let an agent correct them.
 
-Input is never repeated at length, and a text only where one of a few words belongs.
+Refusals are logged at INFO, so that input is repeated only as a number or one word, never as a sentence.
 """
 
 import json
@@ -17,7 +17,10 @@ from fleet_memory.server.json_schema import Schema
 Location: TypeAlias = tuple[int | str, ...]
 
 _MAX_PROBLEMS: Final = 6  # named in one refusal
-_MAX_NAME_CHARS: Final = 60  # characters shown of a name or value that the client made up
+_MAX_NAME_CHARS: Final = 60  # characters of a name that the client made up that are compared with known ones
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")  # a name or value that the client made up and a refusal may show
+_NUMBER: Final = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?")
+CALLER_NAMES: Final = ("programId", "agentId")  # each stands for the other
 _OTHER_WORDS: Final = {  # that agents have for an argument, in lower case
     argument: frozenset(words.split())
     for argument, words in {
@@ -49,34 +52,35 @@ def refusal_message(error: ValidationError, schema: Schema, place_sent: Callable
     `place_sent` gives for a place in the schema's arguments the one in those that the client sent.
     """
     problems = error.errors(include_url=False, include_context=False)
-    said = [_problem(problem, schema, place_sent(problem["loc"])) for problem in problems[:_MAX_PROBLEMS]]
+    texts = [_problem(problem, schema, place_sent(problem["loc"])) for problem in problems[:_MAX_PROBLEMS]]
     if len(problems) > _MAX_PROBLEMS:
-        said.append(f"and {len(problems) - _MAX_PROBLEMS} more")
-    return "; ".join(said)
+        texts.append(f"and {len(problems) - _MAX_PROBLEMS} more")
+    return "; ".join(texts)
 
 
-def closest(name: str, known: Sequence[str]) -> str:
-    """Return "did you mean …?" when a known name is near, else the list of them."""
+def closest(name: str, known: Sequence[str], unlisted: Sequence[str] = ()) -> str:
+    """Return "did you mean …?" when a known or unlisted name is near, else the list of known names."""
     plain = name[:_MAX_NAME_CHARS].replace("_", "").casefold()
     meant = tuple(each for each in known if plain in _OTHER_WORDS.get(each, ()))
-    near = meant or close_names(name[:_MAX_NAME_CHARS], known, 1)
+    near = meant or close_names(name[:_MAX_NAME_CHARS], (*known, *unlisted), 1)
     return f"did you mean {near[0]}?" if near else f"allowed: {', '.join(known) or 'nothing'}"
 
 
-def clipped(name: str) -> str:
-    """Return a name that the client made up as a refusal shows it: printable, at most 60 characters and a mark."""
-    readable = name if name.isprintable() else repr(name[:_MAX_NAME_CHARS])
-    return readable if len(readable) <= _MAX_NAME_CHARS else readable[:_MAX_NAME_CHARS] + "…"
+def shown(name: str) -> str:
+    """Return a name that the client made up as a refusal shows it: one word of at most 30 characters, else "…"."""
+    return name if _WORD.fullmatch(name) else "…"
 
 
 def _problem(problem: ErrorDetails, schema: Schema, sent_at: Location) -> str:
     location = problem["loc"]
-    path = ".".join(clipped(str(part)) for part in sent_at) or "arguments"
+    path = ".".join(shown(str(part)) for part in sent_at) or "arguments"
     match problem["type"]:
         case "missing":
             return f"{path}: required"
         case "extra_forbidden":
-            return f"{path}: unknown, {closest(str(location[-1]), _names_beside(location, schema))}"
+            names = _names_beside(location, schema)
+            callers = CALLER_NAMES if len(location) == 1 and not {*CALLER_NAMES}.isdisjoint(names) else ()
+            return f"{path}: unknown, {closest(str(location[-1]), names, callers)}"
         case "literal_error" if words := _words_allowed(location, schema):
             return f"{path}: {_not_among(problem['input'], words)}"
         case "too_long" if many := _TOO_MANY.fullmatch(problem["msg"]):
@@ -86,20 +90,20 @@ def _problem(problem: ErrorDetails, schema: Schema, sent_at: Location) -> str:
 
 
 def _not_among(sent: object, words: Sequence[str]) -> str:
-    """Return "'maybe' is not one of same, different"; a word that is close is named."""
-    allowed = f"is not one of {', '.join(words)}"
+    """Return "'maybe' is not one of same, different", or "must be one of …" for a sentence; a close word is named."""
+    allowed = ", ".join(words)
     if not isinstance(sent, str):
-        return f"{_as_json(sent)} {allowed}"
-    start = sent[:_MAX_NAME_CHARS]
-    near = close_names(start, words, 1)
-    return f"{start!r}{'…' if start != sent else ''} {allowed}" + (f", did you mean {near[0]}?" if near else "")
+        return f"{_as_json(sent)} is not one of {allowed}"
+    near = close_names(sent[:_MAX_NAME_CHARS], words, 1)
+    hint = f", did you mean {near[0]}?" if near else ""
+    return (f"{sent!r} is not one of {allowed}" if _WORD.fullmatch(sent) else f"must be one of {allowed}") + hint
 
 
 def _instead(sent: object) -> str:
     """Return ", not 101": the value in place of a number. Of texts only one that is a number in quotes is shown."""
-    if isinstance(sent, str) and not sent.replace(".", "", 1).isdecimal():
+    if isinstance(sent, str) and not _NUMBER.fullmatch(sent):
         return ""
-    return f", not {clipped(_as_json(sent))}"
+    return f", not {_as_json(sent)[:_MAX_NAME_CHARS]}"
 
 
 def _as_json(sent: object) -> str:

@@ -23,12 +23,12 @@ from pydantic_core import to_json
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.schemas.value import Value
-from fleet_memory.server.argument_errors import Location, refusal_message
+from fleet_memory.server.argument_errors import CALLER_NAMES, Location, refusal_message
 from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema, published
 
-_SYNONYMS: Final = (("programId", "agentId"), ("agentId", "programId"))
+_SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
 MAX_ARGUMENT_CHARS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: what the transport says of the HTTP request, unused here
@@ -84,7 +84,7 @@ class FleetTool(Tool):
             given = validated(self, arguments)
             return _result(await self.fn(**given, **await _injected(self, context)))
         except FleetMemoryError as refusal:
-            raise ToolError(_told(self.name, refusal)) from None
+            raise ToolError(_refusal_text(self.name, refusal)) from None
         except Exception as crash:  # the outermost edge: mcp logs the traceback of an UnexpectedToolError's cause
             raise UnexpectedToolError(
                 f"internal: {self.name} failed inside the server; call again; "
@@ -229,7 +229,7 @@ def _result(answer: Value) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content)
 
 
-def _told(name: str, refusal: FleetMemoryError) -> str:
+def _refusal_text(name: str, refusal: FleetMemoryError) -> str:
     if refusal.operator_detail:
         _logger.warning("%s: %s: %s", name, refusal, refusal.operator_detail)
     return f"{refusal.code}: {refusal}" + (" (retryable)" if refusal.retryable else "")

@@ -8,11 +8,20 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.server.argument_errors import clipped, closest
+from fleet_memory.rules.text.closest import close_names
+from fleet_memory.schemas.fields import MAX_NAME_CHARS
+from fleet_memory.server.argument_errors import shown
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import SETTINGS
 
 _VARIABLE: Final = next(setting.variable for setting in SETTINGS if setting.name == "toolsets")
+
+
+class Successor(NamedTuple):
+    """The tool that does the work of one that is gone, and the arguments that make it do so, e.g. "history: 5"."""
+
+    name: str
+    arguments: str = ""
 
 
 class ToolNames(NamedTuple):
@@ -20,7 +29,7 @@ class ToolNames(NamedTuple):
 
     toolsets: Mapping[str, Sequence[str]]
     served: Sequence[str]
-    renamed: Mapping[str, str]
+    renamed: Mapping[str, Successor]
 
     @property
     def callable(self) -> list[str]:
@@ -35,15 +44,26 @@ class ToolNames(NamedTuple):
         """
         if name in self.renamed:
             successor = self.renamed[name]
-            elsewhere = "" if successor in self.callable else f"; {self.refusal(successor)}"
-            return f"{name} is {successor} now{elsewhere}"
+            how = f", with {successor.arguments}" if successor.arguments else ""
+            return f"{name} is {successor.name} now{how}{self._elsewhere(successor.name, '; ')}"
         home = next((toolset for toolset, names in self.toolsets.items() if name in names), None)
         if home is None:
-            return f"{clipped(name)}: unknown tool, {closest(name, self.callable)}"
+            return self._unknown(name)
         return (
             f"{name} is in the toolset {home}; this server serves {', '.join(self.served)}: "
             f"start it with {_VARIABLE}={','.join((*self.served, home))}"
         )
+
+    def _unknown(self, name: str) -> str:
+        every = [each for names in self.toolsets.values() for each in names]
+        near = close_names(name[:MAX_NAME_CHARS], (*every, *self.renamed), 1)
+        if not near:
+            return f"{shown(name)}: unknown tool, allowed: {', '.join(self.callable)}"
+        return f"{shown(name)}: unknown tool, did you mean {near[0]}?{self._elsewhere(near[0], ' ')}"
+
+    def _elsewhere(self, name: str, separator: str) -> str:
+        """Return where a tool is that the server does not serve, after a separator; "" for one that it serves."""
+        return "" if name in self.callable else f"{separator}{self.refusal(name)}"
 
 
 class FleetServer(MCPServer[LazyFleet]):

@@ -6,6 +6,7 @@ from typing import Final
 from mcp.types import ToolAnnotations
 
 from fleet_memory.server.registration import ToolSpec
+from fleet_memory.server.tool_names import Successor
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
@@ -51,10 +52,10 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
     ),
 }
 
-RENAMED: Final[Mapping[str, str]] = {
-    "add_note": "write_note",
-    "edit_note": "write_note",
-    "remove_note": "write_note",
-    "get_context_history": "get_program_state",
+RENAMED: Final[Mapping[str, Successor]] = {
+    "add_note": Successor("write_note"),
+    "edit_note": Successor("write_note", "noteId"),
+    "remove_note": Successor("write_note", "noteId and remove: true"),
+    "get_context_history": Successor("get_program_state", "history: 5"),
 }
 """The tool that does the work of one that is gone."""

@@ -60,7 +60,7 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     view = await read_fleet(fleet, memory, policy)
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
-    run = _Run(memory, view, policy, report)
+    run = _Run(memory, view, policy, report, fleet.now().timestamp())
     await _join(fleet, writer, run)
     vectors = await _embed_missing(fleet, memory, view)
     considered = {
@@ -91,6 +91,8 @@ class _Run:
     view: FleetView
     policy: Policy
     report: ProposalReport
+    began: float
+    """Seconds since 1970; lessons that are stale before it are not compared."""
     left: set[tuple[str, str]] = field(default_factory=set)
     """The places of the lessons and entries that were skipped."""
 
@@ -110,14 +112,20 @@ class _Run:
             self._remember(program)
 
     def _remember(self, program: Program) -> None:
-        """Take up a program after its lessons joined an entry; a lesson that changed meanwhile stays pending."""
+        """Take up a program after its lessons joined an entry; a lesson that changed meanwhile stays pending.
+
+        A word about a lesson does not change it, unless it was stale.
+        """
         name = program.program_id
-        before = {(one.comparable, one.stale_at) for one in self.memory.lessons[name]}
+        before = {self._compared(one) for one in self.memory.lessons[name]}
         self.memory.remember(program)
         lessons = self.memory.lessons[name]
-        seen = {one.comparable.lesson_id for one in lessons if (one.comparable, one.stale_at) in before}
+        seen = {one.comparable.lesson_id for one in lessons if self._compared(one) in before}
         seen |= {id_ for id_ in self.view.pending.get(name, ()) if id_ not in program.patterns}
         self.view.pending[name] = [id_ for id_ in program.pending if id_ in seen]
+
+    def _compared(self, lesson: KnownLesson) -> tuple[ComparableLesson, bool]:
+        return lesson.comparable, lesson.stale_at >= self.began
 
 
 async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Final
 
 from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_DAY, SHOWN_FOR, shown_pairs, verdicts_left, was_shown
 from fleet_memory.rules.consensus.judging import is_for_people
+from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
 
@@ -37,7 +37,7 @@ def no_pair(pair_id: str, agent: str | None, shown: Sequence[str] = ()) -> str:
         return f"pairId: there is no pair {pair_id!r}"
     # Digits at random are half alike, so that a close name needs more than elsewhere.
     near = [each for each in shown if len(pair_id) >= _MIN_START_CHARS and each.startswith(pair_id)]
-    near = near or get_close_matches(pair_id, shown, 1, _MIN_ALIKE)
+    near = near or [*close_names(pair_id, shown, 1, _MIN_ALIKE)]
     return f"pairId: {pair_id!r} is not among the pairs shown to {agent} within {SHOWN_FOR.days} days; " + (
         f"did you mean {near[0]}?" if near else "judge those in your toJudge"
     )

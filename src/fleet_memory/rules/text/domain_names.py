@@ -8,12 +8,43 @@ from itertools import pairwise
 from typing import Final
 
 MIN_SPELLING: Final = 0.85  # difflib's ratio of a word and its misspelling; Source: tests/test_domain_names.py
-_MIN_SLIP_CHARS: Final = 5  # letters of a word that may be misspelt; a shorter one is soon another word
+_MIN_SLIP_CHARS: Final = 7  # letters of a word that may be misspelt; a shorter one is soon another: "trial", "trail"
 _MIN_LOST_CHARS: Final = 7  # letters, without "ing", of a word that lacks one: "caching" and "catching" differ
+_MIN_DOUBLED_CHARS: Final = 6  # the same of a word that lacks one of two equal letters: "scraping", "scrapping"
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# Names of products and topics that only look like a form of another word.
-_WHOLE: Final = frozenset({"accounting", "cors", "macos", "nats", "news", "paging", "staging", "windows"})
+# Names of products and topics that only look like a form of another word, or whose plural is another topic.
+_WHOLE: Final = frozenset(
+    {
+        *("analytics", "arm", "atlas", "axios", "canvas", "cors", "cursor", "flask", "goods", "graphics", "https"),
+        *("jenkins", "keras", "lens", "macos", "nats", "news", "node", "pandas", "rails", "sales", "sentry"),
+        *("spark", "stripe", "teams", "vault", "windows"),
+    }
+)
+# Topics by the verb or the noun alike. Other pairs differ: "market" and "marketing", "race" and "racing".
+_NOUNS: Final = {
+    "batching": "batch",
+    "benchmarking": "benchmark",
+    "caching": "cache",
+    "claiming": "claim",
+    "deploying": "deployment",
+    "indexing": "index",
+    "linting": "lint",
+    "logging": "log",
+    "migrating": "migration",
+    "mocking": "mock",
+    "queueing": "queue",
+    "queuing": "queue",
+    "rebasing": "rebase",
+    "releasing": "release",
+    "retrying": "retry",
+    "testing": "test",
+    "versioning": "version",
+}
+# Between two words these say which is which: "python-to-rust" is another topic than "rust-to-python".
+_DIRECTIONS: Final = frozenset(
+    {"after", "as", "before", "by", "for", "from", "in", "into", "on", "over", "than", "to", "under", "via", "without"}
+)
 # Abbreviations with one meaning as a topic of software, and irregular plurals.
 _FULL: Final = {
     "a11y": "accessibility",
@@ -58,14 +89,21 @@ def domain_hint(domain: str, own: Mapping[str, int], shared: Mapping[str, int]) 
 
 
 def is_same_domain(a: str, b: str) -> bool:
-    """Whether two names are one domain: the same words in any order, form or spelling, with any separators."""
+    """Whether two names are one domain: the same words in other forms or another spelling, with any separators.
+
+    The words may stand in any order, unless one of them is a direction such as "to".
+    """
     left, right = _words(a), _words(b)
     if "".join(left) == "".join(right):
         return True
     if len(left) != len(right):
         return False
-    only_left = [word for word in left if not any(_is_same_word(word, other) for other in right)]
-    only_right = [word for word in right if not any(_is_same_word(word, other) for other in left)]
+    if _DIRECTIONS.isdisjoint(left):
+        only_left = [word for word in left if not any(_is_same_word(word, other) for other in right)]
+        only_right = [word for word in right if not any(_is_same_word(word, other) for other in left)]
+    else:
+        differing = [pair for pair in zip(left, right, strict=True) if not _is_same_word(*pair)]
+        only_left, only_right = [word for word, _ in differing], [word for _, word in differing]
     if not only_left and not only_right:
         return True
     return len(only_left) == len(only_right) == 1 and _is_slip(only_left[0], only_right[0])
@@ -80,17 +118,13 @@ def _words(name: str) -> tuple[str, ...]:
 def _is_same_word(a: str, b: str) -> bool:
     if a == b:
         return True
-    if a[0] != b[0]:
-        return False
-    if not {a, b}.isdisjoint(_WHOLE):
-        return False
-    return not (_singulars(a) | _stems(a)).isdisjoint(_singulars(b)) or not _stems(b).isdisjoint(_singulars(a))
+    return a[0] == b[0] and {a, b}.isdisjoint(_WHOLE) and not _forms(a).isdisjoint(_forms(b))
 
 
 @lru_cache(maxsize=8192)
-def _singulars(word: str) -> frozenset[str]:
-    """Return a word and what it may be the plural of: "caches" of "cache", "boxes" of "box", "policies" of "policy"."""
-    found = {word}
+def _forms(word: str) -> frozenset[str]:
+    """Return a word, its noun, and what it may be the plural of: "cache" of "caching" and of "caches"."""
+    found = {word, _NOUNS.get(word, word)}
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         found.add(word[:-1])
         if word.endswith("ies"):
@@ -100,18 +134,11 @@ def _singulars(word: str) -> frozenset[str]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=8192)
-def _stems(word: str) -> frozenset[str]:
-    """Return what a word in "-ing" may be made of: "caching" of "cache", "logging" of "log"; none for any other."""
-    rest = word.removesuffix("ing")
-    if rest == word or len(rest) < 3:
-        return frozenset()
-    return frozenset({rest, rest + "e", *([rest[:-1]] if rest[-1] == rest[-2] else [])})
-
-
 def _is_slip(a: str, b: str) -> bool:
     """Whether one word is the other misspelt: two letters swapped, one doubled, one lost, or "s" for "z"."""
     short, long = sorted((a, b), key=len)
+    if not {a, b}.isdisjoint(_WHOLE):
+        return False
     if len(short) < _MIN_SLIP_CHARS or not (short + long).isalpha() or short[0] != long[0]:
         return False
     if SequenceMatcher(None, short, long).ratio() < MIN_SPELLING:
@@ -122,8 +149,8 @@ def _is_slip(a: str, b: str) -> bool:
     if not lost:
         return False
     is_doubled = len(lost) > 1  # either of two equal letters may be the lost one
-    inside = lost[0] < len(long) - 1
-    return inside and (is_doubled or len(short.removesuffix("ing")) >= _MIN_LOST_CHARS)
+    least = _MIN_DOUBLED_CHARS if is_doubled else _MIN_LOST_CHARS
+    return lost[0] < len(long) - 1 and len(short.removesuffix("ing")) >= least
 
 
 def _swapped(word: str) -> set[str]:
