@@ -6,11 +6,13 @@ Each story of the folder `stories/` is lived to its end as `stories.py` does, ve
 boots as usual, and somebody new. The bytes are those of the compact JSON. What counts are characters that an agent
 wrote for readers, and nothing around them: as lessons the texts of `constitution`, `knowledge`, `patterns` and
 `toJudge`; as evidence theirs; as state the notes and the values of `program`. Each text counts once, however often a
-boot shows it. Ids, keys, domains, figures, field names, quotes and braces do not count.
+boot shows it. Ids, keys, domains, figures, field names, quotes and braces do not count. It fails when a boot's share
+is below the goal.
 """
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -118,9 +120,8 @@ async def boots_of(story: Story, embedder: Embedder) -> Mapping[str, Boot]:
             await store.close()
 
 
-def print_story(story: Story, boots: Mapping[str, Boot]) -> None:
-    """Print the parts of each boot."""
-    parts = {name: parts_of(boot) for name, boot in boots.items()}
+def print_story(story: Story, parts: Mapping[str, Parts]) -> None:
+    """Print the parts of each boot, by agent."""
     sections = sorted({name for one in parts.values() for name in one.rest})
     table(
         f"{story.fleet}: bytes of a boot; goal: {GOAL} of them lessons, evidence and state",
@@ -132,10 +133,20 @@ def print_story(story: Story, boots: Mapping[str, Boot]) -> None:
     )
 
 
-async def _boots_of_all(stories: Sequence[Story]) -> None:
+def below_goal(parts: Mapping[str, Parts]) -> list[str]:
+    """Return the agents whose boot has a smaller share of lessons, evidence and state than the goal."""
+    return [name for name, one in parts.items() if one.share < GOAL]
+
+
+async def _boots_of_all(stories: Sequence[Story]) -> list[str]:
+    """Print each story, and return its boots below the goal."""
     embedder = MiniLM()
+    poor: list[str] = []
     for story in stories:
-        print_story(story, await boots_of(story, embedder))
+        parts = {name: parts_of(boot) for name, boot in (await boots_of(story, embedder)).items()}
+        print_story(story, parts)
+        poor += [f"{name} of {story.fleet}" for name in below_goal(parts)]
+    return poor
 
 
 def main() -> None:
@@ -144,7 +155,8 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent")
     args = parser.parse_args()
     stories = [read_story(path) for path in args.files or sorted((FOLDER / "stories").glob("*.json"))]
-    anyio.run(_boots_of_all, stories)
+    if poor := anyio.run(_boots_of_all, stories):
+        sys.exit(f"\nbelow {GOAL}: {', '.join(poor)}")
 
 
 if __name__ == "__main__":

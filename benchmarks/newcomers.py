@@ -5,7 +5,7 @@
 Each story of the folder `stories/` is lived to its end as in stories.py, verdicts given at once. Then a newcomer asks
 the story's questions with its program and a query, nothing else. A question is found when an entry of the answer has a
 contribution of the question's fact, on top when the first by score has one. A fact that never became knowledge cannot
-be found: `shared` is the share of the questions whose fact two agents stored, `published` of those agents can read.
+be found: `shared` is the share of the questions whose fact two agents stored, `published` of those that agents read.
 Exits with 1 when less than .9 of the published are found, or less than .8 are on top.
 """
 
@@ -77,7 +77,7 @@ async def _reading(fleet: Fleet, facts: Mapping[str, frozenset[str]], question: 
     answer = await recall_memory(fleet, NEWCOMER, query=question.question)
     best = sorted(answer.knowledge, key=lambda entry: -(entry.score or 0))
     places = [place for place, entry in enumerate(best, 1) if question.fact in facts[entry.key]]
-    published = any(question.fact in told for told in facts.values())
+    published = any(question.fact in known for known in facts.values())
     return Reading(question, shared, published, min(places, default=0), len(best))
 
 
@@ -90,7 +90,7 @@ def row(name: str, asked: Sequence[Reading]) -> tuple[str | float, ...]:
 
 
 def why(one: Reading) -> str:
-    """Return why the first entry does not tell the fact."""
+    """Return why the first entry does not have the fact."""
     if one.place:
         return f"place {one.place}"
     return "not found" if one.published else "not published" if one.shared else "one agent alone stored it"
@@ -108,7 +108,7 @@ def main() -> None:
     paths = parser.parse_args().files or sorted((FOLDER / "stories").glob("*.json"))
     by_story = anyio.run(_all, [read_story(path) for path in paths])
     asked = [one for readings_ in by_story.values() for one in readings_]
-    table("What newcomers find", FOUND, [*(row(name, told) for name, told in by_story.items()), row("all", asked)])
+    table("What newcomers find", FOUND, [*(row(name, of_one) for name, of_one in by_story.items()), row("all", asked)])
     print()
     for one in asked:
         if one.place != 1:

@@ -156,13 +156,13 @@ def cost_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tupl
     texts = [row[side] for row in rows for side in ("a", "b")]
     guard = _cost(lambda turn: [objection(f"{row['a']} {turn}", row["b"]) for row in rows]) / len(rows)
     pool = [f"{text} {number}" for number in range(3) for text in texts][:1000]
-    told = [Lesson(text, text) for text in texts[:120]]
+    stored = [Lesson(text, text) for text in texts[:120]]
     for engine in engines:
         known, question = vectors(engine, pool), vectors(engine, ["which task may I claim?"])[0]
         packs = dict(zip(texts, map(packed, vectors(engine, texts)), strict=True))
         operations: Mapping[str, Callable[[int], object]] = {
             "embed a text": partial(_embedded, engine, texts[0]),
-            "propose for 120 lessons": partial(_proposed, told, packs, engine),
+            "propose for 120 lessons": partial(_proposed, stored, packs, engine),
             "rank 1,000 lessons": partial(_ranked, pool, known, question),
         }
         yield engine.name, "guard a pair", guard * 1e3, 1.0
@@ -175,8 +175,8 @@ def _embedded(engine: Embedder, text: str, turn: int) -> Vectors:
     return vectors(engine, [f"turn {turn}: {text}"])  # not a text of the pool, whose vectors an engine may remember
 
 
-def _proposed(told: Sequence[Lesson], packs: Mapping[str, str], engine: Embedder, _turn: int) -> object:
-    return asked((told[:60], told[60:]), packs, engine.name, engine.profile)
+def _proposed(stored: Sequence[Lesson], packs: Mapping[str, str], engine: Embedder, _turn: int) -> object:
+    return asked((stored[:60], stored[60:]), packs, engine.name, engine.profile)
 
 
 def _ranked(pool: Sequence[str], known: Vectors, question: Vectors, _turn: int) -> object:
@@ -184,7 +184,7 @@ def _ranked(pool: Sequence[str], known: Vectors, question: Vectors, _turn: int) 
 
 
 def _cost(work: Callable[[int], object]) -> float:
-    """Return seconds of CPU; `work` is told which turn it is, so that nothing is remembered from the last."""
+    """Return seconds of CPU; `work` gets the number of its turn, so that nothing is remembered from the last."""
     taken = []
     for turn in range(ROUNDS):
         begin = time.process_time()

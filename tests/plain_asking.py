@@ -168,7 +168,9 @@ class PlainAsking(PlainJudging):
         connection: str | None = None,
     ) -> Judged:
         """End a session with verdicts; show own pairs that these do not answer, and then pairs for a third program."""
-        questions = self.questions(program, at, third=True, answered={_words(pair) for pair, _ in answers})
+        joined = {_words(pair) for pair, verdict in answers if verdict == "same"}
+        answered = {_words(pair) for pair, _ in answers}
+        questions = self.questions(program, at, third=True, answered=answered, joined=joined)
         shown = self._show_questions(program, questions, at, chosen)
         return Judged(shown, self._take(program, answers, at, connection))
 
@@ -256,9 +258,18 @@ class PlainAsking(PlainJudging):
     # Questions
 
     def questions(
-        self, program: str, at: datetime, *, third: bool = False, answered: Collection[Texts] = ()
+        self,
+        program: str,
+        at: datetime,
+        *,
+        third: bool = False,
+        answered: Collection[Texts] = (),
+        joined: Collection[Texts] = (),
     ) -> Questions:
-        """Return what the program may be shown now, and the pairs that it was shown three times without an answer."""
+        """Return what the program may be shown now, and the pairs that it was shown three times without an answer.
+
+        None is about a lesson of a pair of `joined`: the call judges that the same as another.
+        """
         lessons = [lesson for lesson in self.lessons.values() if lesson.program == program]
         rewrites = [texts for lesson in lessons if self._is_open(lesson) for texts in self._rewrites_of(lesson)]
         open_ = [texts for texts, pair in self.pairs.items() if texts not in answered and pair.sides]
@@ -266,6 +277,9 @@ class PlainAsking(PlainJudging):
         thirds = [texts for texts in open_ if third and self._may_be_third(program, texts)]
         members = [texts for texts in thirds if self._has_side(program, texts)]
         ignored = [texts for texts in (*own, *thirds) if self._is_ignored(program, texts, at)]
+        known = [texts for texts in joined if texts in self.pairs and self.pairs[texts].sides]
+        changing = {self._own_side(program, texts) for texts in known if program in self.pairs[texts].programs}
+        own = [texts for texts in own if self._own_side(program, texts) not in changing]
         return Questions(
             [texts for texts in rewrites if texts not in answered and not self._is_ignored(program, texts, at)],
             [texts for texts in own if texts not in ignored],

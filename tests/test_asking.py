@@ -137,6 +137,15 @@ def test_one_pair_is_asked_about_of_each_own_lesson() -> None:
     assert chosen_questions(program(), [first, second], START, answered={first.pair_id}).pairs == [second]
 
 
+def test_a_lesson_that_this_call_judges_the_same_as_another_is_not_asked_about() -> None:
+    first, second, other = [
+        pair(side("basher", text, pattern_id=id_), side("sark", f"Other {n}"))
+        for n, (id_, text) in enumerate([("one", CHECK), ("one", CHECK), ("two", LOOK)])
+    ]
+    same = {first.pair_id}
+    assert chosen_questions(program(), [first, second, other], START, answered=same, joined=same).pairs == [other]
+
+
 def test_a_pair_that_this_call_answers_is_not_asked_about() -> None:
     one, two = numbered(2)
     assert chosen_questions(program(), [one, two], START, answered={one.pair_id}).pairs == [two]

@@ -99,6 +99,7 @@ async def commit_session(
         profile=fleet.embedder.profile,
         asked=await asked_pairs(fleet, program_id, await fleet.policies.read(now), answered=answered, third=True),
         answered=answered,
+        joined={verdict.pair_id for verdict in verdicts if verdict.verdict == "same"},
         known_domains=fleet.knowledge.snapshots.known_domains(),
         now=now,
     )
@@ -178,6 +179,6 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
 
 def _asked(program: Program, answer: SessionAnswer, session: SentSession, pairs: Sequence[Pair]) -> CommittedSession:
     """Return the program after it was shown the pairs that the answer asks about; no receipt keeps their texts."""
-    chosen = chosen_questions(program, pairs, session.now, answered=session.answered)
+    chosen = chosen_questions(program, pairs, session.now, answered=session.answered, joined=session.joined)
     answer = replace(answer, to_judge=tuple(to_judge_answers(program, chosen)) or None)
     return CommittedSession(with_questions(program, chosen, session.now), (), answer, chosen=chosen)

@@ -30,8 +30,8 @@ from fleet_memory.views.lessons import better_known_domain, evicted_answer, rein
 class SentSession(NamedTuple):
     """What one session leaves, as it was sent and with vectors, and the pairs that its answer may ask about.
 
-    `handoff` is None for none. `answered` are the ids of the pairs that the call judges. `known_domains` counts the
-    fleet's entries of each domain.
+    `handoff` is None for none. `answered` are the ids of the pairs that the call judges, `joined` of those that it
+    judges the same. `known_domains` counts the fleet's entries of each domain.
     """
 
     request: SessionRequest
@@ -43,6 +43,7 @@ class SentSession(NamedTuple):
     profile: Profile
     asked: AskedPairs
     answered: Collection[str]
+    joined: Collection[str]
     known_domains: Mapping[str, int]
     now: datetime
 

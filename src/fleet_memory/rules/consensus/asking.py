@@ -43,19 +43,23 @@ def chosen_questions(
     *,
     limit: int = MAX_SHOWN_PAIRS,
     answered: Collection[str] = (),
+    joined: Collection[str] = (),
 ) -> ChosenQuestions:
     """Return at most `limit` questions for a program, one about an own rewrite first, then `pairs` in their order.
 
     A pair with a side of its own is asked if it waits for this program, one about each of its lessons; any other if it
     waits for a third one and the program contributes to no entry of it. `answered` are the ids of pairs that this very
-    call judges.
+    call judges, `joined` those that it judges the same: the other pairs of their lessons are about to change.
     """
     rewrites = [one for one in open_rewrites(program, now) if rewrite_pair_id(one) not in answered]
     rewrites = rewrites[: min(limit, MAX_SHOWN_REWRITES)]
-    waiting = [pair for pair in pairs if pair.pair_id not in answered and _waits_for(pair, program)]
+    known = list(pairs)
+    waiting = [pair for pair in known if pair.pair_id not in answered and _waits_for(pair, program)]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
-    shown = first_of_each_lesson((pair for pair in waiting if pair not in ignored), program.program_id)
-    return ChosenQuestions(rewrites, shown[: limit - len(rewrites)], ignored)
+    same = [pair for pair in known if pair.pair_id in joined]
+    shown = first_of_each_lesson([*same, *(pair for pair in waiting if pair not in ignored)], program.program_id)
+    left = [pair for pair in shown if pair.pair_id not in joined]
+    return ChosenQuestions(rewrites, left[: limit - len(rewrites)], ignored)
 
 
 def open_rewrites(program: Program, now: datetime) -> list[Pattern]:

@@ -124,8 +124,8 @@ def recomputed(terms: Terms) -> float:
 def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
     """Return per text the share of the question's identifiers that it holds, of those that any text holds.
 
-    Identifiers are names in code (`named_in`), as written but for capitals: `main.py` is held by a text with
-    `src/main.py`, `v2` by none with `v21`. The first `MAX_NAMES` count. All 0 for a question without identifiers.
+    Identifiers are names in code (`named_in`), as written but for capitals: `main.py` is in a text with
+    `src/main.py`, `v2` in none with `v21`. The first `MAX_NAMES` count. All 0 for a question without identifiers.
     """
     folded = [text.casefold() for text in texts]
     holders = []
