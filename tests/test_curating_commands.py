@@ -9,9 +9,10 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from tests.shared import KEY, learnt, shared_entry
 
 RULE = "constitution/never-commit-secrets"
@@ -111,6 +112,21 @@ def test_an_agent_that_its_environment_binds_splits_nothing(
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "ram")
     assert main(["split", KEY, "--why", "no", "--program", "iso"]) == 1
     assert "You are ram, and only an operator" in capsys.readouterr().err
+
+
+def test_delete_program_names_25_entries_and_counts_the_others(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def share(fleet: Fleet) -> None:
+        for number in range(27):
+            for program in ("iso", "basher"):
+                await learnt(fleet, program, f"Rule {number}: rotate key{number}", id_=f"p{number}")
+        await pattern_consolidate(fleet, no_progress)
+
+    anyio.run(with_fleet, settings, share)
+    assert main(["delete-program", "iso", "--dry-run"]) == 0
+    preview = json.loads(capsys.readouterr().out)
+    assert (len(preview["entriesThatKeepIt"]), preview["omitted"]) == (25, {"entriesThatKeepIt": 2})
 
 
 def test_delete_program_prints_what_became_of_it(

@@ -145,7 +145,10 @@ async def test_a_verdict_outlives_a_change_of_its_lesson_before_the_migration(fl
     assert "verdictsBefore" not in (await everything(fleet))["fleets/default/programs/basher"]
 
 
-async def test_documents_that_cannot_be_read_are_named_and_the_others_go_on(fleet: Fleet, store: Store) -> None:
+async def test_documents_that_cannot_be_read_are_named_and_the_others_go_on(
+    fleet: Fleet, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="fleet_memory")
     paths = fleet.programs.paths
     await store.commit(
         Write(paths.program("flynn"), {"programId": "flynn", "knowledgeSeen": 1, "patterns": "none"}, ABSENT),
@@ -154,6 +157,10 @@ async def test_documents_that_cannot_be_read_are_named_and_the_others_go_on(flee
     result = await migrated(fleet)
     assert set(result.skipped) == {"fleets/default/gsp/pattern_2f_odd", "fleets/default/programs/flynn"}
     assert (result.entries, result.programs) == (9, 4)
+    (line,) = [
+        line for line in caplog.messages if line.startswith("migrated the memory of an older version: entries 9")
+    ]
+    assert line.endswith(", skipped 2")
     assert not await needs_migration(fleet)
 
 

@@ -10,6 +10,7 @@ from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
+from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +34,12 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _wire(deleted: Deleted) -> dict[str, object]:
+    """Return the result as JSON, at most 25 entries; `omitted` counts the others."""
+    more = len(deleted.entries) - MAX_OF_A_KIND
     return {
         "programId": deleted.program_id,
         "archivedPatterns": deleted.patterns,
         "archivedNotes": deleted.notes,
-        "entriesThatKeepIt": list(deleted.entries),
+        "entriesThatKeepIt": list(deleted.entries[:MAX_OF_A_KIND]),
+        **({"omitted": {"entriesThatKeepIt": more}} if more > 0 else {}),
     }

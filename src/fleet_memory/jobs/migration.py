@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.jobs.log_lines import log_migration
 from fleet_memory.jobs.older_verdicts import OlderTexts, VerdictPair
 from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.entry_codec import changed_entry_fields
@@ -79,7 +80,8 @@ async def migrate(fleet: Fleet, writer: FencedWriter) -> Migrated:
     run = _Run(fleet, writer)
     if await _has_documents_before(fleet):
         await run.convert()
-        _logger.info("migrated the memory of an older version: %s", run.result())
+        figures = run.result()._asdict() | {"skipped": len(run.result().skipped)}  # each has a warning of its own
+        log_migration(figures)
     if run.is_complete:
         await writer.commit(Write(fleet.programs.paths.policy, {"schema": SCHEMA}))
     return run.result()
