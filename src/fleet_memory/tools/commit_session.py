@@ -88,7 +88,7 @@ async def commit_session(
     summary = _with_notes(context_summary, handoff)
     items = (*patterns, *reinforcements, *((summary,) if summary else ()), *notes, *verdicts)
     content = [item.model_dump_json(by_alias=True, exclude_unset=True) for item in items]
-    answered = {verdict.pair_id for verdict in verdicts}
+    answered = {verdict.pair_id: verdict.verdict for verdict in verdicts}
     session = SentSession(
         request=SessionRequest(request_id, digest(session_id or "", *content, *missing)),
         lessons=await embedded(fleet, [_of_session(pattern, session_id) for pattern in patterns]) if patterns else [],
@@ -99,7 +99,6 @@ async def commit_session(
         profile=fleet.embedder.profile,
         asked=await asked_pairs(fleet, program_id, await fleet.policies.read(now), answered=answered, third=True),
         answered=answered,
-        joined={verdict.pair_id for verdict in verdicts if verdict.verdict == "same"},
         known_domains=fleet.knowledge.snapshots.known_domains(),
         close_keys=fleet.knowledge.snapshots.known_close_keys,
         now=now,

@@ -19,6 +19,7 @@ from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
+from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.schemas.programs import Program, ProgramRecord
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.tools.asking import AskedPairs
@@ -31,8 +32,7 @@ from fleet_memory.views.lessons import better_known_domain, evicted_answer, rein
 class SentSession(NamedTuple):
     """What one session leaves, as it was sent and with vectors, and the pairs that its answer may ask about.
 
-    `handoff` is None for none. `answered` are the ids of the pairs that the call judges, `joined` of those that it
-    judges the same. `known_domains` counts the fleet's entries of each domain, and `close_keys` names entries for a
+    `handoff` is None for none. `answered` are the call's verdicts by pair id. `known_domains` counts the fleet's entries of each domain, and `close_keys` names entries for a
     name that is not found.
     """
 
@@ -44,11 +44,15 @@ class SentSession(NamedTuple):
     missing: Sequence[str]
     profile: Profile
     asked: AskedPairs
-    answered: Collection[str]
-    joined: Collection[str]
+    answered: Mapping[str, Verdict]
     known_domains: Mapping[str, int]
     close_keys: Callable[[str], Sequence[str]]
     now: datetime
+
+    @property
+    def joined(self) -> Collection[str]:
+        """The ids of the pairs that the call judges the same."""
+        return [pair_id for pair_id, verdict in self.answered.items() if verdict == "same"]
 
     def entry_keys(self, program: Program) -> list[str]:
         """Return the keys of the entries that it may change: of its words and of the lessons that it stores again."""
