@@ -69,6 +69,7 @@ REWRITTEN = lesson("shared").model_copy(update={"pattern": "Lesson shared by all
 HANDOFF = ContextSummary.model_validate({"handoffNotes": "go on"})
 DOCUMENTED = Path(__file__).parent.parent / "docs" / "firestore.md"
 
+CLOSE_NAMES = 2  # a query for names near that of a program that does not exist; it finds one here
 OWN_PAIRS, THIRD_PAIRS = 2, 2  # queries for the pairs that it is asked about; each returns nothing here
 POLICY = 1  # a read, at most once a minute
 PUBLICATION = 1  # a read: somebody published less than 5 s ago, so this change is published later
@@ -132,8 +133,15 @@ async def test_reinforcing_knowledge_is_billed_alike_in_any_fleet(billed: Billed
 
 async def test_booting_again_writes_nothing(billed: Billed, fleet: Fleet) -> None:
     await known(fleet, "shared")
+    await learn(fleet, "basher", "a")
     await gsp_bootstrap(fleet, "basher")
     assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2 + OWN_PAIRS, 0, 2)
+
+
+async def test_a_boot_of_an_unknown_program_looks_for_close_names(billed: Billed, fleet: Fleet) -> None:
+    await known(fleet, "shared")
+    await gsp_bootstrap(fleet, "bashr")
+    assert await billed_for(billed, gsp_bootstrap(fleet, "bashr")) == Bill(2 + OWN_PAIRS + CLOSE_NAMES, 0, 2)
 
 
 async def test_the_bill_does_not_grow_with_the_fleet(billed: Billed, fleet: Fleet) -> None:

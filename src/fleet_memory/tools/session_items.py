@@ -32,8 +32,8 @@ from fleet_memory.views.lessons import better_known_domain, evicted_answer, rein
 class SentSession(NamedTuple):
     """What one session leaves, as it was sent and with vectors, and the pairs that its answer may ask about.
 
-    `handoff` is None for none. `answered` are the call's verdicts by pair id. `known_domains` counts the fleet's entries
-    of each domain, and `close_keys` names entries for a name that is not found.
+    `handoff` is None for none. `answered` are the call's verdicts by pair id. `known_domains` counts the fleet's
+    entries of each domain, and `close_keys` names entries for a name that is not found.
     """
 
     request: SessionRequest
