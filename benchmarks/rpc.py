@@ -7,6 +7,7 @@ import select
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, NamedTuple, Self, TypeAlias, cast
@@ -104,7 +105,8 @@ class RawServer:
 
     def close(self) -> None:
         """End the server by ending its input, or kill it."""
-        self._stdin.close()
+        with suppress(BrokenPipeError):
+            self._stdin.close()
         try:
             self._process.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -118,8 +120,10 @@ class RawServer:
 
     def _end(self) -> None:
         self._process.wait()
-        for stream in (self._stdin, self._stdout, self._log):
-            stream.close()
+        with suppress(BrokenPipeError):  # what the server did not read is still in the buffer
+            self._stdin.close()
+        self._stdout.close()
+        self._log.close()
 
     def _ask(self, method: str, parameters: Arguments, wait_s: float) -> tuple[float, Message]:
         self._last_id += 1

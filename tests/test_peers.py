@@ -1,0 +1,150 @@
+"""The work that benchmarks/peers.py gives each system, on ours, and how its report tells what a peer could not do."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from comparing import Comparison, comparison_line, comparisons
+from environments import Installed, Unavailable, install
+from measuring import Figures, Surroundings
+from peer_report import PeersReport, SystemReport, peers_tables
+from peer_timing import Speed, Timing, timings
+from peer_work import Questions, Race, Restart, ask_questions, has_unshare, race, rank_of, restart_offline
+from peers import Attempts, question_pairs, with_timing
+from systems import OURS, SERVICE, SYSTEMS, Memory
+
+PAIRS = [
+    ("how do I cut a mooring line", "Cut the mooring line behind the cleat"),
+    ("when is bread done", "Bread is done when its crust sounds hollow"),
+]
+WHERE = Surroundings("2026-01-02", "0.1.0", "abc", "a processor", 2, "3.11", 0.5)
+NOTHING = Figures(50, 1.0, 2.0, 1.0, 0.0, 0.0)
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Installed:
+    installed = install(OURS, tmp_path / "environment", [])
+    assert isinstance(installed, Installed)
+    return installed
+
+
+def test_each_peer_says_where_it_comes_from_and_how_to_ask_it() -> None:
+    memory = Memory(17, "a text", "agent-1")
+    assert memory.name == "m00017"
+    assert len({system.name for system in SYSTEMS}) == len(SYSTEMS) == 6
+    for system in SYSTEMS:
+        assert bool(system.registry) == bool(system.tries) == (system is not OURS)
+        assert system.mark(memory) in str(system.store(memory)[1])
+        assert "some question" in str(system.recall("some question", "agent-1", 5)[1])
+
+
+def test_ours_answers_questions_in_other_words_and_after_a_restart_offline(ours: Installed, tmp_path: Path) -> None:
+    assert ask_questions(ours, tmp_path / "one", PAIRS) == Questions(asked=2, stored=2, first=2, in_five=2)
+    if has_unshare():
+        restart = restart_offline(ours, tmp_path / "one", PAIRS)
+        assert restart == Restart(looked_for=2, found=2, stores=True, refusal="")
+
+
+def test_all_that_ours_acknowledged_in_a_race_is_found(ours: Installed, tmp_path: Path) -> None:
+    done = race(ours, tmp_path, servers=2, stores=3, limit_s=60.0)
+    assert done == Race(servers=2, started=2, sent=6, acknowledged=6, found=6, seconds=done.seconds, failure="")
+
+
+def test_nothing_is_stored_after_the_time_of_a_race(ours: Installed, tmp_path: Path) -> None:
+    late = race(ours, tmp_path, servers=1, stores=3, limit_s=0.0)
+    assert late == Race(1, 1, 3, 0, 0, late.seconds, "")
+
+
+def test_systems_are_timed_in_turn_and_one_that_fails_leaves_its_reason(ours: Installed, tmp_path: Path) -> None:
+    gone = ours._replace(system=OURS._replace(name="gone", command=lambda _: ["false"]))
+    slow = ours._replace(system=OURS._replace(name="refuses", store=lambda _: ("store_memory", {})))
+    nothing, (fine, *others) = timings([ours, gone, slow], [2, 4], 2, 60.0, tmp_path)
+    assert nothing.calls == 8
+    assert [(speed.memories, speed.store.calls, speed.recall.calls) for speed in fine.speeds] == [(2, 2, 2), (4, 2, 2)]
+    assert [(each.name, each.speeds) for each in others] == [("gone", ()), ("refuses", [])]
+    assert "no word on stderr" in others[0].problem
+    assert "invalid_argument" in others[1].problem
+
+
+def test_a_fill_that_takes_too_long_is_a_problem(ours: Installed, tmp_path: Path) -> None:
+    _, (timing,) = timings([ours], [3], 1, 0.0, tmp_path)
+    assert timing == Timing(OURS.name, [], "0 memories after 0 s of storing")
+
+
+def test_a_rank_counts_the_other_texts_that_come_before() -> None:
+    answer = '{"a": "say \\"no\\"", "b": "second", "c": "third"}'
+    marks = ['say "no"', "second", "third", "fourth"]
+    assert [rank_of(mark, marks, answer) for mark in marks] == [1, 2, 3, None]
+
+
+def test_a_system_without_a_fitting_interpreter_cannot_be_had(tmp_path: Path) -> None:
+    probe = "import a_module_that_nobody_has"
+    found = install(SERVICE._replace(probe=probe), tmp_path, ["no-such-python"])
+    assert found == Unavailable(found.system, f"no Python here survives `{probe}`; name one with --python")
+
+
+def test_a_step_that_fails_leaves_its_reason() -> None:
+    def refused() -> int:
+        raise RuntimeError("refused:\n  no model")
+
+    attempts = Attempts()
+    assert [attempts.result("questions", refused), attempts.result("race", lambda: 3)] == [None, 3]
+    assert attempts.problems == ["questions: refused: no model"]
+
+
+def test_questions_are_the_rows_that_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "set.tsv"
+    path.write_text("kind\ta\tb\nsame\tq\tt\nother\tx\ty\n", encoding="utf-8")
+    assert question_pairs(path) == [("q", "t")]
+    path.write_text("a\tb\nq\tt\n", encoding="utf-8")
+    assert question_pairs(path) == [("q", "t")]
+
+
+def speed(memories: int, store_ms: float, recall_ms: float) -> Speed:
+    return Speed(
+        memories,
+        Figures(50, store_ms, store_ms, store_ms, 8.0, 9.0),
+        Figures(50, recall_ms, recall_ms, recall_ms, 0.0, 0.0),
+        100.0,
+    )
+
+
+def system_report(name: str, race: Race, speeds: Sequence[Speed]) -> SystemReport:
+    restart = Restart(20, 20, stores=True, refusal="")
+    return SystemReport(name, "1.0", "as is", Questions(10, 10, 7, 9), restart, race, speeds, [])
+
+
+US = system_report("ours", Race(2, 2, 10, 10, 10, 1.5, ""), [speed(100, 8.0, 4.0)])
+QUICK = system_report("quick", Race(2, 1, 10, 5, 3, 1.5, "the server ended: locked"), [speed(100, 2.0, 3.9)])
+ABSENT = SystemReport("absent", "–", "", None, None, None, (), ["cannot be had: no wheel"])
+REPORT = PeersReport(WHERE, 50, "10 of a set", NOTHING, [US, QUICK, ABSENT])
+
+
+def test_a_table_shows_also_what_could_not_be_measured() -> None:
+    tables = "\n".join(peers_tables(REPORT))
+    assert "| absent | – |  | cannot be had: no wheel |" in tables
+    assert "| absent | – | – | – | – | – | – | – |" in tables
+    assert "| quick | 10 of 10 | 0.70 | 0.90 | 5 of 10, 1 of 2 servers up | 3 | 20 of 20 | yes |" in tables
+    assert "| quick | 2.0 | 2.0 | 2.0 | 2.0 | 8.0 | 3.9 | 3.9 | 3.9 | 3.9 | 100 |" in tables
+
+
+def test_where_a_peer_is_ahead_is_said_with_its_losses_and_even_figures_are_even() -> None:
+    compared = comparisons(REPORT)
+    assert [comparison_line(each) for each in compared if each.ahead] == [
+        "store at 100 memories: 8.0 ms of processor; quick 2.0 (lost 2 of 5 in the race)"
+    ]
+    assert [comparison_line(each) for each in compared if not each.ahead][2:4] == [
+        "acknowledged in a race and found afterwards: 100 %",
+        "found after a restart without a network: 100 %",
+    ]
+    better = replace(QUICK, questions=Questions(10, 10, 8, 9))
+    first, *_ = comparisons(replace(REPORT, systems=[US, better]))
+    assert first == Comparison(first.measure, 70.0, [(better, 80.0)])
+
+
+def test_a_report_gets_the_speeds_of_its_system_and_their_problem() -> None:
+    times = [Timing("quick", [speed(100, 1.0, 1.0)], "too slow"), Timing("ours", [])]
+    found = with_timing(replace(QUICK, speeds=()), times)
+    assert found == replace(QUICK, speeds=[speed(100, 1.0, 1.0)], problems=["speed: too slow"])
+    assert with_timing(ABSENT, times) == ABSENT
