@@ -1,6 +1,6 @@
 """Where a peer is ahead of us, and where none is, from the figures of peers.py."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from peer_report import PeersReport, SystemReport
@@ -29,6 +29,17 @@ class Comparison(NamedTuple):
     ahead: Sequence[tuple[SystemReport, float]]
 
 
+def _store_cpu(speed: Speed) -> float:
+    return speed.store.cpu_ms
+
+
+def _recall_cpu(speed: Speed) -> float:
+    return speed.recall.cpu_ms
+
+
+COSTS: Final[Mapping[str, Callable[[Speed], float]]] = {"store": _store_cpu, "recall": _recall_cpu}
+
+
 def measures(report: PeersReport) -> Iterator[Measure]:
     """Yield all that is compared."""
     yield Measure("questions in other words, found first", "%", _found_first, less_is_better=False)
@@ -37,10 +48,15 @@ def measures(report: PeersReport) -> Iterator[Measure]:
     yield Measure("found after a restart without a network", "%", _restarted, less_is_better=False)
     for size in report.sizes():
         at = f"at {size:,} memories"
-        yield Measure(f"store {at}", "ms of processor", _of_speed(size, _store_cpu), less_is_better=True)
-        yield Measure(f"recall {at}", "ms of processor", _of_speed(size, _recall_cpu), less_is_better=True)
+        for name, cost in COSTS.items():
+            yield Measure(f"{name} {at}", "ms of processor", _of_speed(size, cost), less_is_better=True)
         yield Measure(f"written by a store {at}", "kB", _of_speed(size, _written), less_is_better=True)
         yield Measure(f"resident {at}", "MB", _of_speed(size, _resident), less_is_better=True)
+    if len(report.sizes()) > 1:
+        first, *_, last = report.sizes()
+        span = f"from {first:,} to {last:,} memories"
+        for name, cost in COSTS.items():
+            yield Measure(f"growth of a {name} {span}", "times", _growth(first, last, cost), less_is_better=True)
 
 
 def comparisons(report: PeersReport) -> list[Comparison]:
@@ -77,6 +93,20 @@ def found_in_five(system: SystemReport) -> float | None:
     return 100 * system.questions.in_five / system.questions.asked if system.questions else None
 
 
+def against_lossless(report: PeersReport) -> Iterator[str]:
+    """Yield, for each cost at the most memories, how ours compares with the cheapest peer that lost nothing."""
+    us, *peers = report.systems
+    for name, cost in COSTS.items():
+        size = max(report.sizes(), default=0)
+        figure = _of_speed(size, cost)
+        ours = figure(us)
+        lossless = [peer for peer in peers if survivors(peer) == _restarted(peer) == 100]
+        theirs = [(value, peer.name) for peer in lossless if (value := figure(peer)) is not None]
+        if ours is not None and theirs:
+            best, peer_name = min(theirs)
+            yield f"{name} at {size:,} memories: {ours / best:.1f} times the processor time of {peer_name}"
+
+
 def survivors(system: SystemReport) -> float | None:
     """Return the percentage of acknowledged memories of the race that were found, None without any."""
     done = system.race
@@ -102,20 +132,20 @@ def _restarted(system: SystemReport) -> float | None:
     return 100 * system.restart.found / system.restart.looked_for if system.restart else None
 
 
+def _growth(first: int, last: int, cost: Callable[[Speed], float]) -> Callable[[SystemReport], float | None]:
+    def value(system: SystemReport) -> float | None:
+        before, after = system.speed(first), system.speed(last)
+        return cost(after) / cost(before) if before and after else None
+
+    return value
+
+
 def _of_speed(size: int, figure: Callable[[Speed], float]) -> Callable[[SystemReport], float | None]:
     def value(system: SystemReport) -> float | None:
         speed = system.speed(size)
         return figure(speed) if speed else None
 
     return value
-
-
-def _store_cpu(speed: Speed) -> float:
-    return speed.store.cpu_ms
-
-
-def _recall_cpu(speed: Speed) -> float:
-    return speed.recall.cpu_ms
 
 
 def _written(speed: Speed) -> float:

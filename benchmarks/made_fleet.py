@@ -63,9 +63,9 @@ def fill(server: RawServer, size: FleetSize) -> None:
             lessons = [lesson(text, f"seen by {program}") for text in texts[start : start + BATCH]]
             arguments = {"programId": program, "requestId": f"fill-{start}", "patterns": lessons}
             accepted(server.call("commit_session", arguments))
+    accepted(server.call("pattern_consolidate", {}))  # before one more lesson: what is promoted does not count as full
     reinforced = lesson("Read the lease first", "seen", REINFORCED)
     accepted(server.call("store_memory", {"programId": MEASURED, "pattern": reinforced}))
-    accepted(server.call("pattern_consolidate", {}))
     shared = {"programId": MEASURED, "scope": "shared", "limit": 1, "includeStale": True}
     entries = json.loads(accepted(server.call("recall_memory", shared)).text)["total"]
     if entries != size.entries:

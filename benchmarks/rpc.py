@@ -167,9 +167,10 @@ class RawServer:
             raise NoAnswerError(self._ending()) from error
 
     def _ending(self) -> str:
-        lines = Path(self._log.name).read_text(encoding="utf-8", errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "no word on stderr")
-        return f"the server ended: {last[:200]}"
+        text = Path(self._log.name).read_text(encoding="utf-8", errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()] or ["no word on stderr"]
+        errors = [line for line in lines if "Error" in line]  # some explain themselves at length below it
+        return f"the server ended: {(errors or lines)[-1][:200]}"
 
 
 def _message(line: bytes) -> Message:

@@ -171,7 +171,7 @@ SYSTEMS: Final = (
         variables=lambda folder: {**_private(folder), "AGENT_CEREBRO_HOME": str(folder)},
         store=lambda memory: ("store", {"text": memory.text}),
         recall=lambda question, _, limit: ("search", {"query": question, "limit": limit}),
-        find=lambda memory: ("search", {"query": memory.text, "limit": 20}),
+        find=lambda memory: ("search", {"query": memory.text, "limit": 1000}),
         mark=_text,
         note="without an OpenAI key, by words; it has no MCP server: measured through a front of 30 lines",
     ),

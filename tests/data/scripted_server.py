@@ -1,57 +1,92 @@
-"""A server over stdio for the tests of benchmarks/rpc.py: it does what each tool's name says."""
+"""A small server over stdio for the tests of benchmarks/: it does what each tool's name says."""
 
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final, TypeAlias, TypedDict, cast
 
-NOT_SPEECH = "a line that is no message"
+Json: TypeAlias = dict[str, object]
+
+
+class Arguments(TypedDict, total=False):
+    """What the tools take."""
+
+    text: str
+    bytes: int
+    milliseconds: int
+
+
+def keep(arguments: Arguments) -> Json:
+    """Append a text to the memory."""
+    with Path("texts").open("a", encoding="utf-8") as file:
+        file.write(arguments["text"] + "\n")
+    return text("kept")
+
+
+def show(_: Arguments) -> Json:
+    """Return all texts."""
+    return text(Path("texts").read_text(encoding="utf-8"))
+
+
+def work(arguments: Arguments) -> Json:
+    """Use the processor."""
+    until = time.process_time() + arguments["milliseconds"] / 1000
+    while time.process_time() < until:
+        pass
+    return text("worked")
+
+
+def write(arguments: Arguments) -> Json:
+    """Write a file, and answer at length."""
+    Path("written").write_bytes(b"x" * arguments["bytes"])
+    return text("y" * 1000)
+
+
+def refuse(_: Arguments) -> Json:
+    """Return an error of the tool."""
+    return text("not today") | {"isError": True}
+
+
+def end(_: Arguments) -> Json:
+    """End the server without an answer."""
+    sys.exit("out of ideas")
+
+
+def chat(_: Arguments) -> Json:
+    """Say a line that is no message, ask the client something, and return its refusal."""
+    say("a line that is no message")
+    say(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "roots/list"}))
+    return text(f"refused with {json.loads(sys.stdin.readline())['error']['code']}")
+
+
+TOOLS: Final[dict[str, Callable[[Arguments], Json]]] = {
+    each.__name__: each for each in (keep, show, work, write, refuse, end, chat)
+}
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Answer until the input ends; the tool "keep silent" has no answer."""
     for line in sys.stdin:
         message = json.loads(line)
         if message.get("method") == "initialize":
-            answer(message, {"protocolVersion": message["params"]["protocolVersion"]})
-        elif message.get("method") == "tools/call":
-            call(message, message["params"]["name"], message["params"]["arguments"])
+            answer(message["id"], {"result": {"protocolVersion": message["params"]["protocolVersion"]}})
+        elif message.get("method") == "tools/call" and message["params"]["name"] != "keep silent":
+            tool = TOOLS.get(message["params"]["name"])
+            unknown: Json = {"error": {"code": -32602, "message": "unknown"}}
+            arguments = cast("Arguments", message["params"]["arguments"])
+            answer(message["id"], {"result": tool(arguments)} if tool else unknown)
 
 
-def call(message: dict[str, object], tool: str, arguments: dict[str, int]) -> None:
-    """Do what the tool is named for."""
-    match tool:
-        case "end":
-            sys.exit("out of ideas")
-        case "keep silent":
-            return
-        case "chat":
-            say(NOT_SPEECH)
-            say(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "roots/list"}))
-            refusal = json.loads(sys.stdin.readline())
-            answer(message, text(f"refused with {refusal['error']['code']}"))
-        case "work":
-            until = time.process_time() + arguments["milliseconds"] / 1000
-            while time.process_time() < until:
-                pass
-            answer(message, text("worked"))
-        case "write":
-            Path("written").write_bytes(b"x" * arguments["bytes"])
-            answer(message, text("y" * 1000))
-        case "refuse":
-            answer(message, text("not today") | {"isError": True})
-        case _:
-            say(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32602, "message": "unknown"}}))
-
-
-def text(words: str) -> dict[str, object]:
+def text(words: str) -> Json:
     """Return a tool's result."""
     return {"content": [{"type": "text", "text": words}]}
 
 
-def answer(message: dict[str, object], result: dict[str, object]) -> None:
-    """Send a result."""
-    say(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+def answer(message_id: int, outcome: Json) -> None:
+    """Send a result or an error."""
+    say(json.dumps({"jsonrpc": "2.0", "id": message_id, **outcome}))
 
 
 def say(line: str) -> None:
