@@ -4,7 +4,9 @@
                                [--json FILE]
 
 Each fleet has a server of its own. In each round every server gets one call of each kind, and before each of them a
-bare `mcp` server gets one for its only tool, which does nothing: what else the machine does hits all of them. Prints
+bare `mcp` server gets one for its only tool, which does nothing: what else the machine does hits all of them. No
+question is asked twice. Between two rounds another server of the same memory takes back what the round stored, so that
+a program keeps its size, and the first call of a round reads a program that another process has changed. Prints
 markdown tables.
 """
 
@@ -82,12 +84,15 @@ def measured(sizes: Sequence[FleetSize], rounds: int, folder: Path) -> CallsRepo
         bare = Launch([sys.executable, "-c", BARE], {}, folder / "bare")
         idle = Meter(stack.enter_context(RawServer(bare)))
         meters: dict[FleetSize, Meter] = {}
+        others: dict[FleetSize, RawServer] = {}
         for number, size in enumerate(sizes):
             print(f"filling {size}", file=sys.stderr)
-            meters[size] = Meter(stack.enter_context(made_fleet(size, folder / str(number))))
+            servers = stack.enter_context(made_fleet(size, folder / str(number)))
+            meters[size], others[size] = Meter(servers.measured), servers.other
         for round_number in range(rounds + 1):
-            for meter in meters.values():
+            for size, meter in meters.items():
                 measure_round(meter, idle, round_number)
+                forget_round(others[size], round_number)
             if round_number == 0:
                 for meter in (idle, *meters.values()):
                     meter.forget_samples()
@@ -101,7 +106,7 @@ def measure_round(meter: Meter, idle: Meter, round_number: int) -> None:
     for call in measured_calls(round_number):
         idle.call(NOTHING, "echo", {"text": "x"})
         meter.call(call.kind, call.tool, call.arguments)
-    forget_round(meter, round_number)
+    meter.settle()
 
 
 def rows_of_fleet(size: FleetSize, meter: Meter, nothing: Figures) -> list[CallRow]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from measuring import Meter, accepted
+from measuring import accepted
 from rpc import Arguments, Launch, RawServer
 
 TOPICS: Final = (
@@ -17,7 +17,6 @@ TOPICS: Final = (
 )
 MEASURED: Final = "program-0"
 REINFORCED: Final = "reinforced"
-QUESTION: Final = "what to do before a claim"
 MAX_LESSONS: Final = 500  # of a program: the cap, raised so that no store is also an eviction
 BATCH: Final = 20  # lessons that one commit_session takes
 FILL_WAIT_S: Final = 600.0
@@ -40,18 +39,25 @@ class MeasuredCall(NamedTuple):
     arguments: Arguments
 
 
+class FleetServers(NamedTuple):
+    """Two servers of one memory: calls of the first are measured, the other takes back what they stored."""
+
+    measured: RawServer
+    other: RawServer
+
+
 @contextmanager
-def made_fleet(size: FleetSize, folder: Path) -> Iterator[RawServer]:
-    """Yield a server of a fleet of this size, its memory in `folder`. Raises RuntimeError if entries are missing."""
+def made_fleet(size: FleetSize, folder: Path) -> Iterator[FleetServers]:
+    """Yield servers of a fleet of this size, its memory in `folder`. Raises RuntimeError if entries are missing."""
     variables = {
         "FLEET_MEMORY_STORE": str(folder / "memory.db"),
         "FLEET_MEMORY_TOOLSETS": "core,state",
         "FLEET_MEMORY_MAINTENANCE": "off",  # a run between two calls would be counted as one of them
     }
     launch = Launch([sys.executable, "-m", "fleet_memory", "serve"], variables, folder)
-    with RawServer(launch, wait_s=FILL_WAIT_S) as server:
-        fill(server, size)
-        yield server
+    with RawServer(launch, wait_s=FILL_WAIT_S) as measured, RawServer(launch) as other:
+        fill(measured, size)
+        yield FleetServers(measured, other)
 
 
 def fill(server: RawServer, size: FleetSize) -> None:
@@ -102,10 +108,31 @@ def lesson(text: str, evidence: str, pattern_id: str | None = None) -> dict[str,
     return sent | ({"id": pattern_id} if pattern_id else {})
 
 
+def question(number: int) -> str:
+    """Return a question that no other number has, so that no cache has its answer or its vector."""
+    one, two = (TOPICS[number // step % len(TOPICS)] for step in (1, 15))
+    return f"what to do with the {one} before the {two} when it is number {number}"
+
+
 def measured_calls(round_number: int) -> Iterable[MeasuredCall]:
-    """Yield one call of each kind for the measured program; what they store is named `round-…`."""
+    """Yield one call of each kind for the measured program; what they store is named `round-…`.
+
+    The first is the only one that reads what another server has written since.
+    """
     recall = {"programId": MEASURED, "limit": 5}
     own, everything = {**recall, "scope": "own"}, {**recall, "scope": "all"}
+    first, second, third = (question(3 * round_number + each) for each in range(3))
+    yield MeasuredCall("recall with a query, program changed", "recall_memory", {**own, "query": first})
+    yield MeasuredCall("recall with a query", "recall_memory", {**own, "query": second})
+    yield MeasuredCall("recall, plain", "recall_memory", own)
+    yield MeasuredCall("recall of all with a query", "recall_memory", {**everything, "query": third})
+    yield MeasuredCall("recall of all, plain", "recall_memory", everything)
+    yield MeasuredCall("boot", "gsp_bootstrap", {"agentId": MEASURED})
+    yield from writing_calls(round_number)
+
+
+def writing_calls(round_number: int) -> Iterable[MeasuredCall]:
+    """Yield one call of each kind that writes."""
     word = {"patternId": REINFORCED, "outcome": "confirmed", "evidence": f"seen {round_number}"}
     stored = lesson(made_text(10_000_000 + round_number), "seen twice last week", f"round-{round_number}-store")
     taught = lesson(made_text(20_000_000 + round_number), "seen twice last week", f"round-{round_number}-session")
@@ -116,18 +143,13 @@ def measured_calls(round_number: int) -> Iterable[MeasuredCall]:
         "contextSummary": {"handoffNotes": f"Round {round_number} is over, go on"},
     }
     yield MeasuredCall("store", "store_memory", {"programId": MEASURED, "pattern": stored})
-    yield MeasuredCall("recall, plain", "recall_memory", own)
-    yield MeasuredCall("recall with a query", "recall_memory", {**own, "query": QUESTION})
-    yield MeasuredCall("recall of all, plain", "recall_memory", everything)
-    yield MeasuredCall("recall of all with a query", "recall_memory", {**everything, "query": QUESTION})
     yield MeasuredCall("reinforce", "reinforce_memory", {"programId": MEASURED, **word})
-    yield MeasuredCall("boot", "gsp_bootstrap", {"agentId": MEASURED})
     yield MeasuredCall("commit_session", "commit_session", {"programId": MEASURED, **session})
 
 
-def forget_round(meter: Meter, round_number: int) -> None:
-    """Take back what a round stored, unmeasured, so that the program stays of its size."""
-    for what in ("store", "session"):
-        pattern_id = f"round-{round_number}-{what}"
+def forget_round(server: RawServer, round_number: int) -> None:
+    """Take back what a round stored, so that the program stays of its size."""
+    for source in ("store", "session"):
+        pattern_id = f"round-{round_number}-{source}"
         arguments = {"programId": MEASURED, "patternId": pattern_id, "reason": "end of the round"}
-        meter.call("forget", "forget_memory", arguments)
+        accepted(server.call("forget_memory", arguments))

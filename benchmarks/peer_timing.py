@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from environments import Installed
-from made_fleet import QUESTION, made_text
+from made_fleet import made_text, question
 from measuring import Figures, Meter
 from peer_work import LIMIT, START_S
 from rpc import Launch, NoAnswerError, RawServer
@@ -67,7 +67,7 @@ class TimedSystem:
         """Make one call of each kind, for an agent that has its share of the memories."""
         agent = f"agent-{self.stored % max(1, memories // PER_AGENT)}"
         self._store(agent)
-        self.meter.call(RECALL, *self.installed.system.recall(QUESTION, agent, LIMIT))
+        self.meter.call(RECALL, *self.installed.system.recall(question(self.stored), agent, LIMIT))
 
     def keep_speed(self, memories: int) -> None:
         """Keep the figures of the turns since `fill`."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from calls import calls_tables, fleet_sizes, measured
-from made_fleet import FleetSize, lessons_by_program
+from made_fleet import FleetSize, lessons_by_program, measured_calls
 from measuring import Figures, Meter, Sample, figures_of, markdown_table, percentile, rounded
 from rpc import Launch, NoAnswerError, RawServer, Reply
 
@@ -117,11 +117,17 @@ def test_only_the_first_number_of_entries_is_measured_with_every_size() -> None:
     ]
 
 
+def test_no_question_is_asked_twice() -> None:
+    asked = [call.arguments.get("query") for number in range(300) for call in measured_calls(number)]
+    questions = [each for each in asked if each is not None]
+    assert len(set(questions)) == len(questions) == 900
+
+
 def test_every_call_is_measured_in_every_fleet(tmp_path: Path) -> None:
     report = measured([FleetSize(8, 4, 2)], 1, tmp_path)
     rows = {row.kind: row for row in report.rows}
-    assert len(rows) == len(report.rows) == 8
-    assert report.nothing.calls == 8
+    assert len(rows) == len(report.rows) == 9
+    assert report.nothing.calls == 9
     assert {row.figures.calls for row in report.rows} == {1}
     assert {kind for kind, row in rows.items() if row.figures.written_kb} == {"store", "reinforce", "commit_session"}
     assert all(row.times == row.figures.p50_ms / report.nothing.p50_ms for row in report.rows)
