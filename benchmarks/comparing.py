@@ -44,7 +44,7 @@ def measures(report: PeersReport) -> Iterator[Measure]:
     """Yield all that is compared."""
     yield Measure("questions in other words, found first", "%", _found_first, less_is_better=False)
     yield Measure(f"questions in other words, among the first {LIMIT}", "%", found_in_five, less_is_better=False)
-    yield Measure("acknowledged in a race and found afterwards", "%", survivors, less_is_better=False)
+    yield Measure("sent in a race and found afterwards", "%", survivors, less_is_better=False)
     yield Measure("found after a restart without a network", "%", _restarted, less_is_better=False)
     for size in report.sizes():
         at = f"at {size:,} memories"
@@ -100,7 +100,7 @@ def against_lossless(report: PeersReport) -> Iterator[str]:
         size = max(report.sizes(), default=0)
         figure = _of_speed(size, cost)
         ours = figure(us)
-        lossless = [peer for peer in peers if survivors(peer) == _restarted(peer) == 100]
+        lossless = [peer for peer in peers if lost_nothing(peer)]
         theirs = [(value, peer.name) for peer in lossless if (value := figure(peer)) is not None]
         if ours is not None and theirs:
             best, peer_name = min(theirs)
@@ -108,9 +108,14 @@ def against_lossless(report: PeersReport) -> Iterator[str]:
 
 
 def survivors(system: SystemReport) -> float | None:
-    """Return the percentage of acknowledged memories of the race that were found, None without any."""
+    """Return the percentage of all memories sent in the race that were found; what was refused is missing too."""
+    return 100 * system.race.found / system.race.sent if system.race else None
+
+
+def lost_nothing(system: SystemReport) -> bool:
+    """Return whether all that was acknowledged in the race was found, and all that was looked for after the restart."""
     done = system.race
-    return 100 * done.found / done.acknowledged if done and done.acknowledged else None
+    return done is not None and 0 < done.acknowledged == done.found and _restarted(system) == 100
 
 
 def _losses(peer: SystemReport) -> str:

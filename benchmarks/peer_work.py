@@ -48,7 +48,7 @@ class Restart:
 class Race:
     """Servers that start and store at once on one memory: stores sent, acknowledged, and found afterwards.
 
-    `failure` is the first server's that did not start or ended early, empty without one.
+    `failure` is the first server's that did not start, refused a store or did not end in time; empty without one.
     """
 
     servers: int
@@ -153,9 +153,13 @@ def _racer(installed: Installed, folder: Path, stores: int, deadline: float, num
             racer.started = True
             for memory in memories:
                 if time.monotonic() > deadline:
+                    racer.failure = racer.failure or "not all was stored in time"
                     break
-                if not server.call(*installed.system.store(memory)).refused:
+                reply = server.call(*installed.system.store(memory))
+                if not reply.refused:
                     racer.acknowledged.append(memory)
+                elif not racer.failure:
+                    racer.failure = f"refused: {' '.join(reply.text.split())[:160]}"
     except NoAnswerError as error:
-        racer.failure = str(error)
+        racer.failure = racer.failure or str(error)
     return racer

@@ -65,12 +65,17 @@ def test_all_that_was_acknowledged_in_a_race_is_looked_for(tmp_path: Path) -> No
 
 def test_nothing_is_stored_after_the_time_of_a_race_and_a_server_that_ends_is_reported(tmp_path: Path) -> None:
     late = race(SCRIPTED, tmp_path, servers=1, stores=3, limit_s=0.0)
-    assert late == Race(1, 1, 3, 0, 0, late.seconds, "")
+    assert late == Race(1, 1, 3, 0, 0, late.seconds, "not all was stored in time")
     ends = SCRIPTED.system._replace(
         store=lambda memory: ("keep" if memory.agent == "starter" else "end", {"text": "x"})
     )
     ended = race(SCRIPTED._replace(system=ends), tmp_path, servers=1, stores=3, limit_s=60.0)
     assert ended == Race(1, 1, 3, 0, 0, ended.seconds, "the server ended: out of ideas")
+    picky = SCRIPTED.system._replace(
+        store=lambda memory: ("keep" if memory.agent == "starter" else "refuse", {"text": "x"})
+    )
+    refused = race(SCRIPTED._replace(system=picky), tmp_path, servers=1, stores=2, limit_s=60.0)
+    assert refused == Race(1, 1, 2, 0, 0, refused.seconds, "refused: not today")
     unreadable = SCRIPTED._replace(system=SCRIPTED.system._replace(find=lambda _: ("end", {})))
     broken = race(unreadable, tmp_path, servers=1, stores=1, limit_s=60.0)
     assert broken == Race(1, 1, 1, 1, 0, broken.seconds, "afterwards: the server ended: out of ideas")
@@ -159,7 +164,7 @@ def test_where_a_peer_is_ahead_is_said_with_its_losses_and_even_figures_are_even
         "store at 100 memories: 8.0 ms of processor; quick 2.0 (lost 2 of 5 in the race)"
     ]
     assert [comparison_line(each) for each in compared if not each.ahead][2:4] == [
-        "acknowledged in a race and found afterwards: 100 %",
+        "sent in a race and found afterwards: 100 %",
         "found after a restart without a network: 100 %",
     ]
     better = replace(QUICK, questions=Questions(10, 10, 8, 9))
