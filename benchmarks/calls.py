@@ -1,11 +1,11 @@
-"""What a call costs over stdio, against a tool that does nothing, measured without a client library in the way.
+"""The cost of each call over stdio, against a tool that does nothing, measured without a client library in the way.
 
     python benchmarks/calls.py [--rounds 100] [--lessons 1000,10000] [--sizes 10,100,500] [--entries 20,2000]
                                [--json FILE]
 
 Each fleet has a server of its own. In each round every server gets one call of each kind, and before each of them a
-bare `mcp` server gets one for its only tool, which does nothing: what else the machine does hits all of them. No
-question is asked twice. Between two rounds another server of the same memory takes back what the round stored, so that
+bare `mcp` server gets one for its only tool, which does nothing: other load of the machine hits all of them. No
+question is asked twice. Between two rounds another server of the same memory forgets the round's lessons, so that
 a program keeps its size, and the first call of a round reads a program that another process has changed. Prints
 markdown tables.
 """

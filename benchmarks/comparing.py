@@ -108,7 +108,7 @@ def against_lossless(report: PeersReport) -> Iterator[str]:
 
 
 def survivors(system: SystemReport) -> float | None:
-    """Return the percentage of all memories sent in the race that were found; what was refused is missing too."""
+    """Return the percentage of all memories sent in the race that were found; refused ones are missing too."""
     return 100 * system.race.found / system.race.sent if system.race else None
 
 

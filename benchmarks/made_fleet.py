@@ -40,7 +40,7 @@ class MeasuredCall(NamedTuple):
 
 
 class FleetServers(NamedTuple):
-    """Two servers of one memory: calls of the first are measured, the other takes back what they stored."""
+    """Two servers of one memory: calls of the first are measured, the other forgets the lessons that they stored."""
 
     measured: RawServer
     other: RawServer
@@ -61,7 +61,7 @@ def made_fleet(size: FleetSize, folder: Path) -> Iterator[FleetServers]:
 
 
 def fill(server: RawServer, size: FleetSize) -> None:
-    """Store the lessons, make the shared ones entries, and give the measured program what the calls need."""
+    """Store the lessons, make the shared ones entries, and store the lesson that `reinforce` needs."""
     for program, texts in lessons_by_program(size).items():
         cap = {"programId": program, "decayConfig": {"maxUnpromotedPatterns": MAX_LESSONS}}
         accepted(server.call("update_program_state", cap))
@@ -69,7 +69,7 @@ def fill(server: RawServer, size: FleetSize) -> None:
             lessons = [lesson(text, f"seen by {program}") for text in texts[start : start + BATCH]]
             arguments = {"programId": program, "requestId": f"fill-{start}", "patterns": lessons}
             accepted(server.call("commit_session", arguments))
-    accepted(server.call("pattern_consolidate", {}))  # before one more lesson: what is promoted does not count as full
+    accepted(server.call("pattern_consolidate", {}))  # before one more lesson: promoted ones do not count for the cap
     reinforced = lesson("Read the lease first", "seen", REINFORCED)
     accepted(server.call("store_memory", {"programId": MEASURED, "pattern": reinforced}))
     shared = {"programId": MEASURED, "scope": "shared", "limit": 1, "includeStale": True}
@@ -87,11 +87,11 @@ def lessons_by_program(size: FleetSize) -> dict[str, list[str]]:
         for holder in (number, number + 1):
             texts[names[holder % programs]].append(made_text(number))
     number = size.entries
-    for held in texts.values():
-        if len(held) > size.per_program:
+    for lessons in texts.values():
+        if len(lessons) > size.per_program:
             raise ValueError(f"{size.entries} entries need more than {size.per_program} lessons a program")
-        while len(held) < size.per_program:
-            held.append(made_text(number))
+        while len(lessons) < size.per_program:
+            lessons.append(made_text(number))
             number += 1
     return texts
 
@@ -115,9 +115,9 @@ def question(number: int) -> str:
 
 
 def measured_calls(round_number: int) -> Iterable[MeasuredCall]:
-    """Yield one call of each kind for the measured program; what they store is named `round-…`.
+    """Yield one call of each kind for the measured program; the lessons that they store are named `round-…`.
 
-    The first is the only one that reads what another server has written since.
+    The first is the only one that reads a program which another server has changed.
     """
     recall = {"programId": MEASURED, "limit": 5}
     own, everything = {**recall, "scope": "own"}, {**recall, "scope": "all"}
@@ -148,7 +148,7 @@ def writing_calls(round_number: int) -> Iterable[MeasuredCall]:
 
 
 def forget_round(server: RawServer, round_number: int) -> None:
-    """Take back what a round stored, so that the program stays of its size."""
+    """Forget the lessons of a round, so that the program stays of its size."""
     for source in ("store", "session"):
         pattern_id = f"round-{round_number}-{source}"
         arguments = {"programId": MEASURED, "patternId": pattern_id, "reason": "end of the round"}

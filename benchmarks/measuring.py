@@ -22,7 +22,7 @@ ROOT: Final = Path(__file__).parent.parent
 
 
 class Sample(NamedTuple):
-    """One call: how long the client waited, and what the server spent until its next call began."""
+    """One call: the client's wait, and the server's processor time and bytes until its next call began."""
 
     seconds: float
     cpu_s: float
@@ -77,7 +77,7 @@ class Meter:
         return reply
 
     def settle(self) -> None:
-        """Close the last call's sample: what its server does from now on is nobody's."""
+        """Close the last call's sample: work that its server does from now on is not counted."""
         if self._open:
             kind, seconds, cpu_s, written = self._open
             self._samples[kind].append(Sample(seconds, self._server.cpu_s() - cpu_s, self._server.written() - written))

@@ -1,6 +1,6 @@
 """Writes docs/benchmarks.md from the figures in benchmarks/results/, which calls.py and peers.py write with --json.
 
-tests/test_benchmarks_page.py fails while the page differs from what this makes. Run: python benchmarks/page.py
+tests/test_benchmarks_page.py fails while the page is out of date. Run: python benchmarks/page.py
 """
 
 import json
@@ -31,7 +31,7 @@ def head() -> Iterator[str]:
     yield f"# Benchmarks\n\n{GENERATED}\n"
     yield paragraph(
         "A raw JSON-RPC client over stdio makes every call, so that no client library's time is in a figure. Systems "
-        "take turns call by call, so that whatever else the machine does hits all of them: compare within a table, "
+        "take turns call by call, so that other load of the machine hits all of them: compare within a table, "
         'never between two. "Processor" is user and system time of the server\'s process from one of its calls to the '
         'next, work after the answer included. "kB written" is the median of all bytes that the process writes but for '
         "its answers. On a busy machine a long call waits for others more often than a short one, so its wall time "
@@ -40,8 +40,8 @@ def head() -> Iterator[str]:
 
 
 def calls_section(report: CallsReport) -> Iterator[str]:
-    """Yield what a call costs."""
-    yield "\n## What a call costs\n"
+    """Yield the section on the cost of each call."""
+    yield "\n## The cost of a call\n"
     yield paragraph(
         f"`python benchmarks/calls.py`, {report.rounds} calls of each kind; {place(report.surroundings)} The last "
         "column is the mean of the kB written: it has also the pages that SQLite copies from its log to its file. "
@@ -68,7 +68,7 @@ def calls_plot(report: CallsReport) -> Iterator[str]:
 
 
 def peers_section(report: PeersReport) -> Iterator[str]:
-    """Yield what peers do with the same work."""
+    """Yield the section on the same work done by peers."""
     yield "\n## Other memories\n"
     yield paragraph(
         f"`python benchmarks/peers.py`; {place(report.surroundings)} Each system runs as it installs, with its "
@@ -118,12 +118,12 @@ def place(where: Surroundings) -> str:
 
 
 def read_calls(folder: Path) -> CallsReport:
-    """Return what calls.py wrote. Raises OSError, and ValueError for another shape."""
+    """Return the report that calls.py wrote. Raises OSError, and ValueError for another shape."""
     return TypeAdapter(CallsReport).validate_json((folder / "calls.json").read_bytes())
 
 
 def read_peers(folder: Path) -> PeersReport:
-    """Return what peers.py wrote. Raises OSError, and ValueError for another shape."""
+    """Return the report that peers.py wrote. Raises OSError, and ValueError for another shape."""
     return TypeAdapter(PeersReport).validate_json((folder / "peers.json").read_bytes())
 
 

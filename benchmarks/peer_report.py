@@ -13,7 +13,7 @@ NOT_MEASURED: Final = "–"
 
 @dataclass(frozen=True)
 class SystemReport:
-    """One system: what was measured, and why the rest was not."""
+    """One system: its figures, and its problems, which say why others are missing."""
 
     name: str
     version: str
@@ -45,8 +45,8 @@ class PeersReport:
 
 
 def peers_tables(report: PeersReport) -> Iterator[str]:
-    """Yield the tables as markdown, each after a line that says what it shows."""
-    yield "What each system is, and what could not be measured:\n"
+    """Yield the tables as markdown, each after a line that introduces it."""
+    yield "The systems, and the problems that they had:\n"
     header: Sequence[str] = ("system", "version", "measured as", "problems")
     yield markdown_table(header, [_identity(each) for each in report.systems], words=len(header))
     yield f"\nQuestions in other words, {report.questions}; survivors; a restart without a network:\n"

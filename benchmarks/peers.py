@@ -4,7 +4,7 @@
                                [--questions FILE] [--python PATH]... [--environments DIR] [--json FILE]
 
 Each peer comes from PyPI or npm into an environment of its own, in a temporary folder unless --environments names one
-to keep. What cannot be had or does not answer is in the table with its reason. Prints markdown tables. Linux only.
+to keep. A system that cannot be had or does not answer is in the table with its reason. Linux only.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class Attempts:
     problems: list[str] = field(default_factory=list)
 
     def result(self, step: str, work: Callable[[], _T]) -> _T | None:
-        """Return what the work returns, None if it fails."""
+        """Return the work's result, None if it fails."""
         try:
             return work()
         except (NoAnswerError, RuntimeError) as error:
@@ -92,7 +92,7 @@ def question_pairs(path: Path) -> list[tuple[str, str]]:
 def measured_alone(
     had: Installed | Unavailable, asked: Asked, pairs: Sequence[tuple[str, str]], folder: Path
 ) -> SystemReport:
-    """Return what one system does by itself, without its speeds."""
+    """Return the report of one system by itself, without its speeds."""
     system = had.system
     if isinstance(had, Unavailable):
         return SystemReport(system.name, "–", system.note, None, None, None, (), [f"cannot be had: {had.reason}"])

@@ -120,7 +120,7 @@ class RawServer:
 
     def _end(self) -> None:
         self._process.wait()
-        with suppress(BrokenPipeError):  # what the server did not read is still in the buffer
+        with suppress(BrokenPipeError):  # bytes that the server did not read are still in the buffer
             self._stdin.close()
         self._stdout.close()
         self._log.close()
@@ -174,7 +174,7 @@ class RawServer:
 
 
 def _message(line: bytes) -> Message:
-    """Return the message of a line, an empty one for what is no JSON object, which some servers print."""
+    """Return the message of a line, an empty one for a line that is no JSON object; some servers print such."""
     try:
         message = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The systems that peers.py measures: where each comes from, how it starts, and which tool does what."""
+"""The systems that peers.py measures: where each comes from, how it starts, and its tools to store and recall."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ class System(NamedTuple):
 
     `tries` are requirements of the registry's client, the later ones for when the earlier do not install; the first of
     each is the package whose version is shown. `probe` is a Python statement that the environment's interpreter must
-    survive. `find` asks for one memory by its own words or name; `mark` is what shows a memory in an answer.
+    survive. `find` asks for one memory by its own words or name; `mark` is the text that shows a memory in an answer.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The work that benchmarks/peers.py gives each system, on ours, and how its report tells what a peer could not do."""
+"""The work that benchmarks/peers.py gives each system, on ours, and how its report shows a peer's problems."""
 
 import sys
 from collections.abc import Sequence

@@ -102,8 +102,8 @@ def test_a_table_and_its_figures_read_well() -> None:
 
 def test_each_program_of_a_made_fleet_has_its_lessons_and_shares_the_first() -> None:
     texts = lessons_by_program(FleetSize(6, 3, 2))
-    (one, two) = (set(held) for held in texts.values())
-    assert [len(held) for held in texts.values()] == [3, 3]
+    (one, two) = (set(lessons) for lessons in texts.values())
+    assert [len(lessons) for lessons in texts.values()] == [3, 3]
     assert len(one & two) == 2
     with pytest.raises(ValueError, match="5 entries need more than 3 lessons a program"):
         lessons_by_program(FleetSize(6, 3, 5))

@@ -11,7 +11,7 @@ Json: TypeAlias = dict[str, object]
 
 
 class Arguments(TypedDict, total=False):
-    """What the tools take."""
+    """The arguments of all tools."""
 
     text: str
     bytes: int
