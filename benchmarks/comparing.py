@@ -1,0 +1,161 @@
+"""Where a peer is ahead of us, and where none is, from the figures of peers.py."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from peer_report import PeersReport, SystemReport
+from peer_timing import Speed
+from peer_work import LIMIT
+
+EVEN: Final = (
+    1.1  # times: figures nearer than this are even. Source: chosen, some two runs on a quiet machine differ so
+)
+
+
+class Measure(NamedTuple):
+    """One figure of a system, None where it was not measured, and whether less of it is better."""
+
+    name: str
+    unit: str
+    value: Callable[[SystemReport], float | None]
+    less_is_better: bool
+
+
+class Comparison(NamedTuple):
+    """Our figure, and those of the peers that are ahead by more than `EVEN`, the best first."""
+
+    measure: Measure
+    ours: float
+    ahead: Sequence[tuple[SystemReport, float]]
+
+
+def _store_cpu(speed: Speed) -> float:
+    return speed.store.cpu_ms
+
+
+def _recall_cpu(speed: Speed) -> float:
+    return speed.recall.cpu_ms
+
+
+COSTS: Final[Mapping[str, Callable[[Speed], float]]] = {"store": _store_cpu, "recall": _recall_cpu}
+
+
+def measures(report: PeersReport) -> Iterator[Measure]:
+    """Yield all that is compared."""
+    yield Measure("questions in other words, found first", "%", _found_first, less_is_better=False)
+    yield Measure(f"questions in other words, among the first {LIMIT}", "%", found_in_five, less_is_better=False)
+    yield Measure("sent in a race and found afterwards", "%", survivors, less_is_better=False)
+    yield Measure("found after a restart without a network", "%", _restarted, less_is_better=False)
+    for size in report.sizes():
+        at = f"at {size:,} memories"
+        for name, cost in COSTS.items():
+            yield Measure(f"{name} {at}", "ms of processor", _of_speed(size, cost), less_is_better=True)
+        yield Measure(f"written by a store {at}", "kB", _of_speed(size, _written), less_is_better=True)
+        yield Measure(f"resident {at}", "MB", _of_speed(size, _resident), less_is_better=True)
+    if len(report.sizes()) > 1:
+        first, *_, last = report.sizes()
+        span = f"from {first:,} to {last:,} memories"
+        for name, cost in COSTS.items():
+            yield Measure(f"growth of a {name} {span}", "times", _growth(first, last, cost), less_is_better=True)
+
+
+def comparisons(report: PeersReport) -> list[Comparison]:
+    """Return a comparison per measure that we have, the first system being us."""
+    us, *peers = report.systems
+    found = []
+    for measure in measures(report):
+        ours = measure.value(us)
+        if ours is not None:
+            figures = [(peer, figure) for peer in peers if (figure := measure.value(peer)) is not None]
+            ahead = [(peer, figure) for peer, figure in figures if is_ahead(figure, ours, measure)]
+            ahead.sort(key=lambda each: each[1], reverse=not measure.less_is_better)
+            found.append(Comparison(measure, ours, ahead))
+    return found
+
+
+def is_ahead(theirs: float, ours: float, measure: Measure) -> bool:
+    """Return whether a figure is better than ours by more than `EVEN`; a percentage by one point or more."""
+    if measure.unit == "%":
+        return theirs >= ours + 1
+    return theirs * EVEN < ours
+
+
+def comparison_line(comparison: Comparison) -> str:
+    """Return a comparison in words, e.g. "store at 100 memories: 8.8 ms of processor; server-memory 1.7"."""
+    measure = comparison.measure
+    line = f"{measure.name}: {_shown(comparison.ours, measure)} {measure.unit}"
+    peers = ", ".join(f"{peer.name} {_shown(figure, measure)}{_losses(peer)}" for peer, figure in comparison.ahead)
+    return f"{line}; {peers}" if peers else line
+
+
+def found_in_five(system: SystemReport) -> float | None:
+    """Return the percentage of questions whose text was among the first answers."""
+    return 100 * system.questions.in_five / system.questions.asked if system.questions else None
+
+
+def against_lossless(report: PeersReport) -> Iterator[str]:
+    """Yield, for each cost at the most memories, how ours compares with the cheapest peer that lost nothing."""
+    us, *peers = report.systems
+    for name, cost in COSTS.items():
+        size = max(report.sizes(), default=0)
+        figure = _of_speed(size, cost)
+        ours = figure(us)
+        lossless = [peer for peer in peers if lost_nothing(peer)]
+        theirs = [(value, peer.name) for peer in lossless if (value := figure(peer)) is not None]
+        if ours is not None and theirs:
+            best, peer_name = min(theirs)
+            yield f"{name} at {size:,} memories: {ours / best:.1f} times the processor time of {peer_name}"
+
+
+def survivors(system: SystemReport) -> float | None:
+    """Return the percentage of all memories sent in the race that were found; refused ones are missing too."""
+    return 100 * system.race.found / system.race.sent if system.race else None
+
+
+def lost_nothing(system: SystemReport) -> bool:
+    """Return whether all that was acknowledged in the race was found, and all that was looked for after the restart."""
+    done = system.race
+    return done is not None and 0 < done.acknowledged == done.found and _restarted(system) == 100
+
+
+def _losses(peer: SystemReport) -> str:
+    done = peer.race
+    if done is None or done.found == done.acknowledged:
+        return ""
+    return f" (lost {done.acknowledged - done.found} of {done.acknowledged} in the race)"
+
+
+def _shown(figure: float, measure: Measure) -> str:
+    return f"{figure:.0f}" if measure.unit in {"%", "MB"} else f"{figure:.1f}"
+
+
+def _found_first(system: SystemReport) -> float | None:
+    return 100 * system.questions.first / system.questions.asked if system.questions else None
+
+
+def _restarted(system: SystemReport) -> float | None:
+    return 100 * system.restart.found / system.restart.looked_for if system.restart else None
+
+
+def _growth(first: int, last: int, cost: Callable[[Speed], float]) -> Callable[[SystemReport], float | None]:
+    def value(system: SystemReport) -> float | None:
+        before, after = system.speed(first), system.speed(last)
+        return cost(after) / cost(before) if before and after else None
+
+    return value
+
+
+def _of_speed(size: int, figure: Callable[[Speed], float]) -> Callable[[SystemReport], float | None]:
+    def value(system: SystemReport) -> float | None:
+        speed = system.speed(size)
+        return figure(speed) if speed else None
+
+    return value
+
+
+def _written(speed: Speed) -> float:
+    return speed.store.written_kb
+
+
+def _resident(speed: Speed) -> float:
+    return speed.memory_mb

@@ -1,0 +1,131 @@
+"""Writes docs/benchmarks.md from the figures in benchmarks/results/, which calls.py and peers.py write with --json.
+
+tests/test_benchmarks_page.py fails while the page is out of date. Run: python benchmarks/page.py
+"""
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from calls import BUDGETS, MAX_GROWTH, CallsReport, calls_tables
+from comparing import against_lossless, comparison_line, comparisons, found_in_five, survivors
+from measuring import ROOT, Surroundings
+from peer_report import PeersReport, peers_tables
+from pydantic import TypeAdapter
+
+PAGE: Final = ROOT / "docs" / "benchmarks.md"
+RESULTS: Final = Path(__file__).parent / "results"
+GENERATED: Final = "<!-- Made by benchmarks/page.py from benchmarks/results/. Measure again and run it. -->"
+PLOTTED: Final = (100, 500)  # lessons a program: the bars and the line of the first plot
+
+
+def page(calls: CallsReport, peers: PeersReport) -> str:
+    """Return the page."""
+    return "\n".join([*head(), *calls_section(calls), *peers_section(peers), *ahead_section(peers)]) + "\n"
+
+
+def head() -> Iterator[str]:
+    """Yield the page's beginning."""
+    yield f"# Benchmarks\n\n{GENERATED}\n"
+    yield paragraph(
+        "A raw JSON-RPC client over stdio makes every call, so that no client library's time is in a figure. Systems "
+        "take turns call by call, so that other load of the machine hits all of them: compare within a table, "
+        'never between two. "Processor" is user and system time of the server\'s process from one of its calls to the '
+        'next, work after the answer included. "kB written" is the median of all bytes that the process writes but for '
+        "its answers. On a busy machine a long call waits for others more often than a short one, so its wall time "
+        "in times of the tool that does nothing grows with the load; the processor time hardly does."
+    )
+
+
+def calls_section(report: CallsReport) -> Iterator[str]:
+    """Yield the section on the cost of each call."""
+    yield "\n## The cost of a call\n"
+    yield paragraph(
+        f"`python benchmarks/calls.py`, {report.rounds} calls of each kind; {place(report.surroundings)} The last "
+        "column is the mean of the kB written: it has also the pages that SQLite copies from its log to its file. "
+        f"Budgets: at 100 lessons a program {budget_words()} times a tool that does nothing; at 500 lessons at most "
+        f"{MAX_GROWTH} times as much."
+    )
+    yield ""
+    yield from calls_tables(report)
+    yield from calls_plot(report)
+
+
+def budget_words() -> str:
+    """Return the budgets in words, e.g. "store 8, reinforce 3"."""
+    return ", ".join(f"{kind.replace(',', '')} {times:g}" for kind, times in BUDGETS.items())
+
+
+def calls_plot(report: CallsReport) -> Iterator[str]:
+    """Yield the plot of the calls that have a budget, if both sizes were measured."""
+    times = {(row.kind, row.fleet.per_program): row.times for row in reversed(report.rows)}
+    bars, line = ([times.get((kind, size), 0.0) for kind in BUDGETS] for size in PLOTTED)
+    if all([*bars, *line]):
+        title = "Times a tool that does nothing (bars: 100 lessons a program, line: 500)"
+        yield from plot(title, list(BUDGETS), bars, line, "times")
+
+
+def peers_section(report: PeersReport) -> Iterator[str]:
+    """Yield the section on the same work done by peers."""
+    yield "\n## Other memories\n"
+    yield paragraph(
+        f"`python benchmarks/peers.py`; {place(report.surroundings)} Each system runs as it installs, with its "
+        "defaults, in an environment and a folder of its own. In a race, servers start and store at once on one "
+        "memory; each memory that was acknowledged is looked for afterwards."
+    )
+    yield ""
+    yield from peers_tables(report)
+    title = "Percent (bars: questions answered among the first 5, line: memories sent in the race and found)"
+    bars, line = ([figure(system) or 0.0 for system in report.systems] for figure in (found_in_five, survivors))
+    yield from plot(title, [system.name for system in report.systems], bars, line, "percent")
+
+
+def ahead_section(report: PeersReport) -> Iterator[str]:
+    """Yield where a peer is ahead, and where none is."""
+    compared = comparisons(report)
+    yield "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as even.\n"
+    yield from (f"- {comparison_line(each)}" for each in compared if each.ahead)
+    lossless = list(against_lossless(report))
+    if lossless:
+        yield "\nAgainst the cheapest peer that lost nothing in the race and the restart:\n"
+        yield from (f"- {line}" for line in lossless)
+    yield "\n## Where none is\n"
+    yield from (f"- {comparison_line(each)}" for each in compared if not each.ahead)
+
+
+def paragraph(text: str) -> str:
+    """Return the text in lines of at most 120 characters."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def plot(title: str, names: Sequence[str], bars: Sequence[float], line: Sequence[float], unit: str) -> Iterator[str]:
+    """Yield a mermaid chart of two series."""
+    top = max([*bars, *line]) * 1.1
+    yield "\n```mermaid\nxychart-beta"
+    yield f'    title "{title}"'
+    yield f"    x-axis [{', '.join(json.dumps(name) for name in names)}]"
+    yield f'    y-axis "{unit}" 0 --> {top:.0f}'
+    yield f"    bar [{', '.join(f'{value:.1f}' for value in bars)}]"
+    yield f"    line [{', '.join(f'{value:.1f}' for value in line)}]\n```"
+
+
+def place(where: Surroundings) -> str:
+    """Return where and when a run was made, as the end of a sentence."""
+    machine = f"{where.cores} cores of {where.processor}, average load {where.load} at the start, Python {where.python}"
+    return f"{where.at}, version {where.version} at commit {where.commit}, {machine}."
+
+
+def read_calls(folder: Path) -> CallsReport:
+    """Return the report that calls.py wrote. Raises OSError, and ValueError for another shape."""
+    return TypeAdapter(CallsReport).validate_json((folder / "calls.json").read_bytes())
+
+
+def read_peers(folder: Path) -> PeersReport:
+    """Return the report that peers.py wrote. Raises OSError, and ValueError for another shape."""
+    return TypeAdapter(PeersReport).validate_json((folder / "peers.json").read_bytes())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(read_calls(RESULTS), read_peers(RESULTS)), encoding="utf-8")

@@ -1,0 +1,62 @@
+"""docs/benchmarks.md shows the figures in benchmarks/results/ and says where a peer is ahead."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from calls import BUDGETS, CallRow, CallsReport
+from made_fleet import FleetSize
+from measuring import Figures, Surroundings, write_json
+from page import PAGE, RESULTS, ahead_section, calls_plot, page, paragraph, read_calls, read_peers
+from peer_report import PeersReport, SystemReport
+from peer_work import Questions, Race, Restart
+
+WHERE = Surroundings("2026-01-02", "0.1.0", "abc", "a processor", 2, "3.11", 0.5)
+FIGURES = Figures(50, 4.0, 8.0, 3.0, 2.0, 2.5)
+ROWS = [
+    CallRow(FleetSize(1000, size, 20), kind, FIGURES, times, times)
+    for size, times in ((10, 1.0), (100, 2.0), (500, 3.0))
+    for kind in BUDGETS
+]
+CALLS = CallsReport(WHERE, 50, FIGURES, [*ROWS, replace(ROWS[4], fleet=FleetSize(4000, 100, 2000), times=9.0)])
+
+
+def system(name: str, first: int) -> SystemReport:
+    race, restart = Race(2, 2, 10, 10, 10, 1.5, ""), Restart(20, 20, stores=True, refusal="")
+    return SystemReport(name, "1.0", "as is", Questions(10, 10, first, 9), restart, race, [], [])
+
+
+PEERS = PeersReport(WHERE, 50, "10 of a set", FIGURES, [system("ours", 7), system("better", 8)])
+
+
+def test_the_page_is_up_to_date() -> None:
+    made = page(read_calls(RESULTS), read_peers(RESULTS))
+    assert PAGE.read_text(encoding="utf-8") == made, "run: python benchmarks/page.py"
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    write_json(tmp_path / "calls.json", CALLS)
+    write_json(tmp_path / "peers.json", PEERS)
+    assert read_calls(tmp_path) == CALLS
+    assert read_peers(tmp_path) == PEERS
+
+
+def test_the_page_says_where_a_peer_is_ahead() -> None:
+    assert list(ahead_section(PEERS)) == [
+        "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as even.\n",
+        "- questions in other words, found first: 70 %; better 80",
+        "\n## Where none is\n",
+        "- questions in other words, among the first 5: 90 %",
+        "- sent in a race and found afterwards: 100 %",
+        "- found after a restart without a network: 100 %",
+    ]
+
+
+def test_the_first_plot_shows_the_budgeted_calls_of_the_fleets_with_fewest_entries() -> None:
+    drawn = "\n".join(calls_plot(CALLS))
+    assert "    bar [2.0, 2.0, 2.0, 2.0]\n    line [3.0, 3.0, 3.0, 3.0]\n```" in drawn
+    assert '    y-axis "times" 0 --> 3\n' in drawn
+    assert list(calls_plot(replace(CALLS, rows=CALLS.rows[:8]))) == []
+
+
+def test_a_paragraph_breaks_between_words() -> None:
+    assert paragraph("one-two " * 20).split("\n") == ["one-two " * 14 + "one-two", "one-two " * 4 + "one-two"]

@@ -1,0 +1,135 @@
+"""The rulers of benchmarks/: a raw client whose figures are the server's own, and calls that take turns."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from calls import calls_tables, fleet_sizes, measured
+from made_fleet import FleetSize, lessons_by_program, measured_calls
+from measuring import Figures, Meter, Sample, figures_of, markdown_table, percentile, rounded
+from rpc import Launch, NoAnswerError, RawServer, Reply
+
+SERVER = Path(__file__).parent / "data" / "scripted_server.py"
+WAIT_S = 30.0
+
+
+def scripted(folder: Path) -> Launch:
+    return Launch([sys.executable, str(SERVER)], {}, folder)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RawServer]:
+    with RawServer(scripted(tmp_path), wait_s=WAIT_S) as server:
+        yield server
+
+
+def test_a_reply_has_the_text_and_whether_the_tool_refused(server: RawServer) -> None:
+    worked, refused = server.call("work", {"milliseconds": 0}), server.call("refuse", {})
+    unknown = server.call("fly", {})
+    assert [each._replace(seconds=0) for each in (worked, refused, unknown)] == [
+        Reply(0, "worked", refused=False),
+        Reply(0, "not today", refused=True),
+        Reply(0, '{"code": -32602, "message": "unknown"}', refused=True),
+    ]
+
+
+def test_noise_is_skipped_and_a_question_of_the_server_is_refused(server: RawServer) -> None:
+    assert server.call("chat", {}).text == "refused with -32601"
+
+
+def test_the_seconds_cover_the_work_and_the_processor_time_is_the_servers(server: RawServer) -> None:
+    before = server.cpu_s()
+    reply = server.call("work", {"milliseconds": 50})
+    assert reply.seconds >= 0.05
+    assert server.cpu_s() - before >= 0.05
+
+
+def test_written_bytes_are_those_of_files_without_the_answers(server: RawServer) -> None:
+    before = server.written()
+    server.call("write", {"bytes": 123_456})
+    assert server.written() - before == 123_456
+
+
+def test_a_server_that_ends_is_reported_with_its_last_words(server: RawServer) -> None:
+    with pytest.raises(NoAnswerError, match="the server ended: out of ideas"):
+        server.call("end", {})
+
+
+def test_a_server_that_keeps_silent_is_waited_for_so_long_and_no_longer(tmp_path: Path) -> None:
+    with RawServer(scripted(tmp_path), wait_s=WAIT_S) as server, pytest.raises(NoAnswerError, match=r"within 0\.1 s"):
+        server.call("keep silent", {}, wait_s=0.1)
+
+
+def test_a_command_that_does_not_start_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(NoAnswerError, match="the server ended: no model"):
+        RawServer(Launch([sys.executable, "-c", "raise SystemExit('no model')"], {}, tmp_path), wait_s=WAIT_S)
+
+
+def test_a_meter_keeps_a_sample_of_each_call_by_its_kind(server: RawServer) -> None:
+    meter = Meter(server)
+    meter.call("warm", "work", {"milliseconds": 0})
+    meter.forget_samples()
+    for _ in range(3):
+        meter.call("light", "work", {"milliseconds": 0})
+        meter.call("heavy", "write", {"bytes": 7000})
+    light, heavy = meter.figures("light"), meter.figures("heavy")
+    assert (light.calls, light.written_kb, heavy.calls, heavy.written_kb, heavy.mean_written_kb) == (3, 0, 3, 7, 7)
+    assert 0 < light.p50_ms <= light.p95_ms
+
+
+def test_a_refused_call_is_an_error_and_no_sample(server: RawServer) -> None:
+    with pytest.raises(RuntimeError, match="refused: not today"):
+        Meter(server).call("refused", "refuse", {})
+
+
+def test_figures_are_medians_and_means_of_samples() -> None:
+    samples = [Sample(seconds, seconds / 2, 1000 * number) for number, seconds in enumerate((0.25, 0.5, 2.25))]
+    assert figures_of(samples) == Figures(3, 500.0, 2250.0, 500.0, 1.0, 1.0)
+
+
+def test_a_percentile_is_a_value_that_was_seen() -> None:
+    hundred = [float(number) for number in range(100, 0, -1)]
+    assert [percentile(hundred, percent) for percent in (0, 50, 95, 100)] == [1.0, 50.0, 95.0, 100.0]
+    assert percentile([3.0], 95) == 3.0
+
+
+def test_a_table_and_its_figures_read_well() -> None:
+    table = markdown_table(("call", "ms"), [("store", "1.0")])
+    assert table == "| call | ms |\n| --- | --: |\n| store | 1.0 |"
+    assert rounded({"a": [1.23456, (2,)], "b": "c"}) == {"a": [1.2346, [2]], "b": "c"}
+
+
+def test_each_program_of_a_made_fleet_has_its_lessons_and_shares_the_first() -> None:
+    texts = lessons_by_program(FleetSize(6, 3, 2))
+    (one, two) = (set(lessons) for lessons in texts.values())
+    assert [len(lessons) for lessons in texts.values()] == [3, 3]
+    assert len(one & two) == 2
+    with pytest.raises(ValueError, match="5 entries need more than 3 lessons a program"):
+        lessons_by_program(FleetSize(6, 3, 5))
+
+
+def test_only_the_first_number_of_entries_is_measured_with_every_size() -> None:
+    assert fleet_sizes([1000], [10, 500], [20, 2000]) == [
+        FleetSize(1000, 10, 20),
+        FleetSize(1000, 500, 20),
+        FleetSize(4000, 100, 2000),
+    ]
+
+
+def test_no_question_is_asked_twice() -> None:
+    asked = [call.arguments.get("query") for number in range(300) for call in measured_calls(number)]
+    questions = [each for each in asked if each is not None]
+    assert len(set(questions)) == len(questions) == 900
+
+
+def test_every_call_is_measured_in_every_fleet(tmp_path: Path) -> None:
+    report = measured([FleetSize(8, 4, 2)], 1, tmp_path)
+    rows = {row.kind: row for row in report.rows}
+    assert len(rows) == len(report.rows) == 9
+    assert report.nothing.calls == 9
+    assert {row.figures.calls for row in report.rows} == {1}
+    assert {kind for kind, row in rows.items() if row.figures.written_kb} == {"store", "reinforce", "commit_session"}
+    assert all(row.times == row.figures.p50_ms / report.nothing.p50_ms for row in report.rows)
+    table = "\n".join(calls_tables(report))
+    assert all(f"| {kind} | " in table for kind in rows)
