@@ -107,7 +107,9 @@ def expected(record: Record, then: Json) -> Json:
 
 def in_order_of_keys(boot: Record) -> Record:
     """Return a boot with its entries in the order of their keys: now those that an own lesson says come first."""
-    return boot | {"knowledge": sorted(boot["knowledge"], key=lambda entry: entry["key"])}
+    if "knowledge" not in boot:
+        return boot
+    return boot | {"knowledge": sorted(boot["knowledge"], key=lambda entry: str(entry.get("key")))}
 
 
 def source(record: Record) -> str:
