@@ -21,7 +21,7 @@ from fleet_memory.repositories.leases import LeaseClaim
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import Query, Store
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(360)]  # longer than PATIENCE_S, which bounds each wait
 
 LEASE = FleetPaths("default").lease(MAINTAINER_LEASE)
 PATIENCE_S = 300  # a busy disk takes seconds for a commit
