@@ -7,8 +7,14 @@ import anyio
 
 QUIET_S = 0.3  # the emulator finishes a commit within some 50 ms, even on a busy machine
 MAX_WAIT_S = 60
+POLL_S = 0.005  # between two looks at a server's work: a test that spins starved two servers for half a minute
 
 T = TypeVar("T")
+
+
+async def look_again() -> None:
+    """Leave the processor to other processes before the next look at their work."""
+    await anyio.sleep(POLL_S)
 
 
 async def settled(count: Callable[[], Awaitable[T]]) -> T:

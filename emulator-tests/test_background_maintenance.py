@@ -14,14 +14,14 @@ from agents import Agent, opened, served
 from fleets import NOW, fleet_on, learn
 from kills import SERVE
 from mcp import Client, MCPError
-from settling import settled
+from settling import look_again, settled
 
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.repositories.leases import LeaseClaim
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import Query, Store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(360)]  # longer than PATIENCE_S, which bounds each wait
+pytestmark = pytest.mark.anyio
 
 LEASE = FleetPaths("default").lease(MAINTAINER_LEASE)
 PATIENCE_S = 300  # a busy disk takes seconds for a commit
@@ -47,7 +47,7 @@ async def archived(store: Store) -> int:
 
 async def until_archived(store: Store, count: int) -> None:
     while await archived(store) < count:
-        await anyio.lowlevel.checkpoint()
+        await look_again()
 
 
 async def claim(store: Store) -> LeaseClaim:
@@ -111,7 +111,7 @@ async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Pa
 
 async def until_taken(store: Store, fence: int) -> None:
     while await store.get(LEASE) == [None] or (await claim(store)).fence < fence:
-        await anyio.lowlevel.checkpoint()
+        await look_again()
 
 
 async def test_what_two_programs_learnt_is_promoted_by_itself(store_address: str, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ async def test_what_two_programs_learnt_is_promoted_by_itself(store_address: str
                 pattern = {"pattern": "Shared", "domain": "d", "confidence": 0.8, "evidence": ""}
                 await one.call("store_memory", programId=program, pattern=pattern)
             while not (await one.call("gsp_bootstrap", agentId="iso"))["knowledge"]:
-                await anyio.lowlevel.checkpoint()
+                await look_again()
         async with opened(store_address) as store:
             told = await store.find(Query("fleets/default/ledger"))
         assert [(line.fields["event"], line.fields["by"]) for line in told] == [("promoted", "maintainer")]

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from agents import Agent, agent, local_agent
+from settling import look_again
 
 pytestmark = pytest.mark.anyio
 
@@ -270,7 +271,7 @@ async def test_words_with_evidence_contest_an_entry_bring_it_back_and_retire_it(
         assert await says("gem", "contradicted") == "contested"
         assert await says("ada", "contradicted") == "retired"
         while await seen():  # published within seconds
-            await anyio.lowlevel.checkpoint()
+            await look_again()
         boot = await one.call("gsp_bootstrap", agentId="newcomer", knownVersion=known)
         assert (boot["knowledge"], boot["changes"]["retired"]) == ([], [key])
 
