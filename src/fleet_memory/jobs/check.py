@@ -1,4 +1,4 @@
-"""Whether a memory can be used: what `fleet-memory check` shows."""
+"""Checks whether a memory can be used, for `fleet-memory check`."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress

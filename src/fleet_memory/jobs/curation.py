@@ -1,4 +1,4 @@
-"""What people do to shared knowledge: set rules, retire, reinstate and reword entries. Published at once."""
+"""Changes of knowledge by people: set rules, retire, reinstate and reword entries. Published at once."""
 
 import json
 import tomllib
@@ -35,14 +35,14 @@ from fleet_memory.stores import Json, Query, Write
 _TEXT: Final[TypeAdapter[str]] = TypeAdapter(LessonText)
 
 SeedingPlan: TypeAlias = Seeding
-"""What seeding does: seeds by key that are added or changed, keys that stay or that the file lacks."""
+"""The seeds by key that are added or changed, the keys that stay, and those that the file lacks."""
 
 CurationChange: TypeAlias = Callable[[Entry], Entry]
-"""What becomes of an entry; the same object for nothing."""
+"""Returns an entry changed; the same object for no change."""
 
 
 class Curated(NamedTuple):
-    """An entry after a person's word; `changed` tells whether that changed anything."""
+    """An entry after a person's change; `changed` is False when it was so already."""
 
     key: str
     state: EntryState
@@ -77,7 +77,7 @@ def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
 
 
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
-    """Return what seeding these rules would do. Nothing is written."""
+    """Return the changes that seeding would make; writes nothing."""
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
     rules = [rule.entry for rule in iter_readable(found, versioned_entry) if rule.entry is not None]
     return seed_differences(wanted, rules)

@@ -1,4 +1,4 @@
-"""Deletes a program: its lessons and notes go to the archive, what it contributed to shared knowledge stays, marked."""
+"""Deletes a program: its lessons and notes go to the archive, its contributions to knowledge stay, marked."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from fleet_memory.stores import Query, Write
 
 
 class Deleted(NamedTuple):
-    """What became of a program: how many lessons and notes were archived, which entries keep its contributions."""
+    """A deleted program: the counts of archived lessons and notes, the keys of entries with its contributions."""
 
     program_id: str
     patterns: int
@@ -90,7 +90,7 @@ async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
 
 
 async def _counted(fleet: Fleet, program: Program) -> Deleted:
-    """Count what a program has; its contributions are searched, since their lessons may have left its memory."""
+    """Count lessons, notes and entries; contributions are searched, as lessons may have left the memory."""
     entries = [one.entry for one in await fleet.knowledge.all() if one.entry is not None]
     keys = sorted(entry.key for entry in entries if _has_part(entry, program.program_id))
     return Deleted(program.program_id, len(program.patterns), len(program.notes), tuple(keys))
@@ -114,7 +114,7 @@ def _marked(entry: Entry, program_id: str) -> Entry:
 
 
 def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
-    """Return the writes that keep a program's lessons and notes; the same again when nothing changed meanwhile."""
+    """Return the writes that archive a program's lessons and notes; the same ones if nothing changed meanwhile."""
     at = program.last_update or fleet.now()  # not the time of this run: a repeated one writes no second line
     records: list[ArchiveRecord] = [
         Archived(program_id=program.program_id, pattern=pattern, reason="deleted", at=at)

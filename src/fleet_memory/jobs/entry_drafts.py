@@ -68,14 +68,14 @@ class EntryDrafts:
 
 
 class DraftedWord(NamedTuple):
-    """What a word did to a program, and the entries after it."""
+    """A program after a word, and the entries after it."""
 
     said: Reported
     drafts: EntryDrafts
 
 
 class DraftedStore(NamedTuple):
-    """What a store did to a program, and the entries after it."""
+    """A program after a store, and the entries after it."""
 
     admission: Admission
     drafts: EntryDrafts
@@ -100,7 +100,7 @@ def drafted_word(drafts: EntryDrafts, program: Program, about: str, entry: Entry
 
 
 def drafted_store(drafts: EntryDrafts, admission: Admission) -> DraftedStore:
-    """Draft the entry of the lesson that a store rewrites or reinforces; a lesson whose entry is gone is in none."""
+    """Draft the entry of the lesson that a store rewrites or reinforces; a lesson of a gone entry is in none."""
     rewritten = admission.rewritten
     if rewritten is None:
         return DraftedStore(admission, _confirmed(drafts, admission))

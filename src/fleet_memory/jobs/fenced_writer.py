@@ -23,7 +23,7 @@ from fleet_memory.repositories.leases import Lease, refreshed, release, take
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.stores import Write
 
-MAINTAINER_LEASE: Final = "maintainer"  # held by the one server that proposes, sweeps and publishes
+MAINTAINER_LEASE: Final = "maintainer"  # of the one server that proposes, sweeps and publishes
 LEASE_S: Final = 120.0  # seconds; every commit of a run renews it. Chosen; docs/architecture.md, "Concurrency"
 RELEASE_WITHIN_S: Final = (
     1.0  # seconds; chosen: a server that is asked to stop waits no longer, the lease expires anyway
@@ -62,7 +62,7 @@ class FencedWriter:
         self._lease = await refreshed(store, self._lease)
 
     async def try_commit(self, *writes: Write) -> bool:
-        """Do what `commit` does, but return False when somebody else wrote first. Raises LeaseLostError."""
+        """Commit as `commit` does, but return False when another wrote first. Raises LeaseLostError."""
         try:
             await self.commit(*writes)
         except ConflictError:

@@ -69,7 +69,7 @@ class Refused(NamedTuple):
 async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> list[Judged | Refused]:
     """Carry out verdicts one by one, each whole or not at all, and return the outcome of each, in order.
 
-    A verdict that cannot be carried out is refused with an error that says why, and the others are carried out: an
+    A verdict that cannot be carried out is refused with its reason, and the others are carried out: an
     InvalidArgumentError for a pair that is unknown, was not shown to this program, is closed by a person or of changed
     texts, for a second one of a pair and for one over the limits; ConflictError when every race was lost; the store's
     errors. Billed at most 6 reads and 8 writes each; where two entries become one, 1 read and 1 write more for each
@@ -173,7 +173,7 @@ async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | Non
 
 
 async def _close(fleet: Fleet, read: VerdictReads, pair: Pair) -> None:
-    """Ask nobody any more about a pair of texts that changed; the next best pairs of its lessons follow.
+    """Close a pair of texts that changed; the next best pairs of its lessons follow.
 
     A pair that a verdict had settled loses its verdicts, so that the same texts would be asked about from the start.
     """

@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Maintained(Value):
-    """A run's result, step by step; of a dry run, what it would have been.
+    """A run's result, step by step; of a dry run, the expected result.
 
     `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry, `opened` the pairs
     that a reader is asked about since, `renewed` the entries that boot did not read as they are; None unless that was
@@ -78,7 +78,7 @@ async def propose_if_free(fleet: Fleet, policy: Policy, progress: Progress, *, d
 async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
     """Maintain the fleet unless some server did lately; return the seconds until it is due again.
 
-    The policy's model is asked by whichever server has an endpoint for it, also when another has maintained the fleet.
+    A server with an endpoint for the policy's model asks it, also when another has maintained the fleet.
     """
     try:
         wait_s = _due_in_s((await fleet.last_runs.read()).last, fleet.now(), every_s)
@@ -92,7 +92,7 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
         _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:
         _logger.warning("maintenance failed and will be tried again: %s %s", error, error.operator_detail)
-    except Exception:  # the outermost edge of this task: whatever it met, the tools go on
+    except Exception:  # the outermost edge of this task: the tools go on
         _logger.exception("maintenance failed and will be tried again")
     else:
         return wait_s or every_s

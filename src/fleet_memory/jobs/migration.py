@@ -1,7 +1,7 @@
 """Migration of a memory that the version before wrote: one document at a time, under the maintainer's lease.
 
 Every commit leaves a memory that opens and answers. A run that ends early is continued by the next: verdicts become
-pairs before the programs that keep them are rewritten, an entry and its open pairs are one commit, and the note that
+pairs before the programs with them are rewritten, an entry and its open pairs are one commit, and the note that
 all is done comes last.
 """
 
@@ -59,7 +59,7 @@ class Migrated(NamedTuple):
 
 
 async def needs_migration(fleet: Fleet) -> bool:
-    """Whether the fleet's memory may have documents of the version before. Billed 1 read; a False holds 15 minutes."""
+    """Whether the fleet's memory may have documents of the version before. Billed 1 read; a False lasts 15 minutes."""
     checked, now = _checked.get(fleet.programs), fleet.now()
     if checked is not None and abs(now - checked) < CHECKED_AGAIN_AFTER:
         return False
@@ -74,8 +74,8 @@ async def migrate(fleet: Fleet, writer: FencedWriter) -> Migrated:
     """Bring every document of the fleet into the form of this version, and note that it is done.
 
     A document that cannot be read is skipped, logged and named; one that others write all the time is left to the next
-    run. A memory of this version costs 3 reads and the note. Raises LeaseLostError and the store's errors; whatever was
-    committed stays.
+    run. A memory of this version costs 3 reads and the note. Raises LeaseLostError and the store's errors;
+    commits stay.
     """
     run = _Run(fleet, writer)
     if await _has_documents_before(fleet):

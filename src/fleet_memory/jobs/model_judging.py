@@ -30,7 +30,7 @@ from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Side, Verdict
 from fleet_memory.similarity import JudgeModel, Quotation
 
-MODEL_LEASE: Final = "judge-model"  # taken by the one server whose model judges; held beside the maintainer's
+MODEL_LEASE: Final = "judge-model"  # of the one server that asks the model; independent of the maintainer's
 MAX_PAIRS_PER_RUN: Final = 50  # pairs; Source: docs/judge-model.md
 RUN_FOR_S: Final = 300.0  # seconds; no further pair is begun after them. Chosen: a third of maintenance's interval
 
@@ -95,7 +95,7 @@ class _Run:
     async def judge_pairs(self, every_s: float, run_for_s: float) -> ModelRun | None:
         """Judge pairs until all, the time or the endpoint is at its end, and leave a note of it.
 
-        Pairs that failed lately come last, so that they hold up no others.
+        Pairs that failed lately come last, to delay no others.
         """
         before = await self.fleet.model_runs.read()
         last = before.note.run.at if before.note.run else None

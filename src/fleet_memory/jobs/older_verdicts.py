@@ -1,4 +1,4 @@
-"""The verdicts that an older version stored on lessons, as pairs: those whose texts still exist."""
+"""The verdicts that an older version stored on lessons, as pairs, if their texts still exist."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -62,7 +62,7 @@ class OlderTexts:
                 self._verdicts[pair_id(one.words, one.other_words)].add(one)
 
     def add_contributions(self, entry: Entry) -> None:
-        """Add the texts of an entry's contributions, whose lessons may be gone; they come after lessons."""
+        """Add the texts of contributions, as their lessons may be gone; after `add_program`."""
         for line in entry.provenance:
             self._known.setdefault(text_hash(line.pattern), KnownText(contribution_side(entry, line), entry.key))
 
@@ -74,8 +74,8 @@ class OlderTexts:
     def verdict_pairs(self) -> VerdictPairs:
         """Return the pairs that the verdicts make, by id.
 
-        A `same` that no entry shows is asked again, and is open. A `different` about a contribution is dropped: its
-        entry says that somebody merged them since, so the pair is asked.
+        A `same` that no entry shows is asked again, and is open. A `different` about a contribution is dropped: the
+        two were merged since, so the pair is asked.
         """
         kept: list[VerdictPair] = []
         for id_, verdicts in sorted(self._verdicts.items()):

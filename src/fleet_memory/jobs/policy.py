@@ -70,7 +70,7 @@ def policy_changes(before: Policy, after: Policy) -> dict[str, str]:
 async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
     """Set values of the policy in one commit with their lines in the ledger; return each change, none for none.
 
-    It holds for what is published from then on; other servers follow within a minute. Raises ForbiddenError unless
+    It applies to later publications; other servers follow within a minute. Raises ForbiddenError unless
     the caller may curate, InvalidArgumentError as `with_values` does, ConflictError when every race was lost.
     """
     fleet.caller.require_curation()

@@ -18,7 +18,7 @@ WAIT_FOR_LEASE_S: Final = 10.0  # seconds that a person's command waits for a ru
 async def publish_if_due(fleet: Fleet) -> None:
     """Publish the entries that changed, unless a snapshot was written within 5 s or a run is under way.
 
-    Then the change stays marked: this server publishes soon, and so does whatever next takes the lease. The outcome is
+    Then the change stays marked: this server publishes soon, and so does the next owner of the lease. The outcome is
     stored already, so nothing that goes wrong here reaches the caller.
     """
     with suppress(ConflictError, LeaseLostError, StoreError):
@@ -35,13 +35,13 @@ async def publish_changes(fleet: Fleet, by: str, changes: Sequence[EntryChange])
 
 
 async def publish_last(fleet: Fleet) -> None:
-    """Publish what had to wait, for a server that ends; where a run is under way, that run publishes it."""
+    """Publish the waiting changes before a server ends; a run that is under way publishes them itself."""
     with suppress(ConflictError, LeaseLostError, StoreError):
         await _publish(fleet)
 
 
 async def publish_now(fleet: Fleet) -> None:
-    """Publish at once, for a person who waits; a run that holds the lease longer publishes the change when it ends."""
+    """Publish at once, for a person who waits; a run that has the lease longer publishes the change when it ends."""
 
     async def attempt() -> None:
         if not await _publish(fleet):

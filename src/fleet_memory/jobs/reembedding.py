@@ -1,6 +1,6 @@
-"""Moves a memory to the configured embedder: what `fleet-memory reembed` does.
+"""Moves a memory to the configured embedder, for `fleet-memory reembed`.
 
-It can be stopped at any moment and run again: what has a vector of the embedder already is left alone. Until it is
+It can be stopped at any moment and run again: texts with a vector of the embedder are skipped. Until it is
 done, lessons without one are found by their words; the next run compares all that got one with each other.
 """
 
@@ -46,7 +46,7 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
 
 
 async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
-    """Give one program's patterns new vectors; one whose text changes meanwhile has its own by then."""
+    """Give one program's patterns new vectors; a text that changes meanwhile has its own by then."""
     name = fleet.embedder.name
     old = [pattern for pattern in versioned.program.patterns.values() if pattern.embedder != name]
     if not old:

@@ -1,4 +1,4 @@
-"""Brings back what a program forgot: what `fleet-memory restore` does."""
+"""Brings back archived lessons and notes, for `fleet-memory restore`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,13 +24,13 @@ class Restoration(NamedTuple):
 
 
 async def list_archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
-    """Return what the archive holds of the program, the newest first."""
+    """Return a program's archived lessons and notes, the newest first."""
     rows = [_row(document) for document in await fleet.programs.archive.of_program(program_id)]
     return sorted(rows, key=lambda row: (str(row["at"]), str(row["id"])), reverse=True)
 
 
 async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> ArchiveRow:
-    """Bring back what has this id in the archive, or had it in the program. `restored` says whether it could.
+    """Bring back the lesson or note with this id, its own or the archive's. `restored` is False if it cannot be.
 
     The line leaves the archive in the same commit. Raises InvalidArgumentError for an id that is unknown or ambiguous.
     """

@@ -26,7 +26,7 @@ from fleet_memory.schemas.programs import Program
 
 
 class OwnRewrite(NamedTuple):
-    """A lesson whose text its author changed while the earlier one votes in an entry."""
+    """A lesson that its author rewrote while the earlier text votes in an entry."""
 
     program_id: str
     pattern_id: str
@@ -42,7 +42,7 @@ def rewrite_in(program: Program, wanted: str) -> OwnRewrite | None:
 async def judge_rewrite(
     fleet: Fleet, own: OwnRewrite, verdict: NewVerdict, connection: str | None, policy: Policy
 ) -> EntryChange:
-    """Carry out an author's verdict: `same` keeps the earlier text voting, a contrary one takes it out of its entry.
+    """Carry out an author's verdict: `same` lets the earlier text vote, a contrary one takes it out of its entry.
 
     `contradict` is its word against the entry too. Both leave a closed pair, which asks no program again. `unsure`
     leaves the entry as it is, and its author is not asked again. Raises InvalidArgumentError when the lesson has

@@ -89,7 +89,7 @@ def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Cont
 
 
 async def _parting(fleet: Fleet, entry: Entry, line: Contribution, program: Program, why: str) -> list[Write]:
-    """Return the writes that keep the lesson, as it joined and as it is now, apart from the entry's text."""
+    """Return the writes that part the lesson, as it joined and as it is now, from the entry's text."""
     lesson = program.patterns.get(line.pattern_id)
     words = text_hash(entry.value.pattern)
     lines = {text_hash(line.pattern): line}

@@ -37,7 +37,7 @@ class Sweep:
         self._archived: list[ArchivedLesson] = []
 
     async def run(self, now: datetime) -> list[ArchivedLesson]:
-        """Archive what is prunable at `now` and return it. Raises LeaseLostError.
+        """Archive and return the lessons prunable at `now`. Raises LeaseLostError.
 
         A program that somebody writes at that moment is left to the next sweep, one that cannot be read is skipped.
         One program is looked at, then twice as many each time: a fleet with none due costs one read.

@@ -1,8 +1,8 @@
-"""Moving house: what `fleet-memory export` and `fleet-memory import` do, between any two stores.
+"""Moves a fleet between any two stores, for `fleet-memory export` and `import`.
 
-A file holds one JSON value a line: a header, the documents, a footer with their count and hash, so that a file that was
+A file has one JSON value a line: a header, the documents, a footer with their count and hash, so that a file that was
 cut off is noticed. Leases and the note of the last run stay behind, and the next run reads everything again.
-Snapshots move along, because what an agent has read is kept as their version. A collection is read whole: a fleet of
+Snapshots move along: programs refer to the version that they read. A collection is read whole: a fleet of
 1,000 full programs takes some 300 MB.
 """
 
@@ -32,7 +32,7 @@ from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write
 
 Fields: TypeAlias = dict[str, Json]
 FORMAT: Final = "fleet-memory/1"
-# What tells which of two versions of a document is newer; the others are written once and never change.
+# The field that is greater in a newer version, by collection; the others are written once and never change.
 NEWER_BY: Final = {
     "programs": "lastUpdate",
     "gsp": "version",
@@ -57,7 +57,7 @@ class Line(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """What became of a file's documents; `skipped` names those of which the store holds a newer or another version."""
+    """The outcome for a file's documents; `skipped` names those that the store has newer or otherwise."""
 
     fleet: str
     written: int
@@ -80,7 +80,7 @@ async def export_fleet(
 async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bool, step: CountProgress) -> Imported:
     """Put a file's documents into the fleet; nothing is written unless every line is right.
 
-    Running it again, or after it was killed, writes what is missing and nothing else. A document that the store holds
+    Running it again, or after it was killed, writes only missing documents. A document that the store has
     in a newer or another version is skipped and named, unless `overwrite`. Raises InvalidArgumentError for a bad line.
     """
     lines = await to_thread.run_sync(_checked, file)
@@ -108,7 +108,7 @@ def _write_whole(file: Path, lines: Sequence[str]) -> None:
     draft = file.with_name(f"{file.name}.part")
     try:
         draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        os.replace(draft, file)  # noqa: PTH105 - the same, by a name that says it replaces
+        os.replace(draft, file)  # noqa: PTH105 - the same, by a clearer name
     except OSError as error:
         raise InvalidArgumentError(f"FILE: cannot be written: {error.strerror}") from error
 
@@ -116,7 +116,7 @@ def _write_whole(file: Path, lines: Sequence[str]) -> None:
 async def _sorted_out(
     store: Store, paths: FleetPaths, batch: Sequence[Line], *, overwrite: bool
 ) -> tuple[list[Write], list[str]]:
-    """Return what to write of a batch, and the names of documents that the store holds newer or otherwise."""
+    """Return the writes of a batch, and the names of documents that the store has newer or otherwise."""
     known = await store.get(*(Ref(paths.collection(line.collection), line.id) for line in batch))
     changed = [(line, old) for line, old in zip(batch, known, strict=True) if old is None or old.fields != line.fields]
     wanted = [(line, old) for line, old in changed if old is None or overwrite or _is_newer(line, old)]

@@ -33,7 +33,7 @@ async def read_for_verdict(
     """Read the documents that a verdict about `pair` may change.
 
     These are its programs, that of the agent that judges, its entries and the key of a new one; of two entries also the
-    programs whose lessons may move from one to the other. `judges` has been read: that program, none for a person or a
+    programs of the lessons that may move. `judges` has been read: that program, none for a person or a
     model. Billed 1 read each, at most 4 but for two entries.
     """
     sides = (pair.a, pair.b)

@@ -15,14 +15,14 @@ class Archive(FleetDocuments):
         return await self.store.find(Query(self.paths.archive, {"programId": program_id}))
 
     async def counts(self) -> ArchiveCounts:
-        """Return how many lessons are kept. Billed as two sums."""
+        """Count the archived lessons. Billed as two sums."""
         return ArchiveCounts(
             await self.store.total(Query(self.paths.archive, {"junk": True})),
             await self.store.total(Query(self.paths.archive, {"junk": False})),
         )
 
     def write(self, record: ArchiveRecord) -> Write:
-        """Return the write that keeps a lesson or a note; the same record is the same document."""
+        """Return the write that archives a lesson or a note; equal records are one document."""
         kind = "pattern" if isinstance(record, Archived) else "note"
         fields: dict[str, Json] = {
             "programId": record.program_id,
@@ -38,12 +38,12 @@ class Archive(FleetDocuments):
 
 
 def archive_record_id(record: ArchiveRecord) -> str:
-    """Return the id under which the archive keeps a lesson or a note."""
+    """Return the id of a lesson or a note in the archive."""
     return digest(record.program_id, _item(record).compact(), record.at.isoformat())
 
 
 def archive_record(document: Document) -> ArchiveRecord:
-    """Return the lesson or note that a document of the archive holds."""
+    """Return the lesson or note in a document of the archive."""
     fields = document.fields
     common = {name: fields[name] for name in ("programId", "reason", "at")} | {"why": fields.get("why", "")}
     if "pattern" in fields:

@@ -1,4 +1,4 @@
-"""Commits whose answer may be lost: the outcome is settled by reading one of their documents, not guessed."""
+"""Commits that survive a lost answer: reading one of their documents settles the outcome."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ async def commit_settled(store: Store, writes: Sequence[Write], witness: Witness
     """Apply all writes or none. After a lost answer the witness decides: done, sent again, or a ConflictError.
 
     The same commit again is safe while the witness has not moved: its revision lets the commit in once. Raises
-    ConflictError when somebody else wrote first, OutcomeUnknownError while the store answers neither, and the store's
+    ConflictError when another wrote first, OutcomeUnknownError while the store answers neither, and the store's
     errors. Billed 1 read above the writes for each lost answer.
     """
     lost: OutcomeUnknownError | None = None
@@ -54,7 +54,7 @@ async def _is_applied(store: Store, witness: Witness, lost: OutcomeUnknownError)
     except OutcomeUnknownError:
         raise
     except StoreUnavailableError as error:
-        raise lost from error  # that one says that nothing was written, which is not known
+        raise lost from error  # not `error`: it claims that nothing was written
     if document is not None and witness.shows(document):
         return True
     if (document.revision if document else ABSENT) != witness.revision:

@@ -1,4 +1,4 @@
-"""An entry's document: the entry that it holds, and which fields a change of an entry writes."""
+"""An entry's document: its entry, and the fields that a change of an entry writes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,7 +24,7 @@ ABSENT_ENTRY = VersionedEntry(None, ABSENT)
 
 
 def versioned_entry(document: Document, lines: Sequence[Document | None] = ()) -> VersionedEntry:
-    """Return the entry that a document holds; one of the version before is converted.
+    """Return a document's entry; one of the version before is converted.
 
     `lines` are the ledger lines of `lines_of_documents`: without them a converted entry is good to be shown, and not
     to be written.

@@ -20,7 +20,7 @@ class History(FleetDocuments):
         return sorted((past_summary(one) for one in documents if one), key=lambda past: -past.number)
 
     def write(self, past: PastSummary) -> Write:
-        """Return the write that keeps a summary."""
+        """Return the write that stores a summary."""
         return Write(
             self._ref(past.program_id, past.number),
             {"programId": past.program_id, "number": past.number, "text": past.compact()},
@@ -32,5 +32,5 @@ class History(FleetDocuments):
 
 
 def past_summary(document: Document) -> PastSummary:
-    """Return the context summary that a document of the history holds."""
+    """Return the context summary in a document of the history."""
     return PastSummary.from_json(str(document.fields["text"]))

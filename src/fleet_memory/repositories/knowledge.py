@@ -23,7 +23,7 @@ ENTRIES_PER_BLOCK: Final = 500  # chosen: 500 entries of some 20,000 bytes are 1
 
 
 class _Cause(NamedTuple):
-    """Who changes an entry, why, when, in which commit, from which lessons; `event` names the change whatever it is."""
+    """Who changes an entry, why, when, in which commit, from which lessons; `event` replaces the derived one."""
 
     by: str
     why: str
@@ -104,7 +104,7 @@ class Knowledge:
         """Apply `change` to an entry in one commit with its ledger line, and return the entry, durably stored.
 
         `change` is pure, settles the entry itself, and may run several times; the same object writes nothing. `event`
-        and the ledger: see `writes`. A lost answer is settled. Raises KnowledgeNotFoundError, what `change` raises,
+        and the ledger: see `writes`. A lost answer is settled. Raises KnowledgeNotFoundError, the errors of `change`,
         and ConflictError when every race was lost. Billed 1 read and at most 2 writes.
         """
 
@@ -114,7 +114,7 @@ class Knowledge:
         return await self._commit(key, change, planned)
 
     async def update_without_ledger(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
-        """Do what `update` does, with no ledger line, e.g. for a new vector."""
+        """Like `update`, with no ledger line, e.g. for a new vector."""
 
         def planned(versioned: VersionedEntry, after: Entry) -> _Plan:
             fields = changed_entry_fields(versioned, after)
@@ -136,7 +136,7 @@ class Knowledge:
     ) -> list[Write]:
         """Return the writes of one change: the entry, and a ledger line if its state or its votes changed.
 
-        `event` names a change that the ledger has whatever follows from it, e.g. "seeded". `commit_id` is that of the
+        `event` names a change that always gets a line, e.g. "seeded". `commit_id` is that of the
         commit, so that no other line has the same id. `patterns` are the ids of the lessons behind the change.
         """
         return self._plan(before, after, _Cause(by, why, now, commit_id, patterns, event)).writes

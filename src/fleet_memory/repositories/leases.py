@@ -31,7 +31,7 @@ class LeaseClaim(Value):
 
 
 class Lease(NamedTuple):
-    """A lease that its owner held when it was read. Each block under a lease is an owner of its own."""
+    """A lease that its owner had when it was read. Each block under a lease is an owner of its own."""
 
     ref: Ref
     claim: LeaseClaim
@@ -60,9 +60,9 @@ def claimed(current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: flo
 
 
 async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: float) -> Lease | None:
-    """Take the lease for `ttl_s` seconds, or return None: another owner holds it, or was faster. Billed 2R 1W.
+    """Take the lease for `ttl_s` seconds, or return None: another owner has it, or was faster. Billed 2R 1W.
 
-    Where the store does not confirm the commit, reading the lease again tells whose it is: `owner` names one taking.
+    Where the store does not confirm the commit, the lease is read again: `owner` names one taking.
     """
     (document,) = await store.get(ref)
     claim = claimed(_claim(document), owner=owner, now=now, ttl_s=ttl_s)
@@ -79,7 +79,7 @@ async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: floa
 async def refreshed(store: Store, lease: Lease) -> Lease:
     """Read the lease again after a commit. Billed 1R.
 
-    After an OutcomeUnknownError the `beat` tells: it has grown if the commit was applied.
+    After an OutcomeUnknownError a greater `beat` shows that the commit was applied.
     Raises LeaseLostError when another has taken the lease since.
     """
     (document,) = await store.get(lease.ref)

@@ -28,5 +28,5 @@ class Ledger(FleetDocuments):
 
 
 def ledger_line(document: Document) -> LedgerLine:
-    """Return the line that a document of the ledger holds."""
+    """Return the line in a document of the ledger."""
     return LedgerLine.from_fields(document.fields)

@@ -24,7 +24,7 @@ class VersionedModelRun(NamedTuple):
 
 
 def versioned_model_run(document: Document) -> VersionedModelRun:
-    """Return the note that a document holds. Raises ValueError for fields of another shape."""
+    """Return the note in a document. Raises ValueError for fields of another shape."""
     return VersionedModelRun(ModelRunNote.from_fields(document.fields), document.revision)
 
 

@@ -29,7 +29,7 @@ class VersionedPair(NamedTuple):
 
 
 def versioned_pair(document: Document) -> VersionedPair:
-    """Return the pair that a document holds. Raises ValueError or KeyError for fields of another shape."""
+    """Return the pair in a document. Raises ValueError or KeyError for fields of another shape."""
     pair = Pair.from_json(str(document.fields["text"]))
     return VersionedPair(pair.pair_id, pair, document.revision)
 
@@ -51,10 +51,10 @@ class Pairs(FleetDocuments):
     def write(self, before: VersionedPair, after: Pair) -> Write:
         """Return the write of a pair that is new or changed, valid until another writes it.
 
-        `askA` and `askB`, the programs with a side that are asked, are there to be asked for while one is. One of three
-        is there while anybody is asked: `openRank` if only programs with a side are, `askThird` if a program without a
-        side is, `forPeople` if nobody but people is left. So are `sideA` and `sideB`, the programs of the sides. The
-        pair itself is kept as text. `modelRank` is there while a model may judge, named by the policy or not.
+        `askA` and `askB`, the programs with a side that are asked, are there for queries while one is. One of three
+        is there while a judge is asked: `openRank` if only programs with a side are, `askThird` if a program without a
+        side is, `forPeople` if only people are left. So are `sideA` and `sideB`, the programs of the sides. The
+        pair itself is stored as text. `modelRank` is there while a model may judge, named by the policy or not.
         """
         asked = questions(after)
         names = asked.programs

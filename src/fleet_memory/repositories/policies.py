@@ -8,7 +8,7 @@ from fleet_memory.repositories.unreadable import decoded_or_raised
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import ABSENT, Document, Json, Store, Write
 
-CACHED_FOR: Final = timedelta(seconds=60)  # a change holds on every server within a minute; Source: docs/policy.md
+CACHED_FOR: Final = timedelta(seconds=60)  # a change reaches every server within a minute; Source: docs/policy.md
 
 
 class VersionedPolicy(NamedTuple):
@@ -19,7 +19,7 @@ class VersionedPolicy(NamedTuple):
 
 
 def versioned_policy(document: Document) -> VersionedPolicy:
-    """Return the policy that a document holds. Raises ValueError for values that this version does not know."""
+    """Return the policy in a document. Raises ValueError for values that this version does not know."""
     return VersionedPolicy(Policy.from_fields(document.fields), document.revision)
 
 

@@ -18,7 +18,7 @@ from fleet_memory.stores import ABSENT, Document, Json
 class VersionedProgram(NamedTuple):
     """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document).
 
-    `verdicts_before`: the verdicts that the version before stored on its patterns, "" for none; a change keeps them.
+    `verdicts_before`: the verdicts that the version before stored on its patterns, "" for none; they survive changes.
     """
 
     program: Program
@@ -27,7 +27,7 @@ class VersionedProgram(NamedTuple):
 
 
 def versioned_program(document: Document) -> VersionedProgram:
-    """Return the program that a document holds.
+    """Return the program in a document.
 
     Documents of the version before are read too: they have `knowledgeSeen` for `readVersion`, fields that are ignored
     here, and patterns without a source. Raises ValueError, KeyError, TypeError or AttributeError for any other shape.
@@ -83,7 +83,7 @@ def iter_versioned_programs(
 
 
 def _pattern_key(pattern_id: str) -> str:
-    return "k" + digest(pattern_id)  # safe in a field path, whatever the id
+    return "k" + digest(pattern_id)  # safe in a field path, for any id
 
 
 def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
@@ -119,7 +119,7 @@ def _state(program: Program) -> dict[str, Json]:
     """Return every field of the document but the maps.
 
     `pending` counts the pending lessons that are still here. It, `dirty`, `stored` and `sweepAfter` (seconds since
-    1970) are there to be asked for. Maps of any names and lists of objects are kept as text: engines have words and
+    1970) are there for queries. Maps of any names and lists of objects are stored as text: engines have words and
     indexes of their own.
     """
     wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE))

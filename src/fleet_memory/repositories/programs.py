@@ -80,10 +80,10 @@ class Programs:
         ]
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
-        """Apply `change` to a program, stamp it with `now`, and return what it returned, durably stored.
+        """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
 
         `change` is pure and may run several times. Changes queued for one program in this process share one read and
-        one commit; between processes the revision decides. Raises what `change` raises, ConflictError when every race
+        one commit; between processes the revision decides. Raises the errors of `change`, ConflictError when every race
         was lost, CapacityExceededError when the program would outgrow its document, and the store's errors.
         """
         call = QueuedCall(change, now)
@@ -93,7 +93,7 @@ class Programs:
             while not call.is_settled:
                 async with turn.lock:
                     if not call.is_settled:
-                        with anyio.CancelScope(shield=True):  # a batch holds other callers' changes too
+                        with anyio.CancelScope(shield=True):  # a batch has other callers' changes too
                             await self._settle(program_id, turn)
         finally:
             if call in turn.waiting:
@@ -108,7 +108,7 @@ class Programs:
     async def update_with(
         self, program_id: str, change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]], now: datetime
     ) -> _C:
-        """Do what `update` does, in one commit with writes to other documents.
+        """Like `update`, in one commit with writes to other documents.
 
         `change` reads those documents itself and names their revisions; it runs again when any of them moved. It must
         not raise ConflictError: that would run it again too.
@@ -151,7 +151,7 @@ class Programs:
     ) -> AsyncIterator[ProgramBlock]:
         """Yield every program in blocks of at most `size`, by document id, those greater than `after`.
 
-        `where` holds equalities, as in a `Query`. Billed 1 read each.
+        `where` has equalities, as in a `Query`. Billed 1 read each.
         """
         query = Query(self.paths.programs, where or {}, after=after)
         async for documents in document_blocks(self.store, query, size):
@@ -182,7 +182,7 @@ class Programs:
         return [versioned async for block in self.in_blocks() for versioned in block.programs]
 
     async def map_programs(self, look: Callable[[Program], _T]) -> list[_T]:
-        """Return what `look` makes of every program that stored something. Billed 1 read each.
+        """Return `look(program)` of every program that stored something. Billed 1 read each.
 
         It runs in a thread, on one block of programs at a time: a large fleet takes seconds, and other calls go on.
         """

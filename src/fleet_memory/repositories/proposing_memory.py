@@ -78,7 +78,7 @@ class ProposingMemory:
         self.pairs = left | {pair.pair_id: pair for pair in pairs}
 
     def remember_pair(self, pair: Pair) -> None:
-        """Take up a pair as it is now; one that nobody is asked about is forgotten."""
+        """Remember a pair as it is now; forget one that asks no judge."""
         if questions(pair) != Questions():
             self.pairs[pair.pair_id] = pair
         else:

@@ -22,7 +22,7 @@ class ChangeResult(Protocol):
 
     @property
     def archived(self) -> Sequence[ProgramRecord]:
-        """What left the program, kept in the archive or the history by the same commit."""
+        """The records that left the program, for the archive or the history, in the same commit."""
 
 
 _C = TypeVar("_C", bound=ChangeResult)
@@ -60,7 +60,7 @@ class Turn:
 def applied(
     program: Program, batch: Sequence[QueuedCall[ChangeResult]]
 ) -> tuple[Program, list[ProgramRecord], list[tuple[QueuedCall[ChangeResult], ChangeResult]]]:
-    """Run the changes in order, each on the result of the one before; one that raises keeps its error and no effect."""
+    """Run the changes in order, each on the result of the one before; one that raises has its error and no effect."""
     archived: list[ProgramRecord] = []
     outcomes: list[tuple[QueuedCall[ChangeResult], ChangeResult]] = []
     for call in batch:

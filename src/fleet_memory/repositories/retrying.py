@@ -73,7 +73,7 @@ async def retry_conflicts(
     """Return the result of `attempt`, which is run again whenever it raises ConflictError.
 
     Each attempt reads, decides and commits from the beginning. `document` names for people the document that is
-    written, e.g. "program basher"; None for a read, whose own message is kept. Raises RacesLostError, which names it,
+    written, e.g. "program basher"; None for a read, which has its own message. Raises RacesLostError, which names it,
     once `within_s` seconds and two attempts have passed. Any other error is raised at once, and so is the
     RacesLostError of a loop inside the attempt, which names the document that conflicts.
     """

@@ -1,4 +1,4 @@
-"""Keeping a program's document within its size: a full memory keeps working."""
+"""Limits the size of a program's document: a full memory goes on working."""
 
 from datetime import datetime
 from operator import methodcaller

@@ -27,7 +27,7 @@ READ_WITHIN_S: Final = 1.0  # seconds; chosen: a reader meets a snapshot that is
 class Publication(NamedTuple):
     """The writes that bring the snapshot up to date, under the lease of the publisher.
 
-    `drafts` come first, in as many commits as they need: nobody reads them. `switch` is one commit and makes all of it
+    `drafts` come first, in as many commits as they need; no reader sees them. `switch` is one commit and makes it all
     the snapshot. `complete` is False when entries are left for another one.
     """
 
@@ -76,7 +76,7 @@ class Snapshots:
         return self.known_close_keys(key)
 
     def known_close_keys(self, key: str) -> tuple[str, ...]:
-        """Return what `close_keys` does, of the snapshot that this process read last; none before. Billed nothing."""
+        """Return the close keys of the snapshot that this process read last; none before. Billed nothing."""
         return close_names(key, (row.key for row in self._cached.rows if row.is_known))
 
     def known_domains(self) -> Mapping[str, int]:
@@ -146,7 +146,7 @@ def _half(head: Document) -> int:
 
 
 def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
-    """Return an entry as the snapshot of `version` holds it; `since` is the version it first appeared in."""
+    """Return an entry's row in the snapshot of `version`; `since` is the version it first appeared in."""
     wordings = searched_wordings(entry)
     return KnowledgeRow(
         key=entry.key,
@@ -171,7 +171,7 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
 def _published(
     paths: FleetPaths, old: Snapshot, behind: Sequence[VersionedEntry], consolidated_at: datetime | None
 ) -> tuple[Snapshot, list[Write]]:
-    """Return the snapshot after `old` with these entries as they are, and the writes that say so of them.
+    """Return the snapshot after `old` with these entries as they are, and the writes that mark them.
 
     A candidate has no row, unless it had one: that stays, so that a reader learns that the entry is gone.
     """

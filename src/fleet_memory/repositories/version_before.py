@@ -1,6 +1,6 @@
 """Documents of the version before, as values of this one. It merged lessons by numbers and counted lessons as votes.
 
-It kept an entry's state in `status` and `contradictions`, and a verdict about two lessons on each of them.
+It stored an entry's state in `status` and `contradictions`, and a verdict about two lessons on each of them.
 """
 
 import json
@@ -16,13 +16,13 @@ from fleet_memory.schemas.knowledge import Entry, LedgerLine, Word
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Document, Json, Ref, Store
 
-MAX_LINES: Final = 20  # ids of ledger lines that an entry keeps
+MAX_LINES: Final = 20  # ids of ledger lines in an entry
 ENTRY_FIELDS_BEFORE: Final = ("status", "contradictions", "requestIds")
 PROGRAM_FIELDS_BEFORE: Final = ("knowledgeSeen", "touched", "retired", "verdictsBefore")
 
 
 class StoredVerdict(Value):
-    """A judgement of two lessons as the version before kept it on each of them."""
+    """A judgement of two lessons as the version before stored it on each."""
 
     same: bool
     judge: str
@@ -103,7 +103,7 @@ def _retired_at(entry: Entry, ledger: Sequence[LedgerLine | None], words: Sequen
 
 
 def stored_verdicts(fields: Mapping[str, Json]) -> list[VerdictOnTexts]:
-    """Return the verdicts in a program's document: on its patterns, and those kept when a pattern was changed since."""
+    """Return the verdicts in a program's document: on its patterns, and those saved when a pattern changed since."""
     patterns = cast("dict[str, Json]", fields["patterns"]).values()
     return [*_kept_verdicts(fields), *(one for text in patterns for one in _verdicts_on(json.loads(str(text))))]
 
@@ -120,7 +120,7 @@ def _verdicts_on(pattern: Mapping[str, Json]) -> list[VerdictOnTexts]:
 
 
 def verdicts_text(fields: Mapping[str, Json]) -> str:
-    """Return the verdicts of an old program as one text, "" for none, to be kept until the migration comes to it."""
+    """Return the verdicts of an old program as one text, "" for none, stored until the migration."""
     rows = [{"words": a, "otherWords": b, **verdict.wire()} for a, b, verdict in stored_verdicts(fields)]
     return json.dumps(rows, separators=(",", ":"), ensure_ascii=False) if rows else ""
 

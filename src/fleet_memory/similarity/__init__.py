@@ -9,9 +9,9 @@ from fleet_memory.schemas.similarity import Profile
 
 
 class Embedder(Protocol):
-    """Turns lessons into vectors whose cosine says how alike they are.
+    """Turns lessons into vectors; a cosine near 1 means alike lessons.
 
-    `name` is stored beside every vector: vectors of different names are never compared.
+    `name` is stored with every vector: vectors of different names are never compared.
     `degraded` is a sentence for the operator when this engine stands in for another that could not load, or fails for
     the time being; else "".
     """
@@ -50,14 +50,14 @@ class Quotation(NamedTuple):
 
 
 class ModelAnswer(NamedTuple):
-    """A model's answer: its verdict, None for nonsense, and the tokens that it says it took, 0 where it does not."""
+    """A model's answer: its verdict, None for nonsense, and the tokens that it reports, 0 if it reports none."""
 
     verdict: Verdict | None
     tokens: int = 0
 
 
 class JudgeModel(Protocol):
-    """Reads two lessons and says whether they are the same. The name of the model comes from the fleet's policy."""
+    """Judges whether two lessons are the same. The name of the model comes from the fleet's policy."""
 
     async def compare(self, model: str, first: Quotation, second: Quotation) -> ModelAnswer:
         """Return the model's verdict about two lessons; never blocks the event loop.

@@ -1,6 +1,6 @@
 """One question to an HTTP endpoint that speaks OpenAI's interface, sent again while that may help.
 
-The caller's texts leave the machine. What an endpoint says when it refuses is never repeated: it may hold the key.
+The caller's texts leave the machine. The text of a refusal is never repeated: it may contain the key.
 """
 
 import random
@@ -15,7 +15,7 @@ _OF_THE_QUESTION: Final = (400, 413, 422, 500)  # statuses about this question: 
 
 
 class Patience(NamedTuple):
-    """How long to wait for an endpoint, in seconds; 16 at most with these figures, so that an agent is not held up."""
+    """How long to wait for an endpoint, in seconds; 16 at most with these figures, to delay no agent."""
 
     timeout_s: float = 5.0  # for each attempt, from the first byte sent to the last received
     attempts: int = 3
@@ -45,7 +45,7 @@ class EndpointOutage(NamedTuple):
 
     problem: str
     lasts: bool
-    """Whether every question meets it at present: nobody listens there, or takes no more."""
+    """Whether every question meets it at present: no server listens, or it takes no more."""
 
 
 EndpointReply: TypeAlias = EndpointAnswer | EndpointRefusal | EndpointOutage

@@ -72,7 +72,7 @@ class Completion(BaseModel):
 
 
 class StatedVerdict(BaseModel):
-    """What the model was asked to write, and nothing besides."""
+    """The JSON that the model was asked for, and nothing more."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2 as int8 ONNX: works offline, from files inside the package.
 
-English only; what follows a text's 256th token is not seen. How the files were made: scripts/build_minilm.py.
+English only; a text is cut after its 256th token. How the files were made: scripts/build_minilm.py.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _DIMENSIONS = 384  # numbers in a vector
 MAX_TEXT_TOKENS = 256  # tokens of a text that are read; the published tokenizer cuts at 128. Source: the model card
 # texts per turn in the worker thread, about 30 ms: a question never waits behind a thousand lessons
 _TEXTS_PER_TURN = 16
-REMEMBERED = 4096  # texts whose vectors are kept, about 7 MB
+REMEMBERED = 4096  # texts with cached vectors, about 7 MB
 
 
 class _Session(Protocol):
@@ -84,7 +84,7 @@ class MiniLM:
 
 
 def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
-    """Return the tokenizer and the model, whose files are those that were built; it takes 0.1 s.
+    """Return the tokenizer and the model from the files that were built; it takes 0.1 s.
 
     Raises EmbedderError when a file is missing or damaged, or a library does not load on this machine.
     """
@@ -116,7 +116,7 @@ def check_files(folder: Path) -> None:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """Return what onnxruntime raises; its errors share no base class."""
+    """Return the error classes of onnxruntime; they share no base."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state  # noqa: PLC0415 as lazy as the library
 
     return state.Fail, state.InvalidGraph, state.InvalidProtobuf, state.NotImplemented, state.RuntimeException

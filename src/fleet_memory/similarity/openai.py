@@ -1,6 +1,6 @@
 """Vectors from an endpoint that speaks OpenAI's embeddings interface: OpenAI, or a server of your own.
 
-Lessons leave the machine. What an endpoint says when it refuses is never repeated: it may hold the key.
+Lessons leave the machine. The text of a refusal is never repeated: it may contain the key.
 """
 
 import time
@@ -40,7 +40,7 @@ class Embeddings(BaseModel):
 
 
 class OpenAI:
-    """See `Embedder`. While an endpoint fails, `degraded` says so and calls raise; it never hands over to another."""
+    """See `Embedder`. While an endpoint fails, `degraded` is set and calls raise; no other engine stands in."""
 
     profile = CAUTIOUS
 

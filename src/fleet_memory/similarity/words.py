@@ -1,4 +1,4 @@
-"""How much of a question a text holds in words: the side of recall that meaning does not see."""
+"""The share of a question's words in a text: the side of recall that vectors miss."""
 
 import math
 import re
@@ -24,11 +24,11 @@ STOP_WORDS = frozenset(
 
 
 def word_scores(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return n shares 0..1: how much of the information of the question's words each text holds; 0 for no word.
+    """Return n shares 0..1: how much of the information of the question's words each text has; 0 for no word.
 
-    A word's information is ln(1 + n / number of texts that hold it). A share of the question: a word of ten in common
+    A word's information is ln(1 + n / number of texts with it). A share of the question: a word of ten in common
     stays little when no text has more. Words count by their porter stems, and once: how often, or in how long a text,
-    says little about lessons of a sentence. Stop words of the question count only when it has no others. 1,000 texts
+    means little for lessons of a sentence. Stop words of the question count only when it has no others. 1,000 texts
     take about 5 ms. Source: docs/decisions/recall-fusion.md, where these shares find more than BM25.
     """
     scores, whole = np.zeros(len(texts)), 0.0
@@ -37,7 +37,7 @@ def word_scores(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
     with closing(sqlite3.connect(":memory:")) as index:
         index.execute("CREATE VIRTUAL TABLE lesson USING fts5(text, tokenize='porter unicode61')")
         index.executemany("INSERT INTO lesson(rowid, text) VALUES (?, ?)", enumerate(texts))
-        for word in asked:  # quoted below: a question may hold FTS5 operators
+        for word in asked:  # quoted below: a question may have FTS5 operators
             found = index.execute("SELECT rowid FROM lesson WHERE lesson MATCH ?", (f'"{word}"',))
             holders = [row for (row,) in found]
             information = math.log(1 + len(texts) / max(1, len(holders)))

@@ -1,6 +1,6 @@
 """Where documents live: four verbs that every engine speaks, and the values they exchange.
 
-The docstrings of `Store` are the specification; `emulator-tests/` holds every engine to them.
+The docstrings of `Store` are the specification; `emulator-tests/` checks every engine against them.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class Document(NamedTuple):
 class Query(NamedTuple):
     """A question to ONE flat collection.
 
-    `where` holds equalities on top-level scalars (texts up to 200 characters, one type per field). `order` is a
+    `where` has equalities on top-level scalars (texts up to 200 characters, one type per field). `order` is a
     field name, descending with a leading "-"; documents without that field are left out. Ties go by document id,
     in the same direction; without `order` documents come by ascending id.
 
@@ -56,12 +56,12 @@ class Write(NamedTuple):
     """One change to one document.
 
     Each named top-level field is replaced whole and the others stay; a value of None removes the field.
-    `fields=None` deletes the document. `expect` is `ABSENT`, a revision, or None for "whatever is there".
+    `fields=None` deletes the document. `expect` is `ABSENT`, a revision, or None for any state.
     With a revision, and only then, a name may be "map.key": only that entry of the map is set or removed
     (key `[A-Za-z0-9_]+`).
 
-    A write names at least one field, and it must change something: a document that stays as it was may keep its
-    revision. Values are JSON, with no list directly in a list; integers have 64 bits, numbers are finite, texts hold
+    A write names at least one field, and it must change something: an unchanged document may keep its
+    revision. Values are JSON, with no list directly in a list; integers have 64 bits, numbers are finite, texts have
     no half characters (lone surrogates).
     """
 
@@ -83,7 +83,7 @@ class StoreHealth:
 
 
 class Store(Protocol):
-    """What an engine must do. All errors are of `fleet_memory.errors`.
+    """The specification of an engine. All errors are of `fleet_memory.errors`.
 
     Any verb may raise StoreUnavailableError (nothing was written, try again later) or StoreRejectedError
     (it will fail the same way again); of these DocumentRejectedError is about one document, and the others can still
@@ -93,7 +93,7 @@ class Store(Protocol):
     async def get(self, *refs: Ref) -> list[Document | None]:
         """Read documents in the order of `refs`, None where absent. Billed 1 read per ref.
 
-        They need not be of one moment: whoever reads several that belong together compares what they say.
+        They need not be of one moment: compare the contents of several that belong together.
         """
 
     async def find(self, query: Query) -> list[Document]:
@@ -116,9 +116,9 @@ class Store(Protocol):
         without writes does nothing and returns this machine's time. A commit that has begun is finished even when the
         caller is cancelled.
 
-        Raises ConflictError when any `expect` does not hold (nothing was applied), OutcomeUnknownError when the
+        Raises ConflictError when any `expect` is not met (nothing was applied), OutcomeUnknownError when the
         answer was lost (it may have been applied, and still may be), DocumentRejectedError when a document is too large
-        or holds what `Write` excludes.
+        or has values that `Write` excludes.
         """
 
     async def check(self) -> StoreHealth:
@@ -132,7 +132,7 @@ def document_id(name: str) -> str:
     """Return a document id for any text: readable where possible, injective, never raw user text.
 
     Letters, digits and "-" stay, every other character becomes `_` and the hex of its UTF-8 bytes with a closing
-    `_`; what grows past 128 characters is hashed instead (`_h_` cannot come out of the escape: "h" is no hex digit).
+    `_`; ids past 128 characters are hashed instead (`_h_` cannot come out of the escape: "h" is no hex digit).
     """
     escaped = "".join(char if _PLAIN.fullmatch(char) else f"_{char.encode().hex()}_" for char in name)
     if 0 < len(escaped) <= _MAX_ID_BYTES:

@@ -63,8 +63,8 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
 def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) -> BootAnswer:
     """Return as much of an answer as its budget allows, and in `omitted` how much that leaves out.
 
-    A larger budget never shows less of anything, for the same pairs to judge. `total` counts a section of which even
-    `everything` has not all.
+    A larger budget never shows less of anything, for the same pairs to judge. `total` counts sections that are
+    incomplete even in `everything`.
     """
     sizes = {section.name: section.sizes(everything) for section in SECTIONS}
     counts = {**{name: len(items) for name, items in sizes.items()}, **total}

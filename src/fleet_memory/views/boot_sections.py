@@ -18,7 +18,7 @@ from fleet_memory.views.protocol import DOUBTS
 class BootSection(NamedTuple):
     """A part of a boot that is shown as far as the budget goes.
 
-    `name` is the wire's. `share` of the room is kept for it, however much the others have. `sizes` gives the bytes of
+    `name` is the wire's. `share` of the room is its own, however much the others have. `sizes` gives the bytes of
     each of its items, the most important first; `first` the answer with so many of them. `nouns` are one and several of
     its items, `title` and `lines` those of a boot as text.
     """
@@ -38,7 +38,7 @@ def _sizes(items: Iterable[Value]) -> list[int]:
 
 
 def _with_evidence(entries: Sequence[KnowledgeAnswer], count: int) -> tuple[KnowledgeAnswer, ...]:
-    """Return entries of which the first so many that have evidence keep it."""
+    """Return the entries with the evidence of the first `count` that have any."""
     keeping = {entry.key for entry in [entry for entry in entries if entry.evidence][:count]}
     return tuple(entry if entry.key in keeping else replace(entry, evidence=None) for entry in entries)
 
@@ -190,7 +190,7 @@ SECTIONS: Final = (
         title="News since your last session",
         lines=lambda boot: _change_lines(boot.changes),
     ),
-    BootSection(  # of own lessons that entries say, within `knowledge`; in room that nothing else needs
+    BootSection(  # of own lessons in entries, within `knowledge`; in room that nothing else needs
         "evidence",
         0,
         sizes=lambda boot: [size({"evidence": entry.evidence}) for entry in boot.knowledge if entry.evidence],

@@ -41,7 +41,7 @@ def promoted_answer(entry: Entry, state: EntryState) -> PromotedAnswer:
 
 
 def updated_answer(entry: Entry, state: EntryState) -> UpdatedAnswer:
-    """Return an entry whose votes or state changed."""
+    """Return an entry with changed votes or state."""
     value = entry.value
     return UpdatedAnswer(
         key=entry.key,

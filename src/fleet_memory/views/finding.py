@@ -26,7 +26,7 @@ def finding_note(
     """Return that nothing fits a question well, or how to go on when nothing was found at all; else None.
 
     `ways` are worth a try, e.g. "other words". `domains` has one for each lesson of the scope;
-    without any, the note says so.
+    an empty one has a note of its own.
     """
     if best:
         return NEAREST if asked and not fits_well(best) else None

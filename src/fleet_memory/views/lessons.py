@@ -98,7 +98,7 @@ def lean_pattern(full: PatternAnswer) -> PatternAnswer:
 
 
 def has_foreign_key(pattern: Pattern) -> bool:
-    """Whether a lesson is in an entry whose key has the words of another lesson, which may be unpublished."""
+    """Whether a lesson's entry has a key with the words of another lesson, which may be unpublished."""
     key = pattern.knowledge_key
     return key is not None and not key.startswith(knowledge_key(pattern.domain, pattern.pattern))
 

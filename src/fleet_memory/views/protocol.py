@@ -42,5 +42,5 @@ SENTENCES: Final = (
 
 
 def protocol_of(boot: BootAnswer) -> str:
-    """Return the sentences that a boot needs. Whatever less of it is shown never needs more of them."""
+    """Return the sentences that a boot needs. A shorter boot never needs more of them."""
     return " ".join(sentence.text for sentence in SENTENCES if sentence.applies(boot))

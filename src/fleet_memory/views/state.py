@@ -48,7 +48,7 @@ def decay_answer(decay: DecayConfig) -> DecayAnswer:
 
 
 def noted_answer(status: Literal["added", "edited", "removed"], done: Noted) -> NotedAnswer:
-    """Return the result of a change of a note; `status` holds unless nothing changed."""
+    """Return the result of a change of a note; `status` applies unless nothing changed."""
     gone = [GoneNote(id=line.note.id, text=line.note.text) for line in done.archived if line.note.id != done.note_id]
     return NotedAnswer(
         status=status if done.changed else "unchanged",

@@ -38,7 +38,7 @@ from fleet_memory.schemas.programs import Program
 
 @dataclass
 class ProposalReport:
-    """What a run did: the entries that lessons joined, the pairs that it opened, and the documents that it skipped.
+    """A run's results: the entries that lessons joined, the pairs that it opened, the documents that it skipped.
 
     `waiting` counts the living lessons that are in no entry.
     """
@@ -149,7 +149,7 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
 
 
 async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None:
-    """Carry out the verdicts of pairs whose texts are another lesson's or an entry's now."""
+    """Carry out the verdicts of pairs after a text moved to another lesson or an entry."""
     attempts = await attempt_each(
         judged, lambda pair: apply_stored(fleet, pair, run.policy), lambda pair: f"pair {pair.pair_id}"
     )
@@ -167,7 +167,7 @@ async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None
 
 
 def _equal_words(memory: ProposingMemory, view: FleetView, fleet: Fleet) -> list[EqualWords]:
-    """Return the groups of equal words that hold a lesson or an entry to be considered."""
+    """Return the groups of equal words with a lesson or an entry to be considered."""
     living = memory.living(fleet.now())
     free: dict[str, list[ComparableLesson]] = {}
     wanted = {entry.comparable.words for key, entry in view.entries.items() if key in view.new_keys(memory)}

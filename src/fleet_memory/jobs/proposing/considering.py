@@ -22,7 +22,7 @@ PROGRAMS_PER_COMMIT: Final = 20  # chosen; only the fields that changed are writ
 
 
 class PairChange(NamedTuple):
-    """A pair to open, to renew or to close, and the program whose consideration brought that about."""
+    """A pair to open, to renew or to close, and the program that caused it."""
 
     before: VersionedPair
     after: Pair
@@ -96,7 +96,7 @@ class _Stamping:
 
     async def stamp(self, names: Sequence[str]) -> None:
         """Stamp programs and write their pairs in one commit."""
-        owners = [name for name in names if name]  # "" has the pairs of entries that ask nobody
+        owners = [name for name in names if name]  # "" has the pairs of entries that ask no program
         versioned = await self.fleet.programs.read_versioned(*owners)
         after = [_considered(one, self.seen.get(name), self.run) for name, one in zip(owners, versioned, strict=True)]
         changes = [one for name in names for one in self.changes[name]]

@@ -30,7 +30,7 @@ from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
 MAINTAINER = "maintainer"  # how the ledger names a run
-PROGRAMS_PER_JOIN: Final = 20  # chosen, as those of a stamping commit: one that is busy or large holds up no others
+PROGRAMS_PER_JOIN: Final = 20  # chosen, as in a stamping commit: a busy or large one delays no others
 _PROGRAMS_TO_SPLIT: Final = 4  # two programs make an entry
 
 

@@ -1,4 +1,4 @@
-"""Lessons whose words another program's lesson has that was judged the same as an entry: the verdict holds for them."""
+"""Lessons with the words of another program's lesson that was judged the same as an entry: the verdict covers them."""
 
 from dataclasses import replace
 

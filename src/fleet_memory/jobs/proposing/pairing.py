@@ -52,8 +52,8 @@ def _wanted(
 ) -> list[int]:
     """Return the positions of the lessons to compare with all others.
 
-    These are the pending ones, new entries, the lessons of a pair that asks them no more, and, as a limit may have kept
-    pairs of theirs back, all lessons of a program with one of these while fewer pairs than may be ask it.
+    These are the pending ones, new entries, the lessons of a pair that asks them no more, and, as a limit may have left
+    out pairs of theirs, all lessons of a program with one of these while fewer pairs than may be ask it.
     """
     new_keys = view.new_keys(memory)
     changed = {pair.pair_id: pair for pair in after}

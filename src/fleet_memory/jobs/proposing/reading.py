@@ -1,4 +1,4 @@
-"""What a run reads: the programs that changed, or all of them when the server is cold; the entries; the open pairs."""
+"""Reads for a run: the programs that changed, or all of them when the server is cold; the entries; the open pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class KnownEntry:
 
 @dataclass
 class FleetView:
-    """What a run has before it: which lessons to consider, by program, every entry, and the candidates among them.
+    """The input of a run: the lessons to consider, by program; every entry, and the candidates among them.
 
     No candidates while nothing has changed that could publish one.
     """

@@ -24,7 +24,7 @@ Opener: TypeAlias = Callable[[str, str], Awaitable["Documents"]]
 
 DEFAULT_DATABASE: Final = "(default)"
 # Without credentials google-auth looks for a metadata server, which answers in milliseconds where there is one, 3 times
-# for 3 seconds. These say once for 1 second, if they are there when it is imported.
+# for 3 seconds. These limit it to once for 1 second, if set when it is imported.
 _ABOUT_METADATA: Final = ("GCE_METADATA_TIMEOUT", "GCE_METADATA_DETECT_RETRIES")
 
 
@@ -32,7 +32,7 @@ class FirestoreStore:
     """One database. Nothing is imported or opened before the first verb; a verb after `close` opens it again.
 
     FIRESTORE_EMULATOR_HOST redirects it to an emulator. A client is opened once per event loop. After a failure the
-    next verb opens a new one, which reads the credentials anew and finds out what is wrong.
+    next verb opens a new one, which reads the credentials again and finds the problem.
     """
 
     def __init__(self, project: str, database: str | None = None) -> None:
@@ -58,7 +58,7 @@ class FirestoreStore:
         return await self._run(lambda documents: documents.commit(writes)) if writes else machine_time()
 
     async def check(self) -> StoreHealth:
-        """Count every document and report; Firestore itself vouches for what they hold. Billed 10 reads a fleet."""
+        """Count every document and report; Firestore itself vouches for their contents. Billed 10 reads a fleet."""
         return await self._run(lambda documents: documents.health())
 
     async def close(self) -> None:

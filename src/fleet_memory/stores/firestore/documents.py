@@ -42,7 +42,7 @@ from fleet_memory.stores.messages import ORDER_AFTER, UNFIT
 _T = TypeVar("_T")
 FirestoreDocument: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
 
-SCHEMA_VERSION: Final = 1  # of the documents; `fleet_memory/schema` says so once there is another
+SCHEMA_VERSION: Final = 1  # of the documents; `fleet_memory/schema` stores it once there is another
 _SCHEMA = "fleet_memory/schema"
 _BY_ID = "__name__"  # Firestore's automatic order; equalities and this one together need no composite index
 
@@ -55,7 +55,7 @@ _RETRY: Final = AsyncRetry(if_exception_type(ServiceUnavailable, Aborted), initi
 
 
 class Channel(Protocol):
-    """What the client sends its calls through, and cannot close itself."""
+    """The client's connections, which it cannot close itself."""
 
     async def close(self) -> None:
         """End every connection."""
@@ -128,7 +128,7 @@ class Documents:
     async def check_schema(self, timeout_s: float) -> None:
         """Read the schema's version, once and without a retry: the client works. Billed 1 read.
 
-        Raises StoreRejectedError for a newer one, and what the client raises.
+        Raises StoreRejectedError for a newer one, and the client's errors.
         """
         schema = await self._client.document(_SCHEMA).get(retry=None, timeout=timeout_s)
         version = (schema.to_dict() or {}).get("version", SCHEMA_VERSION)
@@ -182,7 +182,7 @@ class Documents:
         if write.fields is None:
             batch.delete(ref, option=self._option(write.expect))
             return
-        json.dumps(dict(write.fields), allow_nan=False)  # Firestore would keep NaN
+        json.dumps(dict(write.fields), allow_nan=False)  # Firestore would accept NaN
         if write.expect == ABSENT:
             batch.create(ref, {name: value for name, value in write.fields.items() if value is not None})
             return
@@ -201,7 +201,7 @@ class Documents:
 
 
 async def _read(stream: AsyncIterator[FirestoreDocument]) -> list[Document]:
-    """Return what comes and exists. Raises TimeoutError at silence, however much came before."""
+    """Return the documents that exist. Raises TimeoutError at silence, however many came before."""
     documents = []
     with anyio.fail_after(_SILENCE_S) as limit:
         async for snapshot in stream:

@@ -1,4 +1,4 @@
-"""What can go wrong with Firestore, by the classes of its client, in words for agent and operator.
+"""Failures of Firestore, by the classes of its client, in words for agent and operator.
 
 Clients see these sentences, so they name no project; the project and Google's own words go to `operator_detail`.
 """
@@ -96,7 +96,7 @@ class DatabaseAddress(NamedTuple):
     emulator: str | None
 
     def told(self, failure: BaseException) -> str:
-        """Return what the operator should know about a failure."""
+        """Return the detail of a failure for the operator."""
         at = f" at {self.emulator}" if self.emulator else ""
         return f"project {self.project}, database {self.database}{at}: {type(failure).__name__}: {failure}"
 
@@ -115,7 +115,7 @@ def commit_failure(
 ) -> FleetMemoryError:
     """Return the error to raise when a commit of these documents failed; `attempts` are those that failed before.
 
-    After an attempt without an answer, a conflict may be with that very attempt: then nobody knows the outcome.
+    After an attempt without an answer, a conflict may be with that attempt: the outcome is unknown.
     """
     cause = _cause(failure)
     detail = f"{place.told(cause)} ({documents})"

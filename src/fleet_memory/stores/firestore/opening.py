@@ -1,4 +1,4 @@
-"""Opens a Firestore client and makes sure that it works: what is wrong is said within 5 seconds, with what to run."""
+"""Opens a Firestore client and checks it: reports a failure within 5 seconds, with the command to run."""
 
 import os
 from functools import partial
@@ -35,7 +35,7 @@ _CHANNEL = (
 async def open_documents(project: str, database: str) -> Documents:
     """Return a database that has answered. Billed 1 read.
 
-    Raises StoreRejectedError for what somebody must put right, StoreUnavailableError when nothing answers.
+    Raises StoreRejectedError for a failure that people must fix, StoreUnavailableError when nothing answers.
     """
     place = DatabaseAddress(project, database, _emulator())
     end = anyio.current_time() + OPEN_WITHIN_S
@@ -60,7 +60,7 @@ def _emulator() -> str | None:
 
 
 async def _credentials(place: DatabaseAddress) -> Credentials:
-    """Return what the environment offers, without asking Google whether it is any good."""
+    """Return the credentials of the environment, without asking Google whether they are valid."""
     look = partial(google.auth.default, scopes=AsyncClient.SCOPE)
     try:
         with anyio.fail_after(OPEN_WITHIN_S - 1):

@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 Work: TypeAlias = Callable[[sqlite3.Connection], _T]
 
 _SETTINGS = (
-    # "A call that returned OK is durable": NORMAL keeps that promise through kill -9, only FULL through a power cut.
+    # "A call that returned OK is durable": NORMAL ensures it through kill -9, only FULL through a power cut.
     # It costs one fsync a commit: 0.05 to 3 ms by disk, where an agent stores once in seconds.
     "pragma synchronous = full",
     "pragma fullfsync = on",  # macOS: its plain fsync leaves the data in the drive's cache. Ignored elsewhere
@@ -45,7 +45,7 @@ class SqliteStore:
         self._wait_s = wait_s
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
-        self._turn = anyio.Lock()  # held over all attempts of a verb: served in order, and one caller polls, not all
+        self._turn = anyio.Lock()  # taken for all attempts of a verb: served in order, and one caller polls, not all
         self._thread = anyio.CapacityLimiter(1)  # our own, never behind the tools' work in the shared 40 threads
 
     async def get(self, *refs: Ref) -> list[Document | None]:
@@ -84,7 +84,7 @@ class SqliteStore:
                 except (sqlite3.Error, OSError, StoreRejectedError) as failure:
                     if not is_busy(failure) or time.monotonic() > deadline:
                         raise translated(failure, self._path) from failure
-                # Instead of SQLite's busy_timeout, whose sleepers starve when many processes write
+                # Instead of SQLite's busy_timeout: its sleepers starve when many processes write
                 await anyio.sleep(random.uniform(0, pause_s))  # noqa: S311 - spreads attempts, guards no secret
                 pause_s = min(pause_s * 1.5, _MAX_PAUSE_S)
 
@@ -105,7 +105,7 @@ class SqliteStore:
 
     def _connected(self) -> sqlite3.Connection:
         if self._db is not None and self._file != _identity(self._path):
-            self._disconnect()  # the file was replaced or deleted: what the old one takes would be lost
+            self._disconnect()  # the file was replaced or deleted: writes to the old one would be lost
         if self._db is None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._path.exists():
@@ -121,7 +121,7 @@ class SqliteStore:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Return a connection, for one thread at a time, to a file that is ready; `prepare` says what it refuses."""
+    """Return a connection, for one thread at a time, to a file that is ready. Raises the errors of `prepare`."""
     db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
     try:
         for setting in _SETTINGS:

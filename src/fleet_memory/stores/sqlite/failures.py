@@ -1,4 +1,4 @@
-"""What can go wrong with the memory file, by SQLite's and the system's codes, in words for agent and operator.
+"""Failures of the memory file, by SQLite's and the system's codes, in words for agent and operator.
 
 Clients see these sentences, so they name no path; the path and SQLite's own words go to `operator_detail`.
 """
@@ -82,7 +82,7 @@ def is_busy(failure: Exception) -> bool:
 
 
 def translated(failure: sqlite3.Error | OSError | StoreError, path: Path) -> StoreError:
-    """Return the error to raise: it tells clients what to do, and operators which file."""
+    """Return the error to raise, with advice for clients and the file for operators."""
     if isinstance(failure, StoreError):
         return type(failure)(str(failure), operator_detail=f"{path}: {failure.operator_detail}")
     kind, message = _explained(failure)

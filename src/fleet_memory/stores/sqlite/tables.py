@@ -18,7 +18,7 @@ from fleet_memory.stores.sqlite.failures import CORRUPT, DOCUMENT_TOO_LARGE, FOR
 Indexed: TypeAlias = Scalar | bytes
 Migrations: TypeAlias = Sequence[Sequence[str]]
 
-APPLICATION_ID: Final = 0x464D454D  # "FMEM" in the file's header tells it from every other SQLite database
+APPLICATION_ID: Final = 0x464D454D  # "FMEM" in the file's header identifies a memory file
 
 # Step n takes a file from schema version n to n + 1. Steps are appended, never edited.
 MIGRATIONS: Final[Migrations] = (
