@@ -1,4 +1,4 @@
-"""The one real clock. Light: a hook tells the time without the rest of the server."""
+"""The one real clock. Light: a hook reads the time without the rest of the server."""
 
 import logging
 import time

@@ -21,7 +21,7 @@
     └── JudgeModelError           internal              exit 5
         └── JudgeModelUnavailableError  judge_model_unavailable  exit 3   retryable
 
-A message is for the agent or the operator: what is wrong, where, and what to do next. It never holds
+A message names the error, its place and the next step for the agent or the operator. It never contains
 a traceback, a path or a secret; `FleetMemoryError.operator_detail` may, and is only logged.
 """
 
@@ -129,14 +129,14 @@ class LeaseLostError(FleetMemoryError):
 
 
 class CapacityExceededError(FleetMemoryError):
-    """A document would outgrow what the store can hold. Nothing was written."""
+    """A document would outgrow the store's limit. Nothing was written."""
 
     code = "capacity_exceeded"
     exit_code = EXIT_NO
 
 
 class StoreError(FleetMemoryError):
-    """The store cannot serve this; nothing was written unless the subclass says so."""
+    """The store cannot serve this; nothing was written, unless a commit's answer was lost."""
 
     code = "store_unavailable"
     exit_code = EXIT_UNAVAILABLE
@@ -181,4 +181,4 @@ class JudgeModelUnavailableError(JudgeModelError):
 
 
 class DocumentRejectedError(StoreRejectedError):
-    """The store refuses this document, which is damaged, too large or holds an unfit value; others are unaffected."""
+    """The store refuses this document, which is damaged, too large or has an unfit value; others are unaffected."""

@@ -85,7 +85,7 @@ class Caller:
 
 @dataclass(frozen=True)
 class Fleet:
-    """What a tool works with: the fleet's memory, its embedder, its clock and the caller.
+    """A fleet's memory, embedder and clock, and the caller, as the tools use them.
 
     `publish_later` asks the background task of the server to publish soon; it does nothing where there is none.
     `memory` has the lessons that this process compared last. `max_programs_read` is the largest fleet, in programs,

@@ -1,4 +1,4 @@
-"""Settings: flags over environment over defaults; the table below is what docs/configuration.md is made from."""
+"""Settings: flags over environment over defaults; docs/configuration.md is generated from the table below."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -27,14 +27,14 @@ MAX_MAINTENANCE_MINUTES: Final = 1440.0
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
-# What schemas.fields.Name takes; pydantic loads too slowly
+# The same names as schemas.fields.Name; pydantic loads too slowly
 _NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server is told at its start; made by `load`. `now` is where its clock starts, None for the real time.
+    """The settings of a server, read by `load`. `now` is the start of its clock, None for the real time.
 
     `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the seconds between two runs
     of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
@@ -157,7 +157,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
     now = given.optional("now", _instant)
     maintenance_s = given.optional("maintenance", _interval)
     if maintenance_s is None:
-        maintenance_s = 0.0 if now else _interval(_SETTING["maintenance"].default)  # a replay does only what it is told
+        maintenance_s = 0.0 if now else _interval(_SETTING["maintenance"].default)  # a replay maintains only on request
     return Settings(
         store=given.optional("store", location) or SqliteFile(default_path()),
         fleet=given.read("fleet", _name),

@@ -1,4 +1,4 @@
-"""Where a memory can live: how a store's address is written, and what it names."""
+"""Addresses of stores, e.g. `firestore://project/database`, and their locations."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ StoreLocation: TypeAlias = SqliteFile | FirestoreDatabase
 
 
 def location(text: str) -> StoreLocation:
-    """Return what an address names. Raises ValueError, whose text repeats no more of it than helps."""
+    """Return the location of an address. Raises ValueError, which repeats at most 80 characters of it."""
     scheme, separator, rest = text.partition("://")
     if not separator:
         return _file(text, text)

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = next((word for word in words if not word.startswith("-")), "")
     if words[:1] == ["hook"] and not {"-h", "--help"} & {*words}:
         code = int(_module("hook").run_unfailing(words[1:]))
-        os._exit(code)  # a store that hangs must not hold up the end either
+        os._exit(code)  # a store that hangs must not delay the end either
     code = _exit_code(words, chosen)
     if chosen == "serve":
         logging.shutdown()
@@ -104,7 +104,7 @@ class _Parser(NamedTuple):
 
 
 def _parsed(parser: _Parser, words: Sequence[str], chosen: str) -> argparse.Namespace:
-    """Return the arguments of the chosen command, whose flags may stand before, between and after its other words."""
+    """Return the arguments of the chosen command; flags may stand before, between and after its other words."""
     if parser.command is None or words[0] != chosen:
         return parser.top.parse_args(words)
     return parser.command.parse_intermixed_args(words[1:], argparse.Namespace(command=chosen))

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Write the file and print how many documents it holds."""
+    """Write the file and print how many documents it has."""
     file, now = Path(given.file), clock(settings.now)()
     with progress_bar("collections") as step:
 

@@ -1,6 +1,6 @@
-"""`fleet-memory hook EVENT`: what a coding client runs when a session starts, compacts, stops or ends.
+"""`fleet-memory hook EVENT`: a coding client runs it when a session starts, compacts, stops or ends.
 
-It never fails a session: whatever goes wrong it exits with 0, prints nothing and says one line on stderr.
+It never fails a session: on any error it exits with 0, prints nothing and writes one line to stderr.
 """
 
 import argparse
@@ -34,11 +34,11 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise InvalidArgumentError(message)  # exit code 2 would tell Claude Code to block
+        raise InvalidArgumentError(message)  # exit code 2 would make Claude Code block
 
 
 def run_unfailing(words: Sequence[str]) -> int:
-    """Answer the hook of a command line; return 0 whatever happens, in bounded time."""
+    """Answer the hook of a command line in bounded time; return 0 even for an error."""
     answers: list[str] = []
     work = Thread(target=_work, args=(words, answers), daemon=True)
     work.start()
@@ -75,7 +75,7 @@ def _answer(settings: Settings, event: str, given: Mapping[str, object]) -> str:
 
 
 def _input(text: str) -> Mapping[str, object]:
-    """Return what the client told on stdin; nothing at all is as good as an empty object."""
+    """Return the client's JSON object on stdin, an empty one for no input."""
     if not text.strip():
         return {}
     try:

@@ -13,7 +13,7 @@ from fleet_memory.integration.clients import CLIENTS, Server, edits
 from fleet_memory.settings import SETTINGS, Settings
 from fleet_memory.store_address import SqliteFile
 
-INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent hands over at its end
+INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

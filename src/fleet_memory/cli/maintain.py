@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Outcome(NamedTuple):
-    """A run's result, and what somebody should do after it: who is asked about pairs, what was learnt again."""
+    """A run's result, and the grounds of its advice: counts of waiting pairs, and relearnt entries."""
 
     maintained: Maintained
     judging: JudgingCounts
@@ -38,7 +38,7 @@ class _Outcome(NamedTuple):
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to do, the first thing first."""
+        """The steps to take, in order."""
         return (
             *people_advice(self.judging),
             *programs_advice(self.judging),
@@ -88,7 +88,7 @@ def _wire(outcome: _Outcome) -> dict[str, object]:
 
 
 def _lines(outcome: _Outcome) -> list[str]:
-    """Return the summary: what to do first, a line per step, and one for each of 25 lessons or entries concerned."""
+    """Return the summary: the advice first, a line per step, and one for each of 25 lessons or entries concerned."""
     maintained = outcome.maintained
     return [
         "dry run, nothing was written" if maintained.dry_run else "done",

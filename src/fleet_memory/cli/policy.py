@@ -13,7 +13,7 @@ from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_p
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
-_OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these decide what is published
+_OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect publication
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ def print_json(content: Mapping[str, object]) -> None:
 
 
 def agreed(question: str = "Write this?") -> bool:
-    """Ask a person; without a terminal nobody can agree."""
+    """Ask a person; without a terminal the answer is no."""
     if not sys.stdin.isatty():
         complain("nothing was changed: pass --yes, or run this in a terminal and answer")
         return False

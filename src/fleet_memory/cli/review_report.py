@@ -1,4 +1,4 @@
-"""A pair as a person reads it before judging: both texts whole, who learnt them, who said what, who is asked now."""
+"""A pair as a person reads it before judging: both texts whole, their programs, the verdicts, and who is asked now."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side
 from fleet_memory.tools.asking import IGNORED
 
-_FIELDS: Final = ("pairId", "state", "cosine", "objection", "openedAt")  # as they are; the others help nobody to judge
+_FIELDS: Final = ("pairId", "state", "cosine", "objection", "openedAt")  # as they are; the others do not help a judge
 
 
 class WaitingPair(NamedTuple):

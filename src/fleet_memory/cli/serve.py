@@ -17,7 +17,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client leaves."""
     settings = replace(settings, maintain=given.maintain)
     wire = claim_streams()
-    gc.disable()  # what imports make stays: looking for garbage among it costs a tenth of the start
+    gc.disable()  # imported objects stay: looking for garbage among them costs a tenth of the start
     import anyio  # noqa: PLC0415 after the streams are claimed, see the module's docstring
 
     from fleet_memory.server.app import create_server  # noqa: PLC0415 the same

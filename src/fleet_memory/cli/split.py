@@ -15,7 +15,7 @@ from fleet_memory.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments; --program, whose contribution leaves, is among the settings."""
+    """Define the command's arguments; --program, the contributor, is among the settings."""
     add_key(parser)
     parser.add_argument("--pattern", metavar="ID", help="which of its lessons, where it contributes several")
     add_why(parser)

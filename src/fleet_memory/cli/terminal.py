@@ -11,7 +11,7 @@ from rich.table import Table
 
 
 class ProgressBar(Protocol):
-    """What a long command calls as it goes."""
+    """The progress callback of a long command."""
 
     def __call__(self, done: int, total: int, message: str | None = None) -> None:
         """Move the bar; a message becomes its name."""

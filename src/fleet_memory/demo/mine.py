@@ -28,7 +28,7 @@ TOO_FEW: Final = (
 def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
     """Read each agent's sentences, up to an empty line each; None, as `sys.stdin` may be, has no sentences.
 
-    Raises InvalidArgumentError for input that cannot be used; its message tells how to change the input.
+    Raises InvalidArgumentError for input that cannot be used; its message explains how to change it.
     """
     source = _utf8(source)
     teller.say(
@@ -52,7 +52,7 @@ def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
 
 
 def _utf8(source: TextIO | None) -> TextIO:
-    """Return the source, set to read strict UTF-8 whatever the locale; an empty one for None."""
+    """Return the source, set to read strict UTF-8 in any locale; an empty one for None."""
     if isinstance(source, TextIOWrapper):
         source.reconfigure(encoding="utf-8", errors="strict")
     return StringIO() if source is None else source

@@ -1,4 +1,4 @@
-"""The three weeks and their consequences; the lessons are scripted, every outcome told is a tool's answer."""
+"""The three weeks and their consequences: the lessons are scripted, every outcome is a tool's answer."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether it came out as told."""
+        """Whether the answer is the expected one."""
         return self.expected == self.answered
 
 

@@ -1,4 +1,4 @@
-"""Three weeks of the article's fleet: who learnt what, when, and in which words.
+"""Three weeks of the article's fleet: its lessons with their agents, times and words.
 
 Source of the events: Bourlier, "What Agents Learn When You Let Them Remember".
 The words are ours but for the first lesson.

@@ -1,1 +1,1 @@
-"""Puts the server into other programs' configuration, and takes it out again: what `fleet-memory install` does."""
+"""Puts the server into other programs' configuration, and takes it out again, for `fleet-memory install`."""

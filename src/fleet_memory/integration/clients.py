@@ -1,4 +1,4 @@
-"""Which files each client reads, and what belongs into them."""
+"""The configuration files of each client, and our entries in them."""
 
 import os
 import shlex
@@ -16,7 +16,7 @@ from fleet_memory.integration import jsonc, toml
 NAME: Final = "fleet-memory"
 CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "codex")
 HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after five
-# Hook events of Claude Code, and which of each one's occasions are ours; "" for all
+# Hook events of Claude Code, and our matcher for each; "" for all
 HOOKS: Final[Mapping[str, str]] = {
     "SessionStart": "startup|resume|clear|compact",
     "PreCompact": "",
@@ -26,7 +26,7 @@ HOOKS: Final[Mapping[str, str]] = {
 
 
 class FileEdit(NamedTuple):
-    """What to do to one file: put our part in, or take it out; both take and return its text."""
+    """The edits of one file: `put` adds our part to its text, `take` removes it; both return the text."""
 
     file: Path
     put: Callable[[str], str]
@@ -44,7 +44,7 @@ class Server(NamedTuple):
 
     @property
     def entry(self) -> dict[str, object]:
-        """What clients keep of it."""
+        """The server's entry in a client's configuration."""
         return {"command": self.command[0], "args": [*self.command[1:], "serve", *self.flags]}
 
     def hook(self, event: str) -> str:
@@ -54,7 +54,7 @@ class Server(NamedTuple):
 
 
 def edits(client: str, server: Server, *, project: Path | None) -> FileEdits:
-    """Return what to do to which files, in a project's folder or the user's. Raises InvalidArgumentError."""
+    """Return the edits of a client's files, in a project's folder or the user's. Raises InvalidArgumentError."""
     if project is not None and client in ("claude-desktop", "codex"):
         raise InvalidArgumentError(f"--project: {client} has one configuration per user; leave it out")
     home = Path.home()

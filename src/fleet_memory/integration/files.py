@@ -19,7 +19,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class FileChange(NamedTuple):
-    """One file before and after; None where it does not exist. `exact` tells an undo that restores the bytes."""
+    """One file before and after; None where it does not exist. `exact` marks an undo that restores the bytes."""
 
     file: Path
     before: bytes | None
@@ -74,7 +74,7 @@ def write_change(change: FileChange) -> None:
 
 
 def undo_change(change: FileChange) -> None:
-    """Write a change of `undoing`, and forget what was kept for it."""
+    """Write a change of `undoing`, and delete its record."""
     if change.after is None:
         change.file.unlink()
     else:
@@ -109,7 +109,7 @@ def _text(file: Path, content: bytes) -> str:
 
 
 def _replace(file: Path, content: bytes, *, private: bool = False) -> None:
-    """Put the content there in one step; what a link points at is replaced, and a file keeps its mode."""
+    """Replace a file, or a link's target, by the content in one step; an existing file keeps its mode."""
     target = file.resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""What a coding client's hooks are told: everything at the start, a word before a session's memory is cut or lost.
+"""Answers to a coding client's hooks: a boot at the start, a reminder before a session's memory is cut or lost.
 
-Formats and caps are those of Claude Code's hooks reference. A hook must not hold a session up: it imports no more than
+Formats and caps are those of Claude Code's hooks reference. A hook must not delay a session: it imports no more than
 it needs, and the caller of `answer_hook` bounds its time.
 """
 
@@ -46,7 +46,7 @@ _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_:/-]+")
 
 
 async def answer_hook(settings: Settings, event: str, given: Mapping[str, object]) -> str:
-    """Return what the client reads on stdout after an event, "" for nothing. Raises what opening a store raises."""
+    """Return the output for the client after an event, "" for none. Raises the errors of opening a store."""
     if event == "SessionStart":
         return _context(await _booted(settings, given))
     if event == "SessionEnd" and settings.maintenance_s:
@@ -59,7 +59,7 @@ async def answer_hook(settings: Settings, event: str, given: Mapping[str, object
 
 
 async def _maintain(settings: Settings) -> None:
-    """Maintain the fleet if nobody did lately: sessions may all be too short for a server's own turn."""
+    """Maintain the fleet if that is due: sessions may all be too short for a server's own turn."""
     from fleet_memory.jobs.maintenance import maintain_if_due  # noqa: PLC0415 the other events go without
 
     await with_fleet(settings, lambda fleet: maintain_if_due(fleet, settings.maintenance_s))
@@ -77,7 +77,7 @@ async def _booted(settings: Settings, given: Mapping[str, object]) -> list[str]:
 
 
 def _context(boot: Sequence[str]) -> str:
-    """Return the lines as the context to add; from the middle of too many the longest go first."""
+    """Return the lines as context to add; over the cap the longest go first, except the first two."""
     kept = list(boot)
     while len(written := _written(kept)) > MAX_OUTPUT_CHARS:
         kept.remove(max(kept[2:], key=len))

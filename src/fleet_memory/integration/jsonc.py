@@ -1,6 +1,6 @@
 """Edits of JSON with comments that leave every other character as it is.
 
-json-five says where things are; a text is changed by cutting and inserting, so the owner's comments, order, indentation
+json-five finds the places; a text is changed by cutting and inserting, so the owner's comments, order, indentation
 and line ends survive. A path is the keys from the top. Every function takes a text and returns one; each raises
 InvalidArgumentError with the line when the text is no JSON or something else stands in the way.
 """
@@ -180,7 +180,7 @@ def _cut(text: str, container: Container, position: int) -> str:
 
 
 def _tokens(text: str, start: int, end: int) -> list[tuple[str, int, int]]:
-    """Return kind, start and end of what stands between two places of a text."""
+    """Return kind, start and end of each token between two places of a text."""
     return [(str(token.type), token.index, token.end) for token in tokenize(text) if start <= token.index < end]
 
 
@@ -194,7 +194,7 @@ def _newline(text: str) -> str:
 
 
 def _indent(text: str, position: int) -> str:
-    """Return what the line of a position begins with."""
+    """Return the indentation of a position's line."""
     line = text[text.rfind("\n", 0, position) + 1 :]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

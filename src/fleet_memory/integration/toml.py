@@ -32,7 +32,7 @@ def with_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> s
 
 
 def without_table(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at the path, and without a parent that held nothing else."""
+    """Return the text without the table at the path, and without a parent that had nothing else."""
     document = _parsed(text)
     *above, name = path
     trail: list[Container | Table | tomlkit.TOMLDocument] = [document]

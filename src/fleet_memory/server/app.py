@@ -1,4 +1,4 @@
-"""Puts the server together: its name, what it tells agents first, its tools."""
+"""Puts the server together: its name, its instructions for agents, its tools."""
 
 import logging
 import sys

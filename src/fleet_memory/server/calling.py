@@ -1,4 +1,4 @@
-"""Who calls, as far as the client says it with each call."""
+"""The caller of a request, as far as its client names it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,11 +11,11 @@ from fleet_memory.settings import is_name
 
 SESSION_META_KEY: Final = "fleet-memory/session"  # of a request's `_meta`: the session that the agent works in
 MODEL_META_KEY: Final = "fleet-memory/model"  # the family of the model behind the agent, e.g. claude
-MAX_CLIENT_CHARS: Final = 100  # characters of a client's name that are kept; chosen
+MAX_CLIENT_CHARS: Final = 100  # characters; a longer client's name is cut; chosen
 
 
 def caller_of_request(context: Context[Any, Any], caller: Caller) -> Caller:  # Any: of no concern here
-    """Return the caller with the client, session and model that a request names; a name that is none is ignored.
+    """Return the caller with the client, session and model that a request names; an invalid name is ignored.
 
     The client is that of `initialize`, or of the request itself where the protocol has no `initialize`.
     """

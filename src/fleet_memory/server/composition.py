@@ -1,4 +1,4 @@
-"""Opens what the tools work with, at the first call that needs it: start-up waits for no store and no model.
+"""Opens store, embedder and judge model at the first call that needs them: start-up waits for none.
 
 This is the one place that picks engines.
 """
@@ -70,7 +70,7 @@ class LazyFleet:
 
     async def _open(self) -> tuple[Store, Fleet]:
         settings = self._settings
-        store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would hold up other calls
+        store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would delay other calls
         if isinstance(self._now, StoreClock):
             store = ObservedStore(store, self._now)
         embedder = await to_thread.run_sync(open_embedder, settings)
@@ -100,7 +100,7 @@ def caller_of_process(settings: Settings) -> Caller:
 
 
 async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[_T]]) -> _T:
-    """Open the configured fleet for one piece of work, and return what that returns."""
+    """Open the configured fleet for one piece of work, and return its result."""
     lazy = LazyFleet(settings, clock(settings.now))
     try:
         return await work(await lazy.fleet())

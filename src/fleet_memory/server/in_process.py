@@ -1,4 +1,4 @@
-"""One tool call without a transport: what `fleet-memory call` does."""
+"""One tool call without a transport, for `fleet-memory call`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from fleet_memory.settings import Settings
 
 
 class Answer(NamedTuple):
-    """What a tool said: its content, or why it refused, beginning with the error's code."""
+    """A tool's answer: its content, or its refusal, which begins with the error's code."""
 
     content: dict[str, object]
     refusal: str = ""
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
 async def call_in_process(
     settings: Settings, tool: str, arguments: dict[str, object], tools: Mapping[str, Sequence[ToolSpec]] = TOOLS
 ) -> Answer:
-    """Call one tool, of whatever toolset, against the configured store."""
+    """Call one tool, of any toolset, against the configured store."""
     everything = replace(settings, toolsets=tuple(tools))  # who calls one tool pays nothing for the others
     async with Client(create_server(everything, tools)) as client:
         result = await client.call_tool(tool, arguments)

@@ -14,7 +14,7 @@ _LITERAL = ("default", "const", "enum", "examples", "required")  # their values 
 
 
 def input_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of what clients send. Raises ValueError for a model that contains itself."""
+    """Return the schema of arguments. Raises ValueError for a model that contains itself."""
     return _flat(model.model_json_schema(by_alias=True))
 
 
@@ -22,7 +22,7 @@ def published(schema: Schema) -> Schema:
     """Return an input schema as clients list it: they pay for its bytes, and docs/tools has all of it.
 
     A field marked `brief` shows its type alone. An object marked `outline: [names]` shows the names and types of those
-    fields: another tool describes them. The others are accepted all the same. An absent list is an empty one, unsaid.
+    fields: another tool describes them. The others are accepted all the same. A default of `[]` is left out.
     """
     if schema.get("brief"):
         return {key: value for key, value in schema.items() if key not in _LONG}
@@ -39,7 +39,7 @@ def published(schema: Schema) -> Schema:
 
 
 def output_schema(answer: type[Value]) -> Schema:
-    """Return the schema of what clients receive; what may be null inside is absent outside."""
+    """Return the schema of an answer; a null inside is an absent field outside."""
     return _flat(codec(answer).json_schema(by_alias=True, mode="serialization"))
 
 
@@ -89,7 +89,7 @@ class _Flattening:
         if name in inside:
             raise ValueError(f"{name} contains itself and cannot be published without references")
         definition = cast("Schema", self._defs[name])
-        # A schema class's docstring is for its reader; what clients need stands at the field.
+        # A schema class's docstring is for its reader; clients read the fields' descriptions.
         return self.walked({key: value for key, value in definition.items() if key != "description"}, (*inside, name))
 
     def _without_null(self, node: Schema, arms: list[JsonValue], inside: tuple[str, ...]) -> Schema:
@@ -103,7 +103,7 @@ class _Flattening:
         walked = {
             key: self._walked_value(key, value, inside) for key, value in node.items() if not _dropped(key, value)
         }
-        if walked.get("additionalProperties") == {}:  # says nothing: anything is allowed without it
+        if walked.get("additionalProperties") == {}:  # redundant: anything is allowed without it
             del walked["additionalProperties"]
         return walked
 

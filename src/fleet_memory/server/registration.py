@@ -31,7 +31,7 @@ from fleet_memory.server.json_schema import Schema, input_schema, outlined, outp
 _SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
 MAX_ARGUMENT_CHARS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
 
-FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: what the transport says of the HTTP request, unused here
+FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: the transport's HTTP request, unused here
 ToolFunction: TypeAlias = Callable[..., Awaitable[Value]]
 JsonObject: TypeAlias = dict[str, JsonValue]
 Reshape: TypeAlias = Callable[[JsonObject], JsonObject]
@@ -47,8 +47,8 @@ def _same_place(_: JsonObject, location: Location) -> Location:
 class ToolSpec(NamedTuple):
     """One line of the table of tools. All four hints of `annotations` are set: an absent one means the worst.
 
-    `reshape` turns shapes of arguments that can mean one thing only into the published one; `place_sent` finds for a
-    place in that the place in the arguments as sent.
+    `reshape` turns unambiguous shapes of arguments into the published one; `place_sent` maps a place in that to the
+    place in the arguments as sent.
     """
 
     function: ToolFunction
@@ -79,7 +79,7 @@ class FleetTool(Tool):
         context: Context[Any, Any],
         convert_result: bool = False,  # noqa: ARG002, FBT001, FBT002 the signature is mcp's
     ) -> CallToolResult:
-        """See `Tool.run`; every failure becomes a ToolError whose text starts with its code."""
+        """See `Tool.run`; every failure becomes a ToolError that starts with its code."""
         try:
             given = validated(self, arguments)
             return _result(await self.fn(**given, **await _injected(self, context)))
@@ -93,7 +93,7 @@ class FleetTool(Tool):
 
 
 def registered(spec: ToolSpec) -> FleetTool:
-    """Return the mcp tool of a function whose signature is the schema and whose docstring says when to call it."""
+    """Return the mcp tool of a function: its signature is the schema, its docstring the description."""
     return _made(spec.function).model_copy(
         update={
             "title": spec.title,

@@ -14,7 +14,7 @@ class Wire(NamedTuple):
 def claim_streams() -> Wire:
     """Return the wire; from here on a print goes to stderr, and a child process reads an empty stdin.
 
-    It is never given back: what prints during the exit misses the wire too.
+    It is never given back: prints during the exit miss the wire too.
     """
     source, sink = os.dup(0), os.dup(1)  # not inherited by children
     _divert(0, os.open(os.devnull, os.O_RDONLY))

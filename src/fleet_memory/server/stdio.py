@@ -37,7 +37,7 @@ from fleet_memory.server.std_streams import Wire
 
 DRAIN_S = 1.5  # seconds that calls under way may take to end; clients send SIGTERM 2 s after closing our stdin
 LAST_WRITE_S = 1.0  # seconds that a client may take to read the last replies
-LEAVE_S = 9.0  # seconds from a signal to the end, whatever still runs: longer than DRAIN_S and closing the store
+LEAVE_S = 9.0  # seconds from a signal to the end, even with calls running: longer than DRAIN_S and closing the store
 
 Inbox: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 Outbox: TypeAlias = MemoryObjectSendStream[SessionMessage]
@@ -46,9 +46,9 @@ _logger = logging.getLogger(__name__)
 
 
 async def serve(server: MCPServer[LazyFleet], wire: Wire) -> int:
-    """Serve until EOF, SIGINT or SIGTERM, finish what was begun, and return the exit code.
+    """Serve until EOF, SIGINT or SIGTERM, finish calls under way, and return the exit code.
 
-    A thread may stay parked in a read that nobody will answer: leave the process by `os._exit`.
+    A thread may stay parked in an unanswered read: leave the process by `os._exit`.
     """
     return await _Session(server, wire).run()
 

@@ -1,4 +1,4 @@
-"""Lets a server's clock follow the store's: each commit's answer says how late it is there."""
+"""Lets a server's clock follow the store's: each commit returns the store's time."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from fleet_memory.stores import Document, Query, Ref, Store, StoreHealth, Write
 
 
 class ObservedStore(Store):
-    """A store whose commits set a clock; every call is passed on as it is."""
+    """A store that sets a clock at each commit; every call is passed on as it is."""
 
     def __init__(self, store: Store, clock: StoreClock) -> None:
         self._store = store

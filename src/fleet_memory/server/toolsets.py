@@ -1,4 +1,4 @@
-"""Which tools there are, by toolset, and what each does to the memory."""
+"""The tools by toolset, with their effects on the memory."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

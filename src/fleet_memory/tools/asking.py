@@ -1,4 +1,4 @@
-"""Which pairs a program is asked about, and that it was shown them."""
+"""The pairs that a program is asked about, and the record that it was shown them."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime

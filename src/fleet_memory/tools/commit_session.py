@@ -45,7 +45,7 @@ from fleet_memory.tools.verdicts import SessionVerdicts, judged_answer
 class CommittedSession(NamedTuple):
     """A program after a session, the answer, and the entries of the fleet that have another state.
 
-    `is_new` says that it was committed now; `since` is when a session that is repeated came first.
+    `is_new` is True if it was committed now; `since` is the time of the first call of a repeated session.
     """
 
     program: Program
@@ -178,7 +178,7 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
 
 
 def _asked(program: Program, answer: SessionAnswer, session: SentSession, pairs: Sequence[Pair]) -> CommittedSession:
-    """Return the program after it was shown the pairs that the answer asks about; no receipt keeps their texts."""
+    """Return the program after it was shown the pairs that the answer asks about; receipts leave out their texts."""
     chosen = chosen_questions(program, pairs, session.now, answered=session.answered, joined=session.joined)
     answer = replace(answer, to_judge=tuple(to_judge_answers(program, chosen)) or None)
     return CommittedSession(with_questions(program, chosen, session.now), (), answer, chosen=chosen)

@@ -83,7 +83,7 @@ async def gsp_bootstrap(
 
     program, seen, chosen, _ = await fleet.programs.update(agent_id, change, now)
     await leave_ignored(fleet, agent_id, asked, chosen)
-    # A version that is still to come was another memory's: what the agent holds cannot be known.
+    # A version later than the snapshot's is another memory's: the agent's knowledge is unknown.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
     since = seen if known_version is None else known
     of_project = [row for row in snapshot.rows if is_of_project(row, project_id)]

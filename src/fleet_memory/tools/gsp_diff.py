@@ -1,4 +1,4 @@
-"""What changed in the fleet's knowledge."""
+"""The changes of the fleet's knowledge."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Recall what a program learnt and what its fleet knows."""
+"""Recall a program's lessons and its fleet's knowledge."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -81,7 +81,7 @@ async def recall_memory(
 
 
 async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: Scope, query: str | None) -> _Found:
-    """Return the matches, an own lesson and the entry that says the same once. Billed 1 read, and the snapshot."""
+    """Return the matches, an entry in place of the own lessons that it repeats. Billed 1 read, and the snapshot."""
     now = fleet.now()
     program = await fleet.programs.read(program_id)
     snapshot = None if scope == "own" else await fleet.knowledge.snapshots.read()

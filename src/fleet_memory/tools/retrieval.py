@@ -61,7 +61,7 @@ async def _cosines_to(fleet: Fleet, text: str, lessons: Sequence[Pattern | Knowl
     try:
         row = (await fleet.embedder.vectors([text]))[0]
     except EmbedderError:
-        return cosines  # words still rank; `similarityEngine` and the server's log say that the engine is down
+        return cosines  # words still rank; `similarityEngine` and the server's log show that the engine is down
     name, length = fleet.embedder.name, packed_chars(len(row))  # an endpoint may change its model behind one name
     vectors = list(map(_vector_of, lessons))
     known = [i for i, lesson in enumerate(lessons) if lesson.embedder == name and len(vectors[i]) == length]

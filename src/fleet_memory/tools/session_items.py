@@ -1,4 +1,4 @@
-"""A session's items applied to a program one by one; one that cannot be applied fails alone and says why."""
+"""A session's items applied to a program one by one; one that cannot be applied fails alone, with its reason."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -30,7 +30,7 @@ from fleet_memory.views.lessons import better_known_domain, evicted_answer, rein
 
 
 class SentSession(NamedTuple):
-    """What one session leaves, as it was sent and with vectors, and the pairs that its answer may ask about.
+    """One session's items, as sent and with vectors, and the pairs that its answer may ask about.
 
     `handoff` is None for none. `answered` are the call's verdicts by pair id. `known_domains` counts the fleet's
     entries of each domain, and `close_keys` names entries for a name that is not found.
@@ -58,7 +58,7 @@ class SentSession(NamedTuple):
         """Return the keys of the entries that it may change: of its words and of the lessons that it stores again."""
         keys: list[str | None] = []
         for about, _ in self.reports:
-            with suppress(PatternNotFoundError):  # its item says so
+            with suppress(PatternNotFoundError):  # its item reports that
                 keys.append(entry_key(program, about))
         keys += [known.knowledge_key for lesson in self.lessons for known in same_lessons(program, lesson)]
         return [key for key in dict.fromkeys(keys) if key]
@@ -81,7 +81,7 @@ class SessionWork:
         self.archived += [*change.archived, *room.archived]
 
     def apply(self, session: SentSession) -> SessionAnswer:
-        """Apply every item: first the known lessons, so that no new one evicts what helped. Returns their outcomes."""
+        """Apply every item and return the outcomes; reports first, so that no new lesson evicts a confirmed one."""
         reports = [self._reinforced(at, session) for at in range(len(session.reports))]
         stored = [self._stored(at, lesson, session) for at, lesson in enumerate(session.lessons)]
         if session.handoff is not None:

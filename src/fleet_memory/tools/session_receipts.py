@@ -27,9 +27,9 @@ class SessionRequest(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """The answer of a call, of the pairs that it asked about the ids alone, and its time.
+    """A call's answer and time, with the ids alone of the pairs that it asked about.
 
-    `call` is a digest of what was sent. `at` is None in a receipt of an older version.
+    `call` is a digest of the content sent. `at` is None in a receipt of an older version.
     """
 
     call: str

@@ -1,7 +1,7 @@
 """First guesses of agents at the arguments of commit_session, in the shape that its schema has.
 
-A guess that can mean one thing only is taken as that. Whatever else is wrong is left for the schema to refuse. Clients
-that fill every field send blank texts and nulls, which mean an absent field.
+A guess that can mean one thing only is taken as that. The schema refuses anything else. Clients that
+fill every field send blank texts and nulls, which mean an absent field.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _MEMBERS: Final = {  # of contextSummary, by the names that agents give them
     "openQuestions": "openQuestions",
 }
 _LISTS: Final = {"patterns": None, "reinforcements": "patternId", "verdicts": None, "notes": "text", "missing": None}
-_WORDED: Final = ("reinforcements", "verdicts", "notes")  # of whose items null members are absent
+_WORDED: Final = ("reinforcements", "verdicts", "notes")  # null members of their items count as absent
 _LESSON: Final = '{"pattern": "…", "domain": "…", "confidence": 0.8, "evidence": "…"}'
 
 
@@ -95,7 +95,7 @@ def _without_blanks(items: list[JsonValue]) -> list[JsonValue]:
 
 
 def _listed(value: JsonValue, field: str | None, *, worded: bool) -> JsonValue:
-    """Return a list of what was sent; with `field` a text in it becomes an object with that field."""
+    """Return a value as a list; with `field` a text in it becomes an object with that field."""
     if not isinstance(value, str | dict | list):
         return value
     listed: list[JsonValue] = []
@@ -118,7 +118,7 @@ def _require_lessons(patterns: JsonValue) -> None:
 
 
 def _places(sent: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the arguments that hand over, of those that are not blank."""
+    """Yield the arguments of the handoff that are not blank."""
     for name in ("contextSummary", *_MEMBERS, "handoff"):
         value = sent.get(name)
         if name == "handoff" and not isinstance(value, str | dict):
@@ -128,7 +128,7 @@ def _places(sent: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _merged(places: Mapping[str, JsonValue]) -> JsonValue:
-    """Return what is handed over, from wherever it stands; None for nothing."""
+    """Return the handoff, merged from all its places; None for none."""
     merged: dict[str, JsonValue] = {}
     place_of: dict[str, str] = {}
     for place, value in places.items():
@@ -156,7 +156,7 @@ def _members(place: str, value: JsonValue) -> JsonValue:
 
 
 def _is_absent(place: str, member: str, part: JsonValue) -> bool:
-    """Whether a part of the handoff is blank; in `contextSummary` a blank text empties what may be empty."""
+    """Whether a part of the handoff is blank; in `contextSummary` a blank text empties every field but `lastTask`."""
     if isinstance(part, str):
         return _is_blank(part) and (member == "lastTask" or place != "contextSummary")
     return isinstance(part, list) and bool(part) and not _without_blanks(part)
