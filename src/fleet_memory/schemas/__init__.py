@@ -1,1 +1,1 @@
-"""What agents send and receive, and what stores keep: frozen, camelCase outside, snake_case inside."""
+"""Messages of agents and records of stores: frozen, camelCase outside, snake_case inside."""

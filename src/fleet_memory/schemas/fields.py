@@ -1,6 +1,6 @@
-"""Field types with their limits: what is refused, and what the refusal says.
+"""Field types with their limits and the texts of their refusals.
 
-Limits: docs/architecture.md, "Limits". Too long is refused, never cut.
+Limits: docs/architecture.md, "Limits". Too long a value is refused, never cut.
 """
 
 import hashlib

@@ -23,11 +23,10 @@ class PatternCounts(Value):
 class FleetRates(Value):
     """Shares from 0 to 1, 0 where there is nothing to count.
 
-    `junk`: of all lessons ever stored, those that decay or a cap archived although nobody had reinforced or promoted
-    them. `echo`: of the active lessons that consolidation considered, those that repeat what their program had read.
-    `duplicate`: of the active lessons, those that say what an earlier one of the same program says.
-    `never_reinforced`: of the lessons that are there, those that nobody ever confirmed; reading is not
-    recorded.
+    `junk`: of all lessons ever stored, those that decay or a cap archived although they were never reinforced or
+    promoted. `echo`: of the active lessons that consolidation considered, those that repeat entries that their program
+    had read. `duplicate`: of the active lessons, those that repeat an earlier one of the same program.
+    `never_reinforced`: of the present lessons, those that were never confirmed; reading is not recorded.
     """
 
     junk: float
@@ -67,7 +66,7 @@ class MissingQuestion(Value):
 
 
 class RelearntEntry(Value):
-    """A retired entry, and how many lessons said the same since."""
+    """A retired entry, and how many lessons repeated it since."""
 
     key: str
     pattern: str
@@ -75,7 +74,7 @@ class RelearntEntry(Value):
 
 
 class Forecast(Value):
-    """What ages within so many days unless it is reinforced: lessons turn stale, entries turn `verify`."""
+    """How many lessons turn stale, and entries `verify`, within so many days unless they are reinforced."""
 
     days: int
     stale: int

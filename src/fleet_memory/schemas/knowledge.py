@@ -1,4 +1,4 @@
-"""Shared knowledge: an entry as the store keeps it, and the compact rows that boot reads."""
+"""Shared knowledge: an entry as stored, and the compact rows that boot reads."""
 
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
@@ -38,10 +38,10 @@ class Contribution(Value):
     """One program's lesson behind an entry, as it was when it joined.
 
     `similarity` is its cosine to the entry's text (1 for equal words). `stored_at` is the server's time of the first
-    store of this text, None where an older version did not keep it. `pair`: the id of the pair whose verdict is its
-    `basis`. `open_rewrite`: its author has since rewritten the lesson and has not judged the two texts. `vector` is
+    store of this text, None where an older version did not record it. `pair`: the id of the pair that its `basis` is
+    from. `open_rewrite`: its author has since rewritten the lesson and has not judged the two texts. `vector` is
     that of the lesson's text, on the few contributions that agents find the entry by (`rules.knowledge.wordings`).
-    `program_deleted` marks a contribution of a program whose memory was deleted since.
+    `program_deleted` marks a contribution of a program that was deleted since.
     """
 
     program_id: str
@@ -76,7 +76,7 @@ class Statement(TypedDict):
 
 
 class EntryValue(Value):
-    """What an entry says."""
+    """The content of an entry."""
 
     pattern: str
     domain: str
@@ -116,11 +116,11 @@ class Word(Value):
 class Entry(Value):
     """One shared entry: the truth that snapshots are made from. Its text is fixed; people may reword it.
 
-    `words` are the words with evidence that stand, each program's latest. `published_at` is its first
+    `words` are the words with evidence, each program's latest. `published_at` is its first
     promotion, None while it is a candidate that never was; `threshold` and `origins` are the policy that it was
-    published under. `retired_at` is None unless it is retired. `relearnt` counts lessons that said the same while it
-    was. `since` is the knowledge version in which it first appeared, 0 while no snapshot holds it. `unpublished` says
-    that the snapshot is behind this entry. `ledger` has the ids of its latest ledger lines, the newest last.
+    published under. `retired_at` is None unless it is retired. `relearnt` counts lessons that repeated it while it
+    was. `since` is the knowledge version in which it first appeared, 0 while no snapshot has it. `unpublished`: the
+    snapshot is behind this entry. `ledger` has the ids of its latest ledger lines, the newest last.
     """
 
     namespace: Literal["knowledge"] = "knowledge"

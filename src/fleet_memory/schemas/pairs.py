@@ -19,7 +19,7 @@ PairState: TypeAlias = Literal["open", "same", "different", "contradict", "gone"
 
 
 class Side(Value):
-    """One text of a pair: a program's lesson, or the text of an entry, whose `key` it then has.
+    """One text of a pair: a program's lesson, or the text of an entry, then with its `key`.
 
     `program_id` is the program that is asked about it: the lesson's, or the oldest contributor of the entry.
     """
@@ -53,8 +53,8 @@ class Pair(Value):
     """Two texts to judge. Its id is made of the words of both, so another text is another pair.
 
     `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and shared words.
-    `objection` says why the two may differ, "" for nothing. `by_person`: a person closed it, for good. `of_member`: the
-    lesson, or what is left of it, contributes to the entry already, and no verdict about the two exists. `likely`: it
+    `objection`: why the two may differ, "" for no reason. `by_person`: a person closed it, for good. `of_member`: the
+    lesson, or its remaining contribution, is in the entry already, and no verdict about the two exists. `likely`: it
     ranks so high that one `different` alone does not close it. `unsaid`: a `contradict` is no word against its entry
     yet, because no agent reads the entry. `thirds`: the programs without a side that can judge it or have, when they
     are fewer than may be asked; None for enough.

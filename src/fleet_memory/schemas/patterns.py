@@ -1,6 +1,6 @@
-"""A pattern: one lesson that one program learnt; as an agent sends it, and as the store keeps it.
+"""A pattern: one lesson that one program learnt; as an agent sends it, and as stored.
 
-What the store keeps has plain `datetime`s (pydantic reads and writes them natively): it was checked when it was sent.
+Stored patterns have plain `datetime`s (pydantic reads and writes them natively): they were checked when sent.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ class Rewrite(Value):
 
 
 class Pattern(Value):
-    """A lesson as the store keeps it. Everything from `stored_at` on is the server's alone.
+    """A stored lesson. Everything from `stored_at` on is the server's alone.
 
     `stored_at`: the server's time of the first store of this text; `called_at`: of the latest call that stored it.
     `session_id` is the session that it was first stored in. `spaced_at`: the last reinforcement that counted as spaced,

@@ -1,4 +1,4 @@
-"""A program: one agent's whole memory, kept as one document."""
+"""A program: one agent's whole memory, stored as one document."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -145,4 +145,4 @@ class PastSummary(Value):
 
 ArchiveRecord: TypeAlias = Archived | ArchivedNote
 ProgramRecord: TypeAlias = ArchiveRecord | PastSummary
-"""What a change of a program leaves beside the program's own document."""
+"""A record that a change of a program leaves in a document of its own."""

@@ -1,4 +1,4 @@
-"""What a session leaves, as an agent sends it. Limits: docs/state.md."""
+"""Items of a session, as an agent sends them at its end. Limits: docs/state.md."""
 
 from typing import Annotated, Final, TypeAlias
 

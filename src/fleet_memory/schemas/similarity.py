@@ -1,4 +1,4 @@
-"""What an embedder's numbers mean: the thresholds that belong to one embedder and to no other."""
+"""Thresholds of one embedder's cosines; they fit no other embedder."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""A program's state: what agents send to change it. Limits: docs/state.md; too long is refused, never cut."""
+"""Changes of a program's state, as agents send them. Limits: docs/state.md; too long a value is refused, never cut."""
 
 from typing import Annotated, Final, TypeAlias
 
@@ -15,7 +15,7 @@ Days: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MAX_DAYS)]
 
 
 class LastTask(Input):
-    """What a program worked on last."""
+    """The last task of a program."""
 
     task_id: Annotated[LineText | None, Field(description="Its id where you got it")] = None
     title: Annotated[LineText | None, Field(description="What it was")] = None
@@ -24,7 +24,7 @@ class LastTask(Input):
 
 
 class ContextSummary(Input):
-    """What a program hands over to its next session."""
+    """A program's handover to its next session."""
 
     last_task: Annotated[LastTask | None, Field(description="Merged field by field")] = None
     active_work_items: Annotated[

@@ -16,7 +16,7 @@ from fleet_memory.schemas.programs import Asked, Program
 
 # Source of these limits: docs/consensus.md
 MAX_SHOWN_PAIRS: Final = 3  # pairs to judge in one answer
-MAX_SHOWN_REWRITES: Final = 1  # of them; chosen, so that rewrites which nobody answers starve no pair
+MAX_SHOWN_REWRITES: Final = 1  # of them; chosen, so that unanswered rewrites starve no pair
 MAX_SHOWINGS: Final = 3  # showings of a pair to a program; without an answer they count as `unsure`
 MAX_VERDICTS_PER_CALL: Final = 6
 MAX_VERDICTS_PER_DAY: Final = 24  # of one program within 24 hours
@@ -25,7 +25,7 @@ SHOWN_FOR: Final = timedelta(days=30)  # a verdict counts for a pair that was sh
 MAX_ASKED: Final = 64  # pairs that a program remembers it was shown; chosen: 24 it may be asked, and those of 30 days
 _ONE_SHOWING: Final = timedelta(hours=1)  # a boot, its hook and the commit of a short session are one; chosen
 _DAY: Final = timedelta(days=1)
-_UNSURE: Final = MAX_SHOWINGS + 1  # showings noted of a rewrite that its author cannot tell
+_UNSURE: Final = MAX_SHOWINGS + 1  # showings noted of a rewrite that its author answered with `unsure`
 
 
 class ChosenQuestions(NamedTuple):
@@ -63,7 +63,7 @@ def chosen_questions(
 
 
 def open_rewrites(program: Program, now: datetime) -> list[Pattern]:
-    """Return the lessons about whose rewrites their program is still asked."""
+    """Return the lessons with an open rewrite that their program is still asked about."""
     return [
         one
         for one in program.patterns.values()
@@ -107,7 +107,7 @@ def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> 
 
 
 def with_unsure(program: Program, pair_id: str, now: datetime) -> Program:
-    """Return the program after it said `unsure` of an own rewrite, which is not asked about again."""
+    """Return the program after its `unsure` about an own rewrite, which is not asked about again."""
     known = program.asked.get(pair_id)
     return (
         program if known and known.times == _UNSURE else _with_asked(program, {pair_id: Asked(times=_UNSURE, at=now)})

@@ -66,7 +66,7 @@ def _sides(pair: Proposal, lessons: Sequence[ComparableLesson]) -> _Sides:
 
 
 def _is_useful(sides: _Sides, retired: Collection[str], asked: Mapping[str, str]) -> bool:
-    """Return whether a pair is no pair of two entries that nobody speaks for, or that are both out of use."""
+    """Return whether a pair is worth opening: two entries are not if both are retired or no program can be asked."""
     if any(program for program, _ in sides):
         return True
     keys = [key for _, key in sides]

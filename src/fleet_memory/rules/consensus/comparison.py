@@ -1,6 +1,6 @@
 """Lessons in one fixed order, with the numbers for comparing them, and the variants among them.
 
-A cosine is computed from whole numbers that float32 holds exactly (below 2**24, as those of all rows in use are), so it
+A cosine is computed from whole numbers that are exact in float32 (below 2**24, as those of all rows in use are), so it
 depends neither on the order of the input nor on the blocks in which a matrix is multiplied.
 """
 

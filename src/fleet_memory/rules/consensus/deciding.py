@@ -1,4 +1,4 @@
-"""What a verdict does: the pair, the entries and the programs after it, decided from the documents as they are."""
+"""The effects of a verdict: the pair, the entries and the programs after it, decided from the documents as they are."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -87,7 +87,7 @@ def _new_entry(
 def entry_for(lesson: JoiningLesson, entries: Mapping[str, Entry], policy: Policy) -> Entry:
     """Return the entry of a lesson's text: one among `entries`, else a new one under a key that no other text has.
 
-    `entries` hold those of the keys that `keys_of` names.
+    `entries` are those of the keys that `keys_of` names.
     """
     fresh = candidate_of(lesson, policy)
     base, other = keys_of(fresh)
@@ -199,8 +199,8 @@ def with_membership(program: Program, pattern_id: str, key: str | None, *, echo:
 def _with_words(decision: Decision, judgement: Judgement, sides: tuple[ResolvedSide, ResolvedSide]) -> Decision:
     """Add the judge's word against each entry that its `contradict` is about, unless it contributes to that one.
 
-    Against an entry that no agent reads there is nothing to say: the word waits with the pair, else the two judges who
-    undo a wrong `same` would retire the text that it published.
+    A word against an entry that no agent reads waits with the pair, else the two judges who undo a wrong `same` would
+    retire the text that it published.
     """
     if judgement.verdict != "contradict":
         return decision
@@ -231,7 +231,7 @@ def _spoke_for(entry: Entry, judgement: Judgement) -> bool:
 
 def _contradicting(decision: Decision, entry: Entry, judgement: Judgement, name: str) -> Decision:
     if any(same_program(word.program_id) == same_program(name) and word.at > judgement.at for word in entry.words):
-        return decision  # a stored verdict that is applied again: its judge has said more since
+        return decision  # a stored verdict that is applied again: its judge has reported again since
     words = text_hash(entry.value.pattern)
     side = next(side for side in (decision.pair.a, decision.pair.b) if text_hash(side.text) != words)
     # Every agent reads a word's evidence; the text, and a key made of it, may be unpublished.

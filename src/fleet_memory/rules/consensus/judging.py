@@ -24,8 +24,8 @@ class Ruling(NamedTuple):
 class Questions(NamedTuple):
     """Who is asked about a pair now.
 
-    `programs` have a side of it. `third`: any program that has none; the next to commit a session. `people`: nobody
-    else is left. All are empty for a pair that is settled.
+    `programs` have a side of it. `third`: any program that has none; the next to commit a session. `people`: no
+    program is left to ask. All are empty for a pair that is settled.
     """
 
     programs: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What an older version merged by numbers: which contributions somebody judged, and the pairs that ask about the rest.
+"""Contributions that an older version merged by numbers: their basis, and the pairs about those never judged.
 
 Source: docs/knowledge.md, "Memories of older versions".
 """
@@ -51,7 +51,7 @@ def with_verdicts(entry: Entry, same: Collection[str]) -> Entry:
 
 
 def membership_pairs(entry: Entry, at: datetime) -> Mapping[str, Pair]:
-    """Return by their ids the pairs that ask whether each `unjudged` contribution says the same as the entry's text.
+    """Return by their ids the pairs that ask whether each `unjudged` contribution means the same as the entry's text.
 
     A retired entry asks no program, and the side of a deleted program names none.
     """

@@ -10,7 +10,7 @@ from fleet_memory.rules.consensus.judging import is_for_people, ruling
 from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.pairs import MODEL_NAME, Pair, Verdict
 
-# Lessons of nobody, about machines and work as lessons are. They are odd on purpose: no fleet learns one of them, and
+# Invented lessons, about machines and work as lessons are. They are odd on purpose: no fleet learns one of them, and
 # none is about another's subject. A text cannot name the one that it meets, because that is drawn.
 CONTROL_LESSONS: Final = (
     "The label printer in the mail room feeds two blanks after its tray was shut twice",

@@ -16,9 +16,9 @@ from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
 
-MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; it may stand in more, which others propose
+MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; other lessons may propose more with it
 MAX_EXACT_LESSONS: Final = 20_000  # lessons that are all compared with each other
-MAX_NEAR_PROGRAMS: Final = 64  # programs whose lessons may be partners of one lesson of a fleet in cells
+MAX_NEAR_PROGRAMS: Final = 64  # programs searched for partners of one lesson of a fleet in cells
 MAX_LISTED: Final = 16  # partners of a lesson of a fleet in cells, until those that list it are known too
 SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
 
@@ -75,7 +75,7 @@ def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[_B
 
 
 def _near(fleet: Comparison, blocks: Iterator[_Block], least: float) -> _Pairs:
-    """Return the pairs whose cosine is at least `least`: partners, their rivals, and lessons of one program."""
+    """Return the pairs with a cosine of `least` or more: partners, their rivals, and lessons of one program."""
     found = []
     for rows, columns in blocks:
         cosines = fleet.cosines(rows, columns)
@@ -89,7 +89,7 @@ def _best_partners(fleet: Comparison, near: _Pairs, count: int, profile: Profile
     """Return the `count` best partners of each lesson of `near`, which has all pairs of these lessons.
 
     The rivals of the partner's side bound the margin from above; those of the lesson's side are looked up for the pairs
-    with the best bounds first, then for those whose bound exceeds the worst margin that would be proposed.
+    with the best bounds first, then for those with a bound above the worst margin that would be proposed.
     """
     pairs, rivals = _with_rivals(fleet, near, profile)
     bounds = _margins(pairs.cosines, rivals, profile)

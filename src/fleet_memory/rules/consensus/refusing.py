@@ -1,4 +1,4 @@
-"""Why a verdict of an agent or a model does not count, whatever has become of the texts. A person's always does."""
+"""Why a verdict of an agent or a model does not count, apart from changes of the texts. A person's always does."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -33,7 +33,7 @@ def renewed(pair: Pair, lessons: Lessons, entries: Mapping[str, EntryText]) -> P
     """Return a pair that anybody is asked about as it goes on: with the programs that its entries ask now, or `gone`.
 
     A side whose lesson speaks for an entry is about that entry from then on. A pair about a contribution goes on as
-    long as the entry has its text, and a `same` does, whatever became of the lesson: the entry has its contribution.
+    long as the entry has its text. A `same` goes on even without its lesson: the entry has the contribution.
     It is the same object when nothing changed.
     """
     if questions(pair) == Questions():

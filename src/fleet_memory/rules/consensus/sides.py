@@ -88,7 +88,7 @@ def _member(side: Side, documents: VerdictDocuments, pair_id: str) -> MemberSide
 
 
 def _entry_of_text(side: Side, documents: VerdictDocuments) -> Entry | None:
-    """Return the entry that took its text from a side's lesson, whatever became of the lesson since."""
+    """Return the entry that took its text from a side's lesson, even if the lesson has changed or gone since."""
     words = text_hash(side.text)
     return next(
         (

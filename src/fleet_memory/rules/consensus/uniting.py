@@ -28,7 +28,7 @@ def _age(entry: Entry) -> tuple[bool, datetime, str]:
 
 
 def gives_way(entry: Entry) -> bool:
-    """Return whether an entry gives way to an older one that says the same.
+    """Return whether an entry gives way to an older one that is judged the same.
 
     People decide about a rule that they set, about a retired entry, and about a text that none of its lessons has:
     people reworded it.
@@ -39,7 +39,7 @@ def gives_way(entry: Entry) -> bool:
 
 
 def moving_programs(entries: Collection[Entry], pair_id: str) -> set[str]:
-    """Return the programs whose lessons a verdict about two entries may move; none for any other number of entries."""
+    """Return the programs with lessons that a verdict about two entries may move; none unless there are two entries."""
     if len(entries) != 2:
         return set()
     older, younger = by_age(*entries)

@@ -1,8 +1,8 @@
 """Objections to calling two lessons the same, and to texts that speak to their reader.
 
 A cosine puts "always force-push" near "never force-push", and "use yarn" near "use pnpm", above every true rewording.
-These rules read what it cannot see. An objection never decides: it is shown to the judges and asks for another one.
-English, but for texts that steer. How often it is right: benchmarks/quality.py.
+These rules find differences that it cannot see. An objection never decides: it is shown to the judges and asks for
+another one. English, but for texts that steer. How often it is right: benchmarks/quality.py.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Pairs of words of which one denies what the other says, as lessons and manuals use them. English only."""
+"""Pairs of opposite words as lessons and manuals use them, e.g. "enable" and "disable". English only."""
 
 import re
 from functools import lru_cache

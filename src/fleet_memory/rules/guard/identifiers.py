@@ -43,7 +43,7 @@ def other_name(one: str, other: str) -> str | None:
         return None
     mine, theirs = (text[places[0]].strip(".,;:!?()\"'`") for text in (left, right))
     named = all(word.isupper() or (word[:1].isupper() and places[0] > 0) for word in (mine, theirs))
-    headline = sum(word[0].isupper() for word in (*left, *right)) > len(left)  # there, a capital says nothing
+    headline = sum(word[0].isupper() for word in (*left, *right)) > len(left)  # there, a capital proves nothing
     related = mine[:2].lower() == theirs[:2].lower()  # "Egypt" and "Egyptian"
     return f"{mine} / {theirs}" if named and not headline and not related else None
 

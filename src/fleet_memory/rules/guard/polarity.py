@@ -1,4 +1,4 @@
-"""Whether one text denies what the other says: by an opposite word, or by a negation."""
+"""Whether one text denies the other: by an opposite word, or by a negation."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fleet_memory.rules.guard.antonyms import opposites
 from fleet_memory.rules.text.tokens import alike, content, stem, words
 
-# Phrases that mean something else than their words, and what they mean.
+# Phrases that mean something else than their words, with that meaning.
 _PHRASES = tuple(
     (re.compile(rf"\b(?:{phrase})\b"), meaning)
     for phrase, meaning in (
@@ -47,7 +47,7 @@ _ORDERING = frozenset({"until", "before"})  # "never X until Y" orders X and Y a
 _REFUSALS = frozenset({"never", "not"})
 _MODAL = _REFUSALS | {"always", "do", "does", "must", "should", "please", "shall", "will", "can"}
 _SUPPORTING = frozenset({"use", "uses", "used", "using", "make", "makes", "making", "try", "allow"})  # "never use tabs"
-# Words that may deny without a negation: beside one of them alone, a missing "not" proves nothing.
+# Words that may deny without a negation: next to one of them alone, a missing "not" proves nothing.
 _DENIES = re.compile(
     r"un(?!der|less|til|i[cfopqtvx])\w{3,}|non-?\w{3,}|impossib\w*|in(?:ab|ac|ad|cap|com|con|cor|ef|suf|val|vis)\w*"
     r"|mis(?:s|ses|sing|match\w*|use\w*)|lack\w*|absen\w*|empty|wrong\w*|except|only|instead|rather|other_than"
@@ -56,7 +56,7 @@ _DENIES = re.compile(
 _PREFIX = re.compile(
     r"(?:un|non-?)(\w{4,})|un(bar|bin|cap|do|fix|mix|pin|set|tag|tar|wet|zip)|(?:in|im|ir|il|dis)(\w{5,})"
 )
-# What is left of words that only look as if they had such a prefix: install, discover, invoice.
+# Remainders of words that only seem to have such a prefix: install, discover, invoice.
 _NO_WORDS = frozenset(
     map(stem, re.findall(r"\w+", "stall stance press prove cover patch count close voice crease solve tract tend pose"))
 )

@@ -50,7 +50,7 @@ _AFTER_PRONOUN = frozenset(
 _AFTER_ONCE = frozenset({"", ".", ",", ";", "per", "every", "each", "and", "or", "before", "then", "only"})
 
 _LONG = 15  # content words: about two sentences
-_BESIDE = 3  # words on each side of a figure that say what it counts
+_BESIDE = 3  # words on each side of a figure that name what it counts
 
 _CHUNK = re.compile(r"\d{1,2}:\d\d(?![\d:])|[,;!?]|(?:\d,(?=\d{3}(?!\d))|[^\s,;:!?()\[\]{}\"'`<>=|/*+~#&\u2014])+")
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))
@@ -89,7 +89,7 @@ _WORDS = (
     | {word: 10.0 * value for value, word in enumerate(_TENS.split(), 2)}
     | {"once": 1.0, "twice": 2.0, "thrice": 3.0}
 )
-# What a text with a figure has at least; most texts have none, and need not be read further.
+# Matches every text with a figure; most texts have none, and need not be read further.
 _HINT = re.compile(
     rf"\d|\b(?:half|(?:per|every|each|an?|in|as) (?:{'|'.join(filter(str.isalpha, [*_UNITS, *_TIMES]))})"
     rf"|{'|'.join([*_WORDS, *_PERIODS])})"
@@ -99,7 +99,7 @@ _HINT = re.compile(
 def other_number(one: str, other: str) -> str | None:
     """Return two figures of one dimension, each without an equal in the other text; None when there are none.
 
-    In long texts they must also stand beside a common word: there, each text may well give a figure of its own.
+    In long texts they must also stand near a common word: there, each text may well give a figure of its own.
     """
     left = quantities(one)
     right = quantities(other) if left else ()

@@ -1,4 +1,4 @@
-"""What a text puts first: "before X, do Y" and "do Y before X" agree, "X before Y" and "Y before X" do not."""
+"""The order of steps in a text: "before X, do Y" and "do Y before X" agree, "X before Y" and "Y before X" do not."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _INNER = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(.+?) first[,;] (.+)", re.IGNORECASE)
-# "to avoid races" and "or two agents race" say why, they refuse nothing.
+# "to avoid races" and "or two agents race" give reasons, they refuse nothing.
 _REFUSAL = re.compile(r"\b(?:never|not|cannot|(?<!to )avoid)\b|n't\b", re.IGNORECASE)
 
 # Between two swapped parts these prove nothing: "X and Y", "X, Y" and, wherever it stands, "X is next to Y".
@@ -39,7 +39,7 @@ class Steps(NamedTuple):
 
 
 def other_order(one: str, other: str) -> str | None:
-    """Return what each text puts first, or on the left, when they contradict each other in it, else None."""
+    """Return the parts that two texts order differently, e.g. "test first / deploy first"; None if there are none."""
     return _crossed_steps(one, other) or _swapped_parts(one, other)
 
 
@@ -55,7 +55,7 @@ def _crossed_steps(one: str, other: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def steps(text: str) -> Steps | None:
-    """Return what happens first and second in the first sentence that orders two steps, else None."""
+    """Return the first and the second step of the first sentence that orders two, else None."""
     sentences = _SENTENCE.split(" ".join(text.split()))
     return next((found for sentence in sentences if (found := _steps(sentence.strip(" .!?;")))), None)
 

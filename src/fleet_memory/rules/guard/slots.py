@@ -1,7 +1,7 @@
 """Another thing in the same place: "store sessions in Redis" and "store sessions in Postgres".
 
 Two texts share most of their words, and each has words of its own where the other has some. Most such pairs recommend
-different things; the others exchange words for others of the same meaning, of which `synonyms` knows the commonest.
+different things; the others exchange words for synonyms (`synonyms` lists the commonest).
 """
 
 import re
@@ -26,7 +26,7 @@ _PLACES: Final = frozenset(
         r"\w+", "use using with via in inside within into by to from at on onto through over under run per as for"
     )
 )
-# After these a text says why: another reason for the same advice is no other thing.
+# After these a text gives its reason: another reason for the same advice is no other thing.
 _REASONS: Final = frozenset({"because", "otherwise", "lest"})
 _PURPOSES: Final = frozenset(map(stem, ["avoid", "prevent", "save", "reduce", "speed", "keep", "ease", "help"]))
 # Endings that make other words of the same root.
@@ -42,7 +42,7 @@ _MAX_LITTLE: Final = 2  # other words of one side in a place
 _MAX_RUNS: Final = 2  # places of one side that are its own
 _MAX_SHOWN: Final = 40  # characters of a side in an objection
 _MAX_MOVED: Final = 2.0  # weight of a side's own words in a sentence of another order
-_LITTLE: Final = 0.5  # the weight of a word that says little, where a content word weighs 1 and a frame word 0
+_LITTLE: Final = 0.5  # the weight of a `GENERIC` word or a figure, where a content word weighs 1 and a frame word 0
 # How much the shared words weigh at least, by the mean weight of each side's own words: if those are names, have equal
 # words before and after them, are one word each, or none of these. Chosen on tests/data/slots.tsv and
 # benchmarks/lessons.tsv.
@@ -123,7 +123,7 @@ def _least_share(here: Run, there: Run, own: float, things: Sequence[int]) -> fl
     placed = _is_place_word(here.before) and _is_place_word(there.before)
     if any(_denies(run) for run in (here, there)):  # "not safe" / "unsafe": see polarity.py
         return inf
-    if not (here.content and there.content):  # "the data team" / "the platform team": one of them says little
+    if not (here.content and there.content):  # "the data team" / "the platform team": one of them has no content word
         framed = after and ((before and here.before is not _END) or placed)
         return _MIN_SHARED_OF_WORDS if framed and not min(things) else inf
     if before and after and max(things) == 1 and here.before is not here.after:
@@ -188,7 +188,7 @@ class Known(NamedTuple):
 
 
 def own_runs(text: Sequence[Term], known: Known) -> Sequence[Run]:
-    """Return the runs of words of `text` whose meaning is not known, in order."""
+    """Return the runs of words of `text` without a known meaning, in order."""
     runs: list[Run] = []
     own: list[Term] = []
     before = _END
@@ -261,7 +261,7 @@ def terms(text: str) -> Sequence[Term]:
 
 
 def _phrased(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words, those of a known phrase as the one word that says the same."""
+    """Yield the words, those of a known phrase as its one-word synonym."""
     lower = [word.lower() for word in words]
     known, starts = phrases()
     at = 0

@@ -1,7 +1,7 @@
 """Whether a text speaks to its reader, to the judge or the agent that reads it, instead of stating a lesson.
 
-A false alarm costs a person's look; a steering text that is missed may become what every agent reads. So signs decide
-that a fluent lesson rarely has: a verdict that is dictated, the reader addressed, tools of this server in the
+A false alarm costs a person's look; a steering text that is missed may become an entry that every agent reads. So signs
+decide that a fluent lesson rarely has: a verdict that is dictated, the reader addressed, tools of this server in the
 imperative, letters that hide. English first; see `steering_languages` for others.
 """
 
@@ -58,7 +58,7 @@ def speaks_to_reader(text: str) -> str | None:
 
 
 def _hidden(text: str, composed: str) -> str | None:
-    """Return the word that mixes scripts or has characters that nobody sees, if there is one."""
+    """Return the word that mixes scripts or has invisible characters, if there is one."""
     if found := _HIDDEN.search(text):
         around = text[max(0, found.start() - 15) : found.end() + 15]
         return f"hidden letters: {_visible(around)}"

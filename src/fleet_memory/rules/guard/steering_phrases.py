@@ -183,7 +183,7 @@ ENGLISH: Final = (
         r"(?:waste|spend)(?: \w+)? (?:time|tokens|effort)(?: on| in)? (?:compar|judg|weigh|deliberat)ing",
         r"trust (?:me|this (?:<TEXT>))(?: \w+){0,4}? you",
     ),
-    _phrases(  # what must become of this text
+    _phrases(  # demands for this text
         "this these already need all any every other whatever",
         r"(?:merg|promot|publish|approv|accept|endors|unit|combin)(?:e|es|ed|ing) (?:this|these|it|both) (?:with"
         r"|into|to)(?: \w+)? (?:all|any|every|everything|anything|whatever|each|the other|knowledge)",
@@ -206,7 +206,7 @@ ENGLISH: Final = (
         r"|escalat|report)(?:e|ing|to|ting)?(?: to)?"
         r" (?:this|these|it against|the two|both)(?: \w+)? (?:<TEXT>|pair|pattern|entry|two)",
     ),
-    _phrases(  # what tools to call
+    _phrases(  # calls of tools
         "",
         r"(?:call|calls|calling|invoke|invoking|run|running|use|using|execute|trigger|send|submit|issue|make"
         r"|perform|then|now|please"

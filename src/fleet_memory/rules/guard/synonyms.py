@@ -1,6 +1,6 @@
-"""Words and phrases that say the same in instructions, and words that say too little to be another thing. English only.
+"""Words and phrases of equal meaning in instructions, and words too general to be another thing. English only.
 
-A row is what an editor may exchange without a reader doing anything else; a word may stand in several. Source: common
+An editor may exchange the words of a row, and a reader still does the same; a word may stand in several. Source: common
 English and the vocabulary of programs, written for this project.
 """
 
@@ -113,7 +113,7 @@ at most=limit | code base=codebase | end to end=e2e | end-to-end=e2e
 
 MAX_PHRASE_WORDS: Final = 4
 
-# Words that say too little to be another thing: verbs and nouns that a rewording brings with it.
+# Words too general to be another thing: verbs and nouns that a rewording brings with it.
 GENERIC: Final = frozenset(
     map(
         stem,
@@ -157,7 +157,7 @@ def _rows() -> Mapping[str, frozenset[str]]:
 
 
 class Sayings(NamedTuple):
-    """What sequences of two to four words say in one word, and the words that they start with."""
+    """The one-word synonyms of phrases of two to four words, and the words that they start with."""
 
     known: Mapping[tuple[str, ...], str]
     starts: frozenset[str]

@@ -1,4 +1,4 @@
-"""Which of a program's own lessons say what an earlier one of them says."""
+"""A program's lessons that repeat an earlier one of its own."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -28,7 +28,7 @@ class Repeat(NamedTuple):
 
 
 def repeats(patterns: Iterable[Pattern], scale: Scale) -> list[Repeat]:
-    """Return the lessons that have the words of an earlier one, or whose nearest earlier one is alike and unopposed.
+    """Return the lessons that repeat an earlier one: in equal words, or alike to the nearest without an objection.
 
     Lessons of different projects are never compared. Looking at the nearest alone bounds the work of the guard.
     """

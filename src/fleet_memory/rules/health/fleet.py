@@ -24,8 +24,8 @@ from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
 from fleet_memory.schemas.programs import ArchiveCounts, Missing, Program
 
 HORIZONS: Final = (7, 14, 21, 30)  # days of the forecast
-JUNK_FROM: Final = 0.5  # share of all lessons ever stored; half of the work of storing was for nothing
-JUNK_OF: Final = 20  # archived lessons; fewer say nothing
+JUNK_FROM: Final = 0.5  # share of all lessons ever stored; half of the work of storing was wasted
+JUNK_OF: Final = 20  # archived lessons; fewer prove nothing
 
 
 class Look(NamedTuple):
@@ -42,7 +42,7 @@ class Look(NamedTuple):
 
 
 def looked_at(program: Program, scale: Scale, now: datetime) -> Look:
-    """Return what a fleet's numbers need of one program."""
+    """Return one program's part of a fleet's numbers."""
     seen = signs(program, scale, now)
     left = (stale_in_days(pattern, now, program.decay) for pattern in program.patterns.values())
     return Look(
@@ -114,9 +114,9 @@ def contested_rows(rows: Sequence[KnowledgeRow], now: datetime) -> list[Knowledg
 
 
 def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
-    """Return the retired entries of a snapshot that lessons said again, the most often first.
+    """Return the relearnt entries of a snapshot, the most often relearnt first.
 
-    Of one that agents never read they read nothing here either.
+    An entry that was never published is left out.
     """
     found = [row for row in rows if row.state == "retired" and row.is_known and row.relearnt]
     found.sort(key=lambda row: (-row.relearnt, row.key))
@@ -124,7 +124,7 @@ def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
 
 
 def forecast(looks: Sequence[Look], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
-    """Return what ages within 7, 14, 21 and 30 days; each horizon includes the one before, and adds to it."""
+    """Return how many age within 7, 14, 21 and 30 days; each horizon includes the one before, and adds to it."""
     fading = [days for look in looks for days in look.fading]
     verify = [
         (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1) for row in rows if row_state(row, now) == "fresh"
@@ -151,7 +151,7 @@ def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:
 
 
 def curation_advice(contested: int, relearnt: Sequence[RelearntEntry]) -> tuple[str, ...]:
-    """Return what to do about entries that a word stands against, and about retired ones that lessons said again."""
+    """Return advice about contested entries and about relearnt ones."""
     lines = []
     if contested:
         lines.append(
@@ -169,7 +169,7 @@ def curation_advice(contested: int, relearnt: Sequence[RelearntEntry]) -> tuple[
 
 
 def names_advice(looks: Iterable[Look]) -> tuple[str, ...]:
-    """Return the line about programs of which several sessions stored lessons at the same time."""
+    """Return the line about programs with several sessions that stored lessons at the same time."""
     many = sorted((-look.signs.sessions, look.program_id) for look in looks if look.signs.sessions >= MANY_SESSIONS)
     if not many:
         return ()
@@ -181,7 +181,7 @@ def names_advice(looks: Iterable[Look]) -> tuple[str, ...]:
 def fleet_advice(
     ill: Sequence[ProgramHealth], rates: FleetRates, counts: PatternCounts, ageing: KnowledgeCounts, fresh: Freshness
 ) -> tuple[str, ...]:
-    """Return what to do about lessons and programs, and about entries to check, at most a line per kind of trouble."""
+    """Return advice about lessons, programs and entries to check, at most a line per kind of trouble."""
     return tuple(
         line
         for applies, line in (
@@ -207,7 +207,7 @@ def fleet_advice(
 
 
 def by_verdict(looks: Iterable[Look]) -> Mapping[str, int]:
-    """Return how many programs have each verdict, the gravest first, none left out but those nobody has."""
+    """Return how many programs have each verdict, the gravest first; a verdict of no program is left out."""
     found = Counter(look.verdict for look in looks)
     return {name: found[name] for name in GRAVITY if found[name]}
 

@@ -12,7 +12,7 @@ from fleet_memory.rules.text.normalisation import normalised
 from fleet_memory.schemas.health import MissingQuestion
 from fleet_memory.schemas.programs import Missing
 
-_MAX_QUOTED_CHARS: Final = 60  # of a question in the advice, so that the least budget holds; `missing` has it whole
+_MAX_QUOTED_CHARS: Final = 60  # of a question in the advice, so that the least budget suffices; `missing` has it whole
 
 
 class _Asked(NamedTuple):

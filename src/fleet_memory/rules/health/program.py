@@ -1,4 +1,4 @@
-"""What a program's numbers say: a verdict, and advice that follows from it."""
+"""The verdict on a program's numbers, and the advice that follows from it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -29,8 +29,8 @@ class Signs(NamedTuple):
     """A program's memory in numbers of patterns.
 
     `learnt` were first stored in the last 30 days, `forgotten` turned stale in them. `pending` wait for consolidation,
-    `settled` are active and were considered by it; `echoes` are those of them that say what the program had read
-    before. `repeats` are active and say what an earlier one says. `sessions` are those at once, see `sessions_at_once`.
+    `settled` are active and were considered by it; `echoes` are those of them that repeat entries that the
+    program had read. `repeats` are active and repeat an earlier one. `sessions`: see `sessions_at_once`.
     """
 
     total: int = 0
@@ -121,7 +121,7 @@ def verdict(seen: Signs) -> HealthVerdict:
 
 
 def advice(seen: Signs, soon: int) -> tuple[str, ...]:
-    """Return what to do next, the gravest first; `soon` patterns turn stale within 14 days."""
+    """Return the advice, the gravest first; `soon` patterns turn stale within 14 days."""
     lines = [_ADVICE[name](seen) for name, applies in _GRAVEST_FIRST.items() if applies(seen)]
     if soon and verdict(seen) != "forgetting":
         lines.append(

@@ -17,9 +17,9 @@ class WaitingTotals(NamedTuple):
 
 
 def judging_counts(waiting: WaitingTotals, *, programs: int, people_judge: bool) -> JudgingCounts:
-    """Return the pairs that wait by who is left to judge them, in a fleet of so many programs; each counts once.
+    """Return the number of waiting pairs by their next judge, in a fleet of so many programs; each counts once.
 
-    `people_judge`: the policy leaves all pairs to people. In a fleet of two nobody is the third program.
+    `people_judge`: the policy leaves all pairs to people. A fleet of two has no third program.
     """
     if people_judge:
         return JudgingCounts(people=sum(waiting))
@@ -32,7 +32,7 @@ def judging_counts(waiting: WaitingTotals, *, programs: int, people_judge: bool)
 
 
 def people_advice(judging: JudgingCounts) -> tuple[str, ...]:
-    """Return the line about pairs that nobody but people is left to judge."""
+    """Return the line about pairs that only people are left to judge."""
     return (f"{_pairs(judging.people)} for people: fleet-memory review",) if judging.people else ()
 
 

@@ -1,4 +1,4 @@
-"""What people decide about an entry: retire it, reinstate it, reword it, or hold it to the present policy."""
+"""People's decisions about an entry: retire it, reinstate it, reword it, or apply the present policy to it."""
 
 from dataclasses import replace
 from datetime import datetime

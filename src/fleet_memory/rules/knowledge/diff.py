@@ -1,4 +1,4 @@
-"""What happened to shared knowledge since a version that somebody knew."""
+"""Changes of shared knowledge since a version."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from fleet_memory.schemas.knowledge import KnowledgeRow
 
 
 class Changes(NamedTuple):
-    """Rows that are new, that changed, and that left; what came and left meanwhile is in none of them."""
+    """Rows that are new, that changed, and that left; one that came and left meanwhile is in none of them."""
 
     added: Sequence[KnowledgeRow] = ()
     updated: Sequence[KnowledgeRow] = ()
@@ -15,7 +15,7 @@ class Changes(NamedTuple):
 
 
 def changes_since(rows: Iterable[KnowledgeRow], version: int) -> Changes:
-    """Return what changed after knowledge version `version`, in the order of the rows."""
+    """Return the changes after knowledge version `version`, in the order of the rows."""
     changed = [row for row in rows if row.changed_in > version and not row.never_published]
     active = [row for row in changed if not row.is_hidden]
     return Changes(

@@ -1,4 +1,4 @@
-"""What becomes of an entry: made, joined, left, published, reworded. It is one text, and nothing chains."""
+"""Changes of an entry: made, joined, left, published, reworded. It is one text, and nothing chains."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ MAX_PROVENANCE: Final = 50  # contributions of an entry; a lesson that joins lat
 
 
 class JoiningLesson(NamedTuple):
-    """A lesson that supports an entry's text: whose, on which basis, and its cosine to that text.
+    """A lesson that supports an entry's text: its program, its basis, and its cosine to that text.
 
     `shown` maps hashes of texts to when its program was shown them.
     """
@@ -39,7 +39,7 @@ class Joined(NamedTuple):
 
 
 def better_text(lessons: Iterable[JoiningLesson]) -> JoiningLesson:
-    """Return the lesson whose text an entry takes: of the highest confidence, then the oldest, then by program id."""
+    """Return the lesson that gives an entry its text: the most confident, then the oldest, then by program id."""
     return min(lessons, key=lambda one: (-one.pattern.confidence, one.pattern.discovered_at, one.program_id))
 
 
@@ -152,7 +152,7 @@ def settled(before: Entry | None, after: Entry, policy: Policy, now: datetime) -
 
 
 def under_policy(entry: Entry, policy: Policy) -> Entry:
-    """Return a candidate under the policy of now; the same object when it says the same already."""
+    """Return a candidate under the present policy; the same object when it already is."""
     if (entry.threshold, entry.origins) == (policy.threshold, policy.origins) and entry.published_at is not None:
         return entry
     return replace(entry, threshold=policy.threshold, origins=policy.origins)
@@ -187,7 +187,7 @@ def _project(entry: Entry) -> str | None:
 def ledger_event(before: Entry | None, after: Entry, now: datetime) -> LedgerEvent | None:
     """Return the ledger's name for a change of an entry; None for one that changes neither its state nor its votes.
 
-    A doubt alone is none: the entry itself says why it is `verify`.
+    A doubt alone is no change: the entry itself has the reasons why it is `verify`.
     """
     was: EntryState = entry_state(before, now) if before else "candidate"
     is_now = entry_state(after, now)

@@ -1,4 +1,4 @@
-"""What a seed file does to the rules that people set: added, changed, unchanged, or no longer in the file."""
+"""The effect of a seed file on the rules that people set: added, changed, unchanged, or no longer in the file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ def key_of(seed: Seed) -> str:
 
 
 def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Seeding:
-    """Return what seeding `wanted` does to the constitutional entries that are there."""
+    """Return the effect of seeding `wanted` on the present constitutional entries."""
     known = {entry.key: entry for entry in present if entry.tier == "constitutional"}
     alike = {key for key, seed in wanted.items() if key in known and _says(known[key], seed)}
     return Seeding(
@@ -38,7 +38,7 @@ def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Se
 
 
 def seeded(key: str, seed: Seed, before: Entry | None, now: datetime) -> Entry:
-    """Return the entry of a seed, without a vector; who contradicted the earlier text said nothing about this one."""
+    """Return the entry of a seed, without a vector and without contradictions: those were about the earlier text."""
     value = EntryValue(
         pattern=seed.text,
         domain=seed.domain,

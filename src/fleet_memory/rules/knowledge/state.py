@@ -66,7 +66,7 @@ def is_unconfirmed(entry: Entry | KnowledgeRow, now: datetime) -> bool:
 
 
 def doubts(entry: Entry) -> tuple[Doubt, ...]:
-    """Return why an entry is `verify`, whatever the time; none for a rule that people set."""
+    """Return why an entry is `verify` at any time; none for a rule that people set."""
     if entry.tier == "constitutional":
         return ()
     reasons: dict[Doubt, bool] = {

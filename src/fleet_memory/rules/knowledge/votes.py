@@ -28,7 +28,7 @@ def same_program(name: str) -> str:
 def independent_origins(testimonies: Iterable[Testimony], rule: OriginRule = "program") -> int:
     """Count independent origins.
 
-    Testimonies of one program, of one session, or of which one copies the other are one origin; under the rule
+    Testimonies of one program or session, and a testimony and its copy, are one origin; under the rule
     `connection` so are those over one unbound connection. It goes through chains: a-b and b-c make a, b and c one.
     """
     origins: list[set[str]] = []
@@ -78,7 +78,7 @@ def counted_contradictions(entry: Entry) -> Sequence[Word]:
 
 
 def voting(entry: Entry) -> Sequence[Contribution]:
-    """Return the contributions that vote: all but those of programs whose contradiction of the entry counts."""
+    """Return the contributions that vote: all but those of programs with a contradiction of the entry that counts."""
     withdrawn = {same_program(word.program_id) for word in counted_contradictions(entry)}
     return [line for line in entry.provenance if same_program(line.program_id) not in withdrawn]
 

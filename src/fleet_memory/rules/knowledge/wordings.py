@@ -44,8 +44,8 @@ def _mean(vectors: Sequence[str]) -> str:
 def wording_lines(entry: Entry) -> Sequence[Contribution]:
     """Return contributions of other words than the entry's text and than each other's, at most four.
 
-    Those with a vector come first, of the entry's embedder before others, then the oldest. A contribution that numbers
-    merged and nobody has judged is no wording.
+    Those with a vector come first, of the entry's embedder before others, then the oldest. An `unjudged` contribution
+    is no wording.
     """
     distinct: dict[str, Contribution] = {}
     for line in sorted(entry.provenance, key=lambda line: _order(entry, line)):

@@ -21,9 +21,7 @@ STRICT_THRESHOLD: Final = 4  # votes
 CONFIRM_FROM: Final = 2  # origins that end a non-contributor's contradiction; Source: docs/knowledge.md, chosen
 MAX_CONTRADICTIONS_A_DAY: Final = 3  # open ones of one program; the next waits. Source: docs/knowledge.md, chosen
 MAX_REMEMBERED_CONTRADICTIONS: Final = 16  # of one program; chosen, more than count in a day
-MAX_WORDS: Final = (
-    50  # words of each outcome kept on an entry, the newest; chosen, so that no document grows with the fleet
-)
+MAX_WORDS: Final = 50  # words of each outcome on an entry, the newest; chosen, so that no document grows with the fleet
 _DAY: Final = timedelta(days=1)
 
 

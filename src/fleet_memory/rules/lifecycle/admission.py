@@ -1,4 +1,4 @@
-"""What storing a lesson does to a program's memory: create, update, recognise a duplicate, keep the cap."""
+"""The effect of storing a lesson on a program's memory: create, update, recognise a duplicate, keep the cap."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ class Near(NamedTuple):
 class Admission(NamedTuple):
     """A program's memory after a store, and the answer's facts.
 
-    `rewritten` names the contribution to an entry whose lesson has another text now.
+    `rewritten` names the contribution with a rewritten lesson.
     """
 
     program: Program
@@ -94,7 +94,7 @@ def _near(program: Program, lesson: SentLesson) -> list[Near]:
 
 
 def _twin(program: Program, lesson: SentLesson) -> Near | None:
-    """Return the pattern of the same project that says the same in equal words."""
+    """Return the pattern of the same project in equal words."""
     wanted = lesson.words, lesson.sent.project_id
     return next((Near(one, 1.0) for one in program.patterns.values() if (one.words, one.project_id) == wanted), None)
 
@@ -144,7 +144,7 @@ def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequen
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
     """Return a lesson of equal words as it was sent again, reinforced by new evidence or after ten minutes.
 
-    New evidence is kept with the first.
+    New evidence is added to the first.
     """
     sent = lesson.sent
     seen = old
@@ -181,7 +181,7 @@ def _rewritten(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
 
 
 def with_free_lesson(admission: Admission) -> Admission:
-    """Return a store whose lesson is in no entry, e.g. because the entry that it contributed to is gone."""
+    """Return a store of a lesson that is in no entry, e.g. because the entry that it contributed to is gone."""
     freed = replace(admission.pattern, knowledge_key=None, rewrite=None)
     program = with_pattern(admission.program, freed)
     return admission._replace(program=program, pattern=freed, rewritten=None)
@@ -238,7 +238,7 @@ def capped(program: Program, now: datetime, *, newest: str = "") -> tuple[Progra
 def archived(
     program: Program, patterns: Sequence[Pattern], reason: ArchiveReason, now: datetime, why: str = ""
 ) -> tuple[Program, tuple[Archived, ...]]:
-    """Return the program without these patterns, and what the archive keeps of them."""
+    """Return the program without these patterns, and their lines in the archive."""
     gone = {pattern.id for pattern in patterns}
     left = replace(
         program,

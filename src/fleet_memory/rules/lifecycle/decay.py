@@ -47,5 +47,5 @@ def half_life_days(pattern: Pattern) -> float:
 
 
 def strength(pattern: Pattern, now: datetime) -> float:
-    """Return 0..1: confidence x 0.5^(age / half-life). It ranks, and chooses what the cap evicts."""
+    """Return 0..1: confidence x 0.5^(age / half-life). It ranks, and chooses the patterns that the cap evicts."""
     return float(pattern.confidence * 0.5 ** (age_days(pattern, now) / half_life_days(pattern)))

@@ -11,7 +11,7 @@ from fleet_memory.schemas.programs import Archived, Program
 
 
 class Forgotten(NamedTuple):
-    """A program without a pattern, and the line that the archive keeps of it."""
+    """A program without a pattern, and the pattern's line in the archive."""
 
     program: Program
     pattern: Pattern
@@ -28,7 +28,7 @@ class Restored(NamedTuple):
 
 
 def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Forgotten:
-    """Move a pattern to the archive. What it contributed to an entry stays there: an entry keeps its provenance."""
+    """Move a pattern to the archive. Its contribution to an entry stays there: an entry keeps its provenance."""
     left, lines = archived(program, [pattern], "forgotten", now, why)
     return Forgotten(left, pattern, lines)
 
@@ -53,7 +53,7 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
-    """Return why a pattern cannot come back to the program, and what to do; None when it can."""
+    """Return why a pattern cannot come back to the program, with advice; None when it can."""
     twin = next(
         (p for p in program.patterns.values() if (p.words, p.project_id) == (pattern.words, pattern.project_id)), None
     )

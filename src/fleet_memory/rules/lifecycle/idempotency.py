@@ -1,6 +1,6 @@
 """Idempotency keys: the requests that a program remembers, so that a repeated call changes nothing.
 
-A call that creates something is remembered with the id of it, e.g. "(note n7) r1": no name holds a space or a bracket.
+A call that creates something is remembered with the id of it, e.g. "(note n7) r1": no name has a space or a bracket.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Questions that a program's memory could not answer: counted by their words, the newest kept."""
+"""Questions that a program's memory could not answer: counted by their words; the newest remain."""
 
 from collections.abc import Iterable
 from datetime import datetime

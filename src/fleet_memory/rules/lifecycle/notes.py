@@ -1,4 +1,4 @@
-"""Short-term notes: a capped list, of which the oldest that nobody pinned leave first."""
+"""Short-term notes: a capped list; the oldest unpinned ones leave first."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -78,7 +78,7 @@ def names_another_change(program: Program, change: NoteChange) -> bool:
 
 
 def notes_problem(done: Noted) -> str | None:
-    """Return by how much the notes are over the cap, and what to do; None when they fit."""
+    """Return by how much the notes are over the cap, with advice; None when they fit."""
     if done.lines <= MAX_NOTE_LINES:
         return None
     return (
@@ -120,7 +120,7 @@ def new_note(program: Program, text: str, now: datetime, *, pinned: bool) -> Not
 
 
 def note_restore_problem(program: Program, note: Note) -> str | None:
-    """Return why a note cannot come back as it was, and what to do; None when it can."""
+    """Return why a note cannot come back as it was, with advice; None when it can."""
     if lines_of(program) + _lines(note) <= MAX_NOTE_LINES:
         return None
     return (
@@ -135,7 +135,7 @@ def was_made(program: Program, id_: str) -> bool:
 
 
 def _edit_key(change: NoteChange) -> str | None:
-    """Return the key of a change, e.g. "(edit n7 0a1b…) r1": it names the note and a digest of what was sent."""
+    """Return the key of a change, e.g. "(edit n7 0a1b…) r1": it names the note and a digest of the change."""
     sent = digest(repr(change.text), repr(change.pinned), repr(change.remove))
     return request_key("edit", change.request_id, f"{change.note_id} {sent}")
 

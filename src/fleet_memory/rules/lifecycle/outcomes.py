@@ -1,4 +1,4 @@
-"""What an agent's word about a lesson does: to the lesson, and to the entry that it is in or that the word names."""
+"""Effects of an agent's word about a lesson: on the lesson, and on the entry that it is in or that the word names."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,8 +36,8 @@ class OutcomeReport(NamedTuple):
 class Reported(NamedTuple):
     """A program and an entry after a word, each the same object when nothing changed.
 
-    `pattern` is the program's own lesson that the word was about, None for a word about an entry. `note` tells the
-    agent why its word did not count, "" when it did.
+    `pattern` is the program's own lesson that the word was about, None for a word about an entry. `note` is the
+    reason why the word did not count, "" when it did.
     """
 
     program: Program

@@ -1,4 +1,4 @@
-"""What an outcome does to a lesson: confirmed keeps it alive, contradicted lowers it."""
+"""The effect of an outcome on a lesson: confirmed keeps it alive, contradicted lowers it."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from fleet_memory.rules.lifecycle.decay import MAX_DOUBLINGS
 from fleet_memory.rules.text.normalisation import normalised
 from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
 
-MAX_EVIDENCE_LINES: Final = 10  # lines; the newest are kept, the first evidence has a field of its own
+MAX_EVIDENCE_LINES: Final = 10  # lines; the newest remain, the first evidence has a field of its own
 MAX_EVIDENCE_LOG_CHARS: Final = 4_000  # characters in all, so that 100 patterns stay one document
 SPACED_AFTER: Final = timedelta(days=1)  # at most one reinforcement a day counts; Source: docs/decay.md, chosen
 

@@ -10,7 +10,7 @@ from fleet_memory.schemas.patterns import Pattern, Rewrite
 
 
 class RewrittenContribution(NamedTuple):
-    """The entry and the lesson whose text changed; `is_open` while its author has not judged both texts."""
+    """An entry and a rewritten lesson; `is_open` while its author has not judged both texts."""
 
     key: str
     pattern_id: str

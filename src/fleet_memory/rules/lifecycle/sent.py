@@ -32,7 +32,7 @@ class _Origin(TypedDict):
 
 
 class SentLesson(NamedTuple):
-    """What arrives: the pattern as sent, its packed vector ("" when none could be made) and who made that.
+    """A lesson as it arrives: the pattern as sent, its packed vector ("" if none could be made) and the embedder.
 
     `source` is where it comes from, `session_id` the client's session, for a lesson that states none.
     """

@@ -1,4 +1,4 @@
-"""What an update does to a program's state: JSON Merge Patches (RFC 7396), part by part."""
+"""Updates of a program's state: JSON Merge Patches (RFC 7396), part by part."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ MAX_CONFIG_BYTES: Final = 20_000  # bytes of JSON, the same for baselines
 
 
 class StatePatch(NamedTuple):
-    """What to change, each part as a merge patch: members with null are removed. An empty part changes nothing."""
+    """An update, each part as a merge patch: members with null are removed. An empty part changes nothing."""
 
     context_summary: Mapping[str, LooseValue] = {}
     config: Mapping[str, LooseValue] = {}
@@ -25,7 +25,7 @@ class StatePatch(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """A program after an update, what it archived or keeps as history, and whether anything changed."""
+    """A program after an update, the records to archive or keep as history, and whether anything changed."""
 
     program: Program
     archived: tuple[ProgramRecord, ...] = ()
@@ -48,7 +48,7 @@ def _patched(target: Mapping[str, LooseValue], patch: Mapping[str, LooseValue]) 
 
 
 def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
-    """Return the program after an update. A new summary leaves a copy; a lower cap archives what is over it."""
+    """Return the program after an update. A new summary leaves a copy; a lower cap archives the patterns over it."""
     after = replace(
         program,
         context_summary=_patched(program.context_summary, patch.context_summary),
@@ -75,7 +75,7 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
 
 
 def too_large(program: Program) -> str | None:
-    """Return which part of the state is larger than it may be, by how much, and what to do; None when none is."""
+    """Return which part of the state is larger than it may be, by how much, with advice; None when none is."""
     for name, value, limit in (
         ("contextSummary", program.context_summary, MAX_SUMMARY_BYTES),
         ("config", program.config, MAX_CONFIG_BYTES),
@@ -87,7 +87,7 @@ def too_large(program: Program) -> str | None:
 
 
 def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> tuple[Program, tuple[Archived, ...]]:
-    """Return the program under other rules: every domain is looked at again, what revives waits, the cap holds."""
+    """Return the program under other rules: patterns of any domain that revive become pending, the cap applies."""
     patterns = program.patterns.values()
     revived = [
         pattern.id

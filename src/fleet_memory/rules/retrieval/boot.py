@@ -41,10 +41,10 @@ class Booted(NamedTuple):
 
 
 class BootReading(NamedTuple):
-    """The entries and lessons that an agent may read, the best first; `entries` holds rules of people too.
+    """The entries and lessons that an agent may read, the best first; `entries` include people's rules.
 
-    `entry_of` has by lesson id the entry that says the lesson, of all that it may read; `own_keys` are the keys of
-    those that it learnt too, `domains` the names that they use, `keys` the keys of all that agents have read.
+    `entry_of` maps a lesson's id to the entry that states it, of all that the agent may read. `own_keys` are the keys
+    of those that it learnt too, `domains` the domains of the entries, `keys` the keys of all that agents have read.
     """
 
     program: Program
@@ -68,9 +68,9 @@ def booted(program: Program, version: int) -> Booted:
 def own_lessons(
     program: Program, in_entries: Collection[str], now: datetime, project_id: str | None = None
 ) -> list[Pattern]:
-    """Return a program's living lessons of a project and of none that no entry says.
+    """Return a program's living lessons that no entry states: of a project and of none, or without a project all.
 
-    `in_entries` are the ids of those that one does. Without a project they are those of all.
+    `in_entries` are the ids of lessons that an entry states.
     """
     return [
         lesson
@@ -96,8 +96,8 @@ def ordered_entries(
 ) -> list[KnowledgeRow]:
     """Return entries best first for one agent: by relevance to its task, project, own, domains, trust, breadth and key.
 
-    `relevance` maps keys to scores; an entry without one has 0. `own_keys` are those of entries that a lesson of the
-    agent says: it shows that lesson nowhere else.
+    `relevance` maps keys to scores; an entry without one has 0. `own_keys` are those of entries that state a lesson
+    of the agent, because boot shows that lesson nowhere else.
     """
 
     def rank(row: KnowledgeRow) -> tuple[object, ...]:

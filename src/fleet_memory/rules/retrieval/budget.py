@@ -1,4 +1,4 @@
-"""Token budgets: what fits into an answer, counted on the answer as it is sent."""
+"""Token budgets: how many items fit into an answer, counted on the answer as it is sent."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ def tokens(value: object) -> int:
 
 
 def count_fitting(frame: Mapping[str, object], items: Iterable[object], max_tokens: int) -> int:
-    """Return how many items, taken from the front, fit beside `frame` (the answer with empty lists).
+    """Return how many items, taken from the front, fit next to `frame` (the answer with empty lists).
 
     A prefix: a larger budget never returns less. The comma between items is counted.
     """
@@ -36,7 +36,7 @@ def count_fitting(frame: Mapping[str, object], items: Iterable[object], max_toke
 
 
 class Section(NamedTuple):
-    """A part of an answer: the bytes of its items, the first first, and the share of the room that is kept for it."""
+    """A part of an answer: the bytes of its items, the first first, and the share of the room reserved for it."""
 
     sizes: Sequence[int]
     share: float
@@ -45,8 +45,8 @@ class Section(NamedTuple):
 def shared(room: int, sections: Sequence[Section]) -> list[int]:
     """Return how many items of each section fit into `room` bytes together, taken from the front.
 
-    Sections are served in order: each may take all that is not kept for those after it. Shares add up to 1 at most, and
-    nothing is kept for what needs less. More room never gives any section less.
+    Sections are served in order: each may take all that is not reserved for those after it. Shares add up to 1 at
+    most; a section that needs less reserves less. More room never gives any section less.
     """
     kept = [min(sum(one.sizes), room * one.share) for one in sections]
     free = room - sum(kept)

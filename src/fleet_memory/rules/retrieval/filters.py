@@ -11,7 +11,7 @@ from fleet_memory.schemas.programs import Program
 
 
 class RecallFilters(NamedTuple):
-    """What a lesson must be to be recalled."""
+    """The conditions for recalling a lesson."""
 
     domain: str | None
     project_id: str | None

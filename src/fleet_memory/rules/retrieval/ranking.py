@@ -1,4 +1,4 @@
-"""What comes first: by relevance when there is a question, by strength when there is none."""
+"""The order of results: by relevance to a question, by strength without one."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ LessonT_co = TypeVar("LessonT_co", bound=Pattern | KnowledgeRow, covariant=True)
 STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/recall.md, measured
 NO_VECTOR: Final = -1.0  # the cosine of a lesson without a comparable vector
-CHANCE_WORDS: Final = 0.20  # a share of a question that texts hold by chance; Source: docs/decisions/recall-fusion.md
+CHANCE_WORDS: Final = 0.20  # a share of a question that texts have by chance; Source: docs/decisions/recall-fusion.md
 MAX_WORDS_SHARE: Final = 0.90  # all words of a question, in any order, are not yet its answer; Source: the same
 FITS_WELL: Final = 0.20  # relevance, a score without strength; Source: docs/recall.md, measured
 MIN_RELEVANCE: Final = 0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
@@ -78,12 +78,12 @@ def by_relevance(
     strengths: Sequence[float],
     min_relevance: float = MIN_RELEVANCE,
 ) -> list[Ranked]:
-    """Rank by meaning or words, lessons that hold the question's identifiers first; chance matches are left out.
+    """Rank by meaning or words, lessons with the question's identifiers first; chance matches are left out.
 
     `cosines` to the question (`NO_VECTOR` where none is comparable: any word then suffices), `words` 0..1
     (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words)
-    + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.9 of what their share exceeds 0.2
-    by, scaled to 0..1. The rest of the pool decides how rare a word is and which identifiers are known, nothing else.
+    + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.9 x (share - 0.2) / 0.8, at least
+    0. The rest of the pool decides how rare a word is and which identifiers are known, nothing else.
     Of equal scores, the one with an identifier comes first. A match in words below `min_relevance` is chance.
     Source: docs/decisions/recall-fusion.md.
     """
@@ -122,7 +122,7 @@ def recomputed(terms: Terms) -> float:
 
 
 def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
-    """Return per text the share of the question's identifiers that it holds, of those that any text holds.
+    """Return per text the share of the question's identifiers that it contains, of those in any text.
 
     Identifiers are names in code (`named_in`), as written but for capitals: `main.py` is in a text with
     `src/main.py`, `v2` in none with `v21`. The first `MAX_NAMES` count. All 0 for a question without identifiers.

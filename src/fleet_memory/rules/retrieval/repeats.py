@@ -1,4 +1,4 @@
-"""One statement once: a program's lesson and the entry that says the same."""
+"""Repeats: a program's lesson and the entry that states the same are shown once."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
@@ -18,7 +18,7 @@ _words = lru_cache(_MAX_HASHED)(text_hash)  # entries seldom change, and each re
 
 
 def entries_saying(lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]) -> dict[str, KnowledgeRow]:
-    """Return by lesson id the entry among `rows` that says the same: it was joined, or has equal words.
+    """Return by lesson id the entry among `rows` that states it: the lesson joined it, or has equal words.
 
     An open rewrite has left its entry's text, so that both are shown until its author has judged them.
     """
@@ -39,7 +39,7 @@ def entries_saying(lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]) -
 def without_repeats(
     best: Sequence[Match[Pattern | KnowledgeRow]], entries: Mapping[str, KnowledgeRow]
 ) -> list[Match[Pattern | KnowledgeRow]]:
-    """Return matches, best first, with an entry in the place of each lesson that it says, each entry once.
+    """Return matches, best first, with an entry in the place of each lesson that it states, each entry once.
 
     `entries` is by lesson id. An entry has the better of both scores.
     """
@@ -56,7 +56,7 @@ def without_repeats(
 
 
 def own_keys(program: Program, rows: Sequence[KnowledgeRow]) -> frozenset[str]:
-    """Return the keys of the entries that a lesson of the program says, or that one of its earlier lessons is in."""
+    """Return the keys of the entries that state a lesson of the program, or that one of its earlier lessons is in."""
     name = same_program(program.program_id)
     contributed = {row.key for row in rows if name in map(same_program, row.contributors)}
     return frozenset(contributed | {row.key for row in entries_saying(program.patterns.values(), rows).values()})

@@ -13,7 +13,7 @@ _MIN_LOST_CHARS: Final = 7  # letters, without "ing", of a word that lacks one: 
 _MIN_DOUBLED_CHARS: Final = 6  # the same of a word that lacks one of two equal letters: "scraping", "scrapping"
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# Names of products and topics that only look like a form of another word, or whose plural is another topic.
+# Names of products and topics that only look like a form of another word, or with a plural of another meaning.
 _WHOLE: Final = frozenset(
     {
         *("analytics", "arm", "atlas", "axios", "canvas", "cors", "cursor", "flask", "goods", "graphics", "https"),
@@ -41,7 +41,7 @@ _NOUNS: Final = {
     "testing": "test",
     "versioning": "version",
 }
-# Between two words these say which is which: "python-to-rust" is another topic than "rust-to-python".
+# Between two words these give a direction: "python-to-rust" is another topic than "rust-to-python".
 _DIRECTIONS: Final = frozenset(
     {"after", "as", "before", "by", "for", "from", "in", "into", "on", "over", "than", "to", "under", "via", "without"}
 )
@@ -123,7 +123,7 @@ def _is_same_word(a: str, b: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _forms(word: str) -> frozenset[str]:
-    """Return a word, its noun, and what it may be the plural of: "cache" of "caching" and of "caches"."""
+    """Return a word, its noun, and its possible singulars: "cache" of "caching" and of "caches"."""
     found = {word, _NOUNS.get(word, word)}
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         found.add(word[:-1])

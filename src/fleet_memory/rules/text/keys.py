@@ -12,7 +12,7 @@ _MAX_ID_WORDS: Final = 4  # each answer with the lesson repeats it; Source: docs
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
 # Words that carry no topic; without them the key of the article's own entry comes out as printed there. A "never" or
-# "not" stays: a key must not say the opposite of its entry.
+# "not" stays: a key must not state the opposite of its entry.
 _PLAIN_WORDS: Final = frozenset(
     {"a", "an", "the", "always", "do", "does", "be", "is", "are", "was", "to", "of", "in", "on", "at"}
     | {"it", "its", "and", "or", "for", "with", "when", "if", "so", "that", "this", "your", "you", "must", "should"}
@@ -31,12 +31,12 @@ def digest(*parts: str) -> str:
 
 
 def text_hash(text: str) -> str:
-    """Return 16 hex digits that are equal for texts that say the same in the same words."""
+    """Return 16 hex digits, equal for texts of equal words, e.g. for "Use WAL." and "use WAL"."""
     return digest(normalised(text))
 
 
 def pair_id(words: str, other_words: str) -> str:
-    """Return the id of the pair of two texts from their `text_hash`es, whatever their order."""
+    """Return the id of the pair of two texts from their `text_hash`es, in any order."""
     return digest(*sorted((words, other_words)))
 
 

@@ -20,7 +20,7 @@ def normalised(text: str) -> str:
 
     Folded: quotes around words, a parenthesis around several, the comma, colon or stop after a word, a bullet, the
     text's last "!" or "?". Kept, since a lesson may hang on it: signs (-1), operators (!=), versions (v2.1), flags
-    (--force), C++, *.py, f(), "5" beside 5, and every token that is symbols alone.
+    (--force), C++, *.py, f(), "5" next to 5, and every token that is symbols alone.
     """
     folded = unicodedata.normalize("NFKC", _apart(text)).translate(_SPELLINGS).casefold()
     words = [_bare(word) for word in unicodedata.normalize("NFKC", folded).split()]

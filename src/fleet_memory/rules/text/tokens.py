@@ -7,7 +7,7 @@ _WORD = re.compile(r"[a-z0-9]+(?:[-'_.][a-z0-9]+)*|[,;:.!?()]")
 _UNINFLECTED = frozenset({"https", "less"})  # without their last letters they would be other words
 _NEGATED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall"}
 
-# Words that say how a sentence is built, not what it is about. Source: the closed word classes of English.
+# Grammatical words: they do not show a sentence's subject. Source: the closed word classes of English.
 FRAME_WORDS = frozenset(
     re.findall(
         r"\w+",

@@ -15,7 +15,7 @@ from fleet_memory.schemas.value import Value
 
 
 class ProgramAnswer(Value):
-    """A program's own state at boot; what is empty is absent."""
+    """A program's own state at boot; empty parts are absent."""
 
     context_summary: Mapping[str, JsonValue] | None = None
     config: Mapping[str, JsonValue] | None = None
@@ -23,7 +23,7 @@ class ProgramAnswer(Value):
 
 
 class KnowledgeChanges(Value):
-    """Keys of entries that changed since the version the agent knew; what is empty is absent."""
+    """Keys of entries that changed since the version the agent knew; empty lists are absent."""
 
     added: tuple[str, ...] | None = None
     updated: tuple[str, ...] | None = None
@@ -39,7 +39,7 @@ class BootNote(Value):
 
 
 class BootAnswer(Absence, Degraded):
-    """Everything an agent reads before it starts to work: what seldom changes comes first, for prompt caches."""
+    """Everything an agent reads before it starts to work: parts that seldom change come first, for prompt caches."""
 
     agent_id: str
     constitution: tuple[KnowledgeAnswer, ...] = ()

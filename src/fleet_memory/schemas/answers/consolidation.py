@@ -18,7 +18,7 @@ class PromotedPattern(Value):
 
 
 class PromotedAnswer(Value):
-    """An entry that was published, or would be. `doubts` say why it is `verify`."""
+    """An entry that was published, or would be. `doubts` are the reasons why it is `verify`."""
 
     key: str
     pattern: str
@@ -34,7 +34,7 @@ class PromotedAnswer(Value):
 
 
 class UpdatedAnswer(Value):
-    """An entry whose votes or state changed."""
+    """An entry with changed votes or another state."""
 
     key: str
     status: EntryState
@@ -51,7 +51,7 @@ class ContestedAnswer(Value):
 
 
 class ProposalsAnswer(Value):
-    """When a maintainer last compared the lessons, and which; `note` says who does when this server does not."""
+    """When a maintainer last compared the lessons, and which one; `note`: who does when this server does not."""
 
     last_run: Timestamp | None = None
     by: str | None = None
@@ -59,11 +59,11 @@ class ProposalsAnswer(Value):
 
 
 class ConsolidateAnswer(Degraded):
-    """Entries that changed, and pairs to judge; `omitted` counts what is left out of each list.
+    """Entries that changed, and pairs to judge; `omitted` counts the items left out of each list.
 
     `to_judge` are pairs for this program, `open_pairs` counts those of the fleet, as `freshness.toJudge` does.
-    `waiting` counts the living lessons that are in no entry; where this call compared none (`proposals.note` says
-    why), those that no run has considered yet.
+    `waiting` counts the living lessons that are in no entry; where this call compared none (`proposals.note` has
+    the reason), those that no run has considered yet.
     """
 
     dry_run: bool

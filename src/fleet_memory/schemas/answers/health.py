@@ -30,9 +30,9 @@ class FadingPattern(Value):
 
 
 class HealthAnswer(Absence, Degraded):
-    """A program's memory as numbers, and what to do about them.
+    """A program's memory as numbers, with advice.
 
-    `to_judge` counts the pairs that this program is asked about. `omitted` counts what is left out of each list.
+    `to_judge` counts the pairs that this program is asked about. `omitted` counts the items left out of each list.
     """
 
     program_id: str
@@ -53,13 +53,13 @@ class HealthAnswer(Absence, Degraded):
 
 
 class FleetHealthAnswer(Degraded):
-    """A fleet's memory, what to do about it first. What is absent is none.
+    """A fleet's memory, the advice first. Absent parts are empty or 0.
 
     `judging` counts the pairs that wait: for `people`, for a `third` program, for `programs` with a lesson in them.
-    `missing` are questions that memory could not answer, the commonest first, `relearnt` retired entries that lessons
-    said again. `verdicts` counts programs, `ledger` changes of knowledge by kind. `forecast` leaves out the days that
-    add nothing. `judge_model` is the last run of the model that the policy names. `omitted` counts what is left out of
-    each list.
+    `missing` are questions that memory could not answer, the commonest first, `relearnt` retired entries that were
+    learnt again. `verdicts` counts programs, `ledger` changes of knowledge by kind. `forecast` leaves out the days that
+    add nothing. `judge_model` is the last run of the model that the policy names. `omitted` counts the items left
+    out of each list.
     """
 
     verdict: HealthVerdict

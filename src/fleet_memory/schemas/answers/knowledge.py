@@ -1,4 +1,4 @@
-"""What the tools of the toolset `knowledge` answer. Shapes of the fields are those of schemas/knowledge.py."""
+"""Answers of the tools of the toolset `knowledge`. Shapes of the fields are those of schemas/knowledge.py."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -67,7 +67,7 @@ class HistoryLine(Value):
 
 
 class EntryAnswer(Value):
-    """One entry with everything that it came from and went through; `omitted` counts what the budget left out."""
+    """One entry with its provenance and history; `omitted` counts the items that the budget left out."""
 
     key: str
     tier: Tier
@@ -92,7 +92,7 @@ class EntryAnswer(Value):
 
 
 class DiffAnswer(Value):
-    """What changed in shared knowledge since a version; `omitted` counts what the budget left out."""
+    """Changes of shared knowledge since a version; `omitted` counts the items that the budget left out."""
 
     knowledge_version: int
     since_version: int

@@ -53,7 +53,7 @@ class PatternAnswer(Value):
 
 
 class StoreAnswer(Degraded):
-    """What became of a stored pattern; `to_judge` has its rewrite and the text that the fleet still has.
+    """The outcome of storing a pattern; `to_judge` has its rewrite and the text that the fleet still has.
 
     `domain_hint` is the name that the fleet, or else the program, uses for the same domain.
     """
@@ -72,7 +72,7 @@ class StoreAnswer(Degraded):
 
 
 class RecallAnswer(Absence, Degraded):
-    """What a program remembers and what its fleet knows, best first; `note` when nothing fits well."""
+    """Lessons of the program and entries of its fleet, best first; `note` when nothing fits well."""
 
     note: str | None = None
     patterns: tuple[PatternAnswer, ...] = ()
@@ -90,7 +90,7 @@ class EntryStanding(Value):
 
 
 class ReinforceAnswer(Value):
-    """Where a pattern or an entry stands after an outcome; `note` says why a word did not count for the fleet."""
+    """Where a pattern or an entry stands after an outcome; `note`: why a word did not count for the fleet."""
 
     pattern_id: str
     confidence: float

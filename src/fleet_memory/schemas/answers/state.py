@@ -89,7 +89,7 @@ class UpdateStateAnswer(Value):
 
 
 class StoredItem(Value):
-    """What became of one lesson of a session; `related` are ids, `error` says why it failed."""
+    """The outcome for one lesson of a session; `related` are ids, `error`: why it failed."""
 
     status: StoreStatus | Literal["failed"]
     pattern_id: str
@@ -102,7 +102,7 @@ class StoredItem(Value):
 
 
 class ReinforcedItem(Value):
-    """Where one lesson stands after a session's word about it; `error` says why it failed."""
+    """One lesson after a session's word about it; `error`: why it failed."""
 
     status: Outcome | Literal["failed"]
     pattern_id: str
@@ -115,7 +115,7 @@ class ReinforcedItem(Value):
 
 
 class NotedItem(Value):
-    """What became of one note of a session."""
+    """The outcome for one note of a session."""
 
     status: Literal["added", "failed"]
     note_id: str | None = None
@@ -124,9 +124,9 @@ class NotedItem(Value):
 
 
 class SessionAnswer(Degraded):
-    """What became of each item of a session, in the order sent; `failed` counts those that were not applied.
+    """The outcome for each item of a session, in the order sent; `failed` counts those that were not applied.
 
-    `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the questions that are kept.
+    `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the stored questions.
     `patterns_count` is the number of the program's lessons after new ones.
     """
 
