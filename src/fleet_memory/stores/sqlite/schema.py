@@ -34,7 +34,7 @@ MIGRATIONS: Final[Migrations] = (
         " revision integer not null, bytes integer not null, body text not null)",
         "create unique index by_id on docs(collection, id)",
         # Long fields and the entries of maps; `place` is number << 32 and a count, so that a document lies together
-        "create table parts(place integer primary key, name text not null, value not null)",
+        "create table parts(place integer primary key, name text not null, value not null) without rowid",
         # The top-level scalars once more: equalities, order and sums without opening a body
         "create table scalars(collection text, name text, value, id text, primary key(collection, name, value, id))"
         " without rowid",
