@@ -15,7 +15,7 @@ PartValue: TypeAlias = str | bytes
 PartRow: TypeAlias = tuple[int, str, PartValue]
 """Place, name, value."""
 
-MAX_BODY_FIELD_BYTES: Final = 600  # Source: docs/decisions/rows-and-pages.md
+MAX_BODY_FIELD_BYTES: Final = 550  # Source: docs/decisions/rows-and-pages.md
 _AS_THEY_ARE: Final = (str, int, float, bool, type(None))
 
 
