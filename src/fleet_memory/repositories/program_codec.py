@@ -89,8 +89,8 @@ def _pattern_key(pattern_id: str) -> str:
 def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     """Return the top-level fields, and the entries of the maps `patterns` and `notes`, that differ."""
     if before.revision == ABSENT:
-        patterns = {_pattern_key(id_): pattern.compact() for id_, pattern in after.patterns.items()}
-        notes = {id_: note.compact() for id_, note in after.notes.items()}
+        patterns = {_pattern_key(id_): pattern.stored_text for id_, pattern in after.patterns.items()}
+        notes = {id_: note.stored_text for id_, note in after.notes.items()}
         return {**_state(after), "patterns": cast("Json", patterns), "notes": cast("Json", notes)}
     old, new = _state(before.program), _state(after)
     fields = {name: value for name, value in new.items() if old[name] != value}
@@ -104,7 +104,7 @@ def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
 def document_size(program: Program) -> int:
     """Return the bytes that a program takes as a document, names of fields aside."""
     entries = (*program.patterns.values(), *program.notes.values())
-    return size(_state(program)) + sum(len(entry.compact().encode()) for entry in entries)
+    return size(_state(program)) + sum(entry.stored_bytes for entry in entries)
 
 
 def _changed_entries(
@@ -112,7 +112,7 @@ def _changed_entries(
 ) -> dict[str, Json]:
     fields: dict[str, Json] = dict.fromkeys(f"{name}.{key(id_)}" for id_ in before.keys() - after.keys())
     changed = {id_: entry for id_, entry in after.items() if before.get(id_) is not entry}
-    return fields | {f"{name}.{key(id_)}": entry.compact() for id_, entry in changed.items()}
+    return fields | {f"{name}.{key(id_)}": entry.stored_text for id_, entry in changed.items()}
 
 
 def _state(program: Program) -> dict[str, Json]:

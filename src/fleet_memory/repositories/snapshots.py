@@ -226,12 +226,11 @@ def _shards(snapshot: Snapshot) -> list[dict[str, Json]]:
     texts: list[list[str]] = [[]]
     size = 0
     for row in snapshot.rows:
-        line = row.compact()
-        size += len(line.encode()) + 1
+        size += row.stored_bytes + 1
         if size > MAX_SNAPSHOT_SHARD_BYTES and texts[-1]:
             texts.append([])
-            size = len(line.encode()) + 1
-        texts[-1].append(line)
+            size = row.stored_bytes + 1
+        texts[-1].append(row.stored_text)
     at = snapshot.consolidated_at
     return [
         {
