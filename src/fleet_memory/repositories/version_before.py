@@ -18,7 +18,7 @@ from fleet_memory.stores import Document, Json, Ref, Store
 
 MAX_LINES: Final = 20  # ids of ledger lines in an entry
 ENTRY_FIELDS_BEFORE: Final = ("status", "contradictions", "requestIds")
-PROGRAM_FIELDS_BEFORE: Final = ("knowledgeSeen", "touched", "retired", "verdictsBefore")
+PROGRAM_FIELDS_BEFORE: Final = ("knowledgeSeen", "touched", "retired", "verdictsBefore", "pendingIds")
 
 
 class StoredVerdict(Value):

@@ -1,6 +1,7 @@
 """The decay sweep: which of a program's patterns leave for the archive, and when it must be looked at again."""
 
 from datetime import datetime
+from operator import attrgetter
 
 from fleet_memory.rules.lifecycle.admission import archived
 from fleet_memory.rules.lifecycle.decay import is_prunable, prunable_after
@@ -10,7 +11,8 @@ from fleet_memory.schemas.programs import Program
 
 def sweep_after(program: Program) -> float | None:
     """Return the instant after which the sweep has work here, in seconds since 1970; None when it never will."""
-    return min((prunable_after(pattern, program.decay) for pattern in program.patterns.values()), default=None)
+    oldest = min(program.patterns.values(), key=attrgetter("last_reinforced"), default=None)
+    return prunable_after(oldest, program.decay) if oldest else None
 
 
 def swept(program: Program, now: datetime) -> ProgramChange:
