@@ -9,7 +9,7 @@ from fleet_memory.repositories.program_codec import (
     changed_entries,
     decoded_entries,
     pattern_key,
-    program_of,
+    program_in,
 )
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Ref
@@ -32,7 +32,8 @@ class DecodedPrograms:
     same `Pattern`, and each note the same `Note`: values that are derived from one are derived once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int = MAX_DECODED_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._decoded: OrderedDict[Ref, _Decoded] = OrderedDict()
 
     def versioned(self, document: Document) -> VersionedProgram:
@@ -41,7 +42,7 @@ class DecodedPrograms:
         if known is None or known.document != document:
             entries = decoded_entries(document, known.entries if known else Entries())
             size = sum(entry.stored_bytes for entry in (*entries.patterns.values(), *entries.notes.values()))
-            known = _Decoded(document, entries, program_of(document, entries), size)
+            known = _Decoded(document, entries, program_in(document, entries), size)
             self._decoded[document.ref] = known
         self._decoded.move_to_end(document.ref)
         self._drop_oldest()
@@ -59,7 +60,7 @@ class DecodedPrograms:
             self._decoded[ref] = known._replace(entries=entries)
 
     def _drop_oldest(self) -> None:
-        while len(self._decoded) > MAX_DECODED or (
-            len(self._decoded) > 1 and sum(one.size for one in self._decoded.values()) > MAX_DECODED_BYTES
-        ):
-            self._decoded.popitem(last=False)
+        size = sum(one.size for one in self._decoded.values())
+        while len(self._decoded) > MAX_DECODED or (size > self._max_bytes and len(self._decoded) > 1):
+            _, oldest = self._decoded.popitem(last=False)
+            size -= oldest.size

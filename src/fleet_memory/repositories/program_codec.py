@@ -45,7 +45,7 @@ def versioned_program(document: Document) -> VersionedProgram:
     Documents of the version before are read too: they have `knowledgeSeen` for `readVersion`, fields that are ignored
     here, and patterns without a source. Raises ValueError, KeyError, TypeError or AttributeError for any other shape.
     """
-    return program_of(document, decoded_entries(document))
+    return program_in(document, decoded_entries(document))
 
 
 def decoded_entries(document: Document, known: Entries | None = None) -> Entries:
@@ -75,7 +75,7 @@ def _in_order(patterns: Mapping[str, Pattern], notes: Mapping[str, Note]) -> Ent
     )
 
 
-def program_of(document: Document, entries: Entries) -> VersionedProgram:
+def program_in(document: Document, entries: Entries) -> VersionedProgram:
     """Return the program of a document with these entries. Raises the errors of `versioned_program`."""
     fields = document.fields
     patterns = {pattern.id: pattern for pattern in entries.patterns.values()}

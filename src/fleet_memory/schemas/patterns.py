@@ -110,6 +110,11 @@ class Pattern(Value):
         return self.knowledge_key is not None and not self.echo
 
     @cached_property
+    def reinforced_s(self) -> float:
+        """When it was last reinforced, in seconds since 1970."""
+        return self.last_reinforced.timestamp()
+
+    @cached_property
     def vector_bytes(self) -> bytes:
         """Its vector, one number a byte. Raises ValueError when it is not base64."""
         return b64decode(self.vector, validate=True)

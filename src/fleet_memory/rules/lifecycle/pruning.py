@@ -1,7 +1,6 @@
 """The decay sweep: which of a program's patterns leave for the archive, and when it must be looked at again."""
 
 from datetime import datetime
-from operator import attrgetter
 
 from fleet_memory.rules.lifecycle.admission import archived
 from fleet_memory.rules.lifecycle.decay import is_prunable, prunable_after
@@ -11,7 +10,7 @@ from fleet_memory.schemas.programs import Program
 
 def sweep_after(program: Program) -> float | None:
     """Return the instant after which the sweep has work here, in seconds since 1970; None when it never will."""
-    oldest = min(program.patterns.values(), key=attrgetter("last_reinforced"), default=None)
+    oldest = min(program.patterns.values(), key=lambda pattern: pattern.reinforced_s, default=None)
     return prunable_after(oldest, program.decay) if oldest else None
 
 
