@@ -3,10 +3,12 @@
 Stored patterns have plain `datetime`s (pydantic reads and writes them natively): they were checked when sent.
 """
 
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import field
-from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -15,6 +17,14 @@ from fleet_memory.schemas.value import Input, Value
 
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
 Outcome: TypeAlias = Literal["confirmed", "contradicted"]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def microseconds(instant: datetime) -> int:
+    """Return the microseconds since 1970, exactly."""
+    return (instant - _EPOCH) // _MICROSECOND
 
 
 class NewPattern(Input):
@@ -106,3 +116,18 @@ class Pattern(Value):
     def promoted(self) -> bool:
         """Whether it is one of the contributions of a knowledge entry."""
         return self.knowledge_key is not None and not self.echo
+
+    @cached_property
+    def reinforced_us(self) -> int:
+        """`last_reinforced` in microseconds since 1970."""
+        return microseconds(self.last_reinforced)
+
+    @cached_property
+    def searched_text(self) -> str:
+        """The text that the words of a question are found in: with its domain and its evidence."""
+        return " ".join((self.pattern, self.domain, self.evidence))
+
+    @cached_property
+    def searched_vector(self) -> bytes:
+        """The vector that a question is compared with, one signed byte per number."""
+        return b64decode(self.vector, validate=True)

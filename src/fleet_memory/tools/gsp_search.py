@@ -8,7 +8,6 @@ from pydantic import Field
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import SearchFilters
-from fleet_memory.rules.retrieval.ranking import PooledLesson
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.knowledge import SearchAnswer
 from fleet_memory.schemas.fields import Confidence, Domain, QueryText
@@ -41,9 +40,9 @@ async def gsp_search(
     now = fleet.now()
     snapshot = await fleet.knowledge.snapshots.read()
     filters = SearchFilters(domain, tier, status, min_confidence)
-    pool = [PooledLesson(row, row.confidence) for row in snapshot.rows if filters.admit(row, now)]
-    best = await ranked(fleet, pool, query)
-    domains = [row.domain for row in snapshot.rows if not row.is_hidden]
+    pool = [row for row in snapshot.rows if filters.admit(row, now)]
+    best = await ranked(fleet, pool, [row.confidence for row in pool], query)
+    domains = [row.domain for row in snapshot.readable]
     close = () if domain is None or domain in domains else close_names(domain, domains)
     ways = {"other words": query is not None, "fewer filters": filters != SearchFilters(None, None, None, 0.0)}
     frame = SearchAnswer(
@@ -62,7 +61,7 @@ async def gsp_search(
         freshness=await fleet_freshness(fleet, snapshot),
     )
     shown = [
-        knowledge_answer(match.lesson, now, **score_fields(match, asked=query is not None, explain=explain))
+        knowledge_answer(pool[match.position], now, **score_fields(match, asked=query is not None, explain=explain))
         for match in best[:limit]
     ]
     fitting = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
