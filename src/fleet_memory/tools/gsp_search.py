@@ -1,11 +1,13 @@
 """Search the fleet's knowledge."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.together import both
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import SearchFilters
 from fleet_memory.rules.text.closest import close_names
@@ -14,7 +16,7 @@ from fleet_memory.schemas.fields import Confidence, Domain, QueryText
 from fleet_memory.schemas.knowledge import EntryState, Tier
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import ranked
+from fleet_memory.tools.retrieval import embedded_question, ranked
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import score_fields
@@ -38,10 +40,10 @@ async def gsp_search(
     For your own lessons call recall_memory. For one entry with its sources and history call gsp_read.
     """
     now = fleet.now()
-    snapshot = await fleet.knowledge.snapshots.read()
+    snapshot, question = await both(fleet.knowledge.snapshots.read, partial(embedded_question, fleet, query))
     filters = SearchFilters(domain, tier, status, min_confidence)
     pool = [row for row in snapshot.rows if filters.admit(row, now)]
-    best = await ranked(fleet, pool, [row.confidence for row in pool], query)
+    best = ranked(pool, [row.confidence for row in pool], question)
     domains = [row.domain for row in snapshot.readable]
     close = () if domain is None or domain in domains else close_names(domain, domains)
     ways = {"other words": query is not None, "fewer filters": filters != SearchFilters(None, None, None, 0.0)}

@@ -3,12 +3,14 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.together import both
 from fleet_memory.rules.knowledge.freshness import count_waiting, own_freshness
 from fleet_memory.rules.lifecycle.decay import is_stale, strengths
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
@@ -24,7 +26,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import keys_for, ranked
+from fleet_memory.tools.retrieval import embedded_question, keys_for, ranked
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, WIDER, Scope, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer, score_fields
@@ -88,16 +90,21 @@ async def recall_memory(
 
 async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: Scope, query: str | None) -> _Found:
     """Return the matches, an entry in place of the own lessons that it repeats. Billed 1 read, and the snapshot."""
-    now = fleet.now()
-    program = await fleet.programs.read(program_id)
-    snapshot = None if scope == "own" else await fleet.knowledge.snapshots.read()
+    now, read = fleet.now(), partial(_read, fleet, program_id, scope)
+    question = partial(embedded_question, fleet, query)
+    (program, snapshot), asked = await both(read, question) if query is not None else (await read(), None)
     own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
     rows = snapshot.readable if snapshot else ()
     lessons, entries = filters.admitted(own, program.decay, now), filters.admitted_entries(rows)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *entries]
     trusted = np.concatenate((strengths(lessons, now), [row.confidence for row in entries]))
-    best = (await ranked(fleet, pool, trusted, query)).replaced(stand_ins(lessons, entries))
+    best = ranked(pool, trusted, asked).replaced(stand_ins(lessons, entries))
     return _Found(program, snapshot, [*own, *rows], pool, best)
+
+
+async def _read(fleet: Fleet, program_id: str, scope: Scope) -> tuple[Program, Snapshot | None]:
+    program = partial(fleet.programs.read, program_id)
+    return (await program(), None) if scope == "own" else await both(program, fleet.knowledge.snapshots.read)
 
 
 async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Scope, *, asked: bool) -> RecallAnswer:

@@ -1,6 +1,7 @@
 """Ranking that several tools share: it needs the fleet's embedder."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,45 +17,60 @@ from fleet_memory.rules.retrieval.ranking import (
     by_strength,
     identifier_shares,
 )
-from fleet_memory.rules.text.vectors import cosines
+from fleet_memory.rules.text.vectors import Vectors, cosines
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.similarity.words import word_scores
 from fleet_memory.views.lessons import has_foreign_key
 
 
-async def ranked(
-    fleet: Fleet,
+class Question(NamedTuple):
+    """A question, its vector and the name of the engine that made it; no vector while the engine is down."""
+
+    text: str
+    vector: Vectors | None
+    embedder: str
+
+
+async def embedded_question(fleet: Fleet, query: str | None) -> Question | None:
+    """Return a question with its vector, None for none."""
+    if query is None:
+        return None
+    try:
+        vector = (await fleet.embedder.vectors([query]))[0]
+    except EmbedderError:
+        vector = None  # words still rank; `similarityEngine` and the server's log show that the engine is down
+    return Question(query, vector, fleet.embedder.name)
+
+
+def ranked(
     pool: Sequence[Pattern | KnowledgeRow],
     strengths: ArrayLike,
-    query: str | None,
+    question: Question | None,
     min_relevance: float = MIN_RELEVANCE,
 ) -> Ranking:
-    """Return the pool best first: by relevance to the query, matches only; without a query by strength.
+    """Return the pool best first: by relevance to the question, matches only; without a question by strength.
 
     `strengths` 0..1 of the pool. A match in words below `min_relevance` is none, unless it has no vector.
     """
-    if query is None:
+    if question is None:
         return by_strength(strengths)
-    meant = await _cosines_to(fleet, query, pool)
     texts = [lesson.searched_text for lesson in pool]
-    words, names = word_scores(query, texts), identifier_shares(query, texts)
-    return by_relevance(meant, words, names, strengths, min_relevance)
+    words, names = word_scores(question.text, texts), identifier_shares(question.text, texts)
+    return by_relevance(_cosines_to(question, pool), words, names, strengths, min_relevance)
 
 
-async def _cosines_to(fleet: Fleet, text: str, lessons: Sequence[Pattern | KnowledgeRow]) -> Scores:
-    """Return each lesson's cosine to `text`, `NO_VECTOR` where its vector is another embedder's or missing."""
-    meant = np.full(len(lessons), NO_VECTOR)
-    try:
-        row = (await fleet.embedder.vectors([text]))[0]
-    except EmbedderError:
-        return meant  # words still rank; `similarityEngine` and the server's log show that the engine is down
-    name = fleet.embedder.name
-    vectors = [lesson.searched_vector if lesson.embedder == name else b"" for lesson in lessons]
-    known = [at for at, vector in enumerate(vectors) if len(vector) == len(row)]  # one name may change its model
+def _cosines_to(question: Question, pool: Sequence[Pattern | KnowledgeRow]) -> Scores:
+    """Return each lesson's cosine to a question, `NO_VECTOR` where its vector is another embedder's or missing."""
+    result = np.full(len(pool), NO_VECTOR)
+    if question.vector is None:
+        return result
+    size = len(question.vector)  # an endpoint may change its model behind one name
+    vectors = [lesson.searched_vector if lesson.embedder == question.embedder else b"" for lesson in pool]
+    known = [at for at, vector in enumerate(vectors) if len(vector) == size]
     numbers = np.frombuffer(b"".join(vectors[at] for at in known), np.int8)
-    meant[known] = cosines(numbers.reshape(-1, len(row)), row)
-    return meant
+    result[known] = cosines(numbers.reshape(-1, size), question.vector)
+    return result
 
 
 async def keys_for(fleet: Fleet, lessons: Iterable[Pattern], snapshot: Snapshot | None = None) -> frozenset[str]:
