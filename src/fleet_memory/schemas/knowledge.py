@@ -201,7 +201,7 @@ class KnowledgeRow(Value):
 
     @cached_property
     def searched_vector(self) -> bytes:
-        """The vector that a question is compared with, one signed byte per number."""
+        """The vector that a question is compared with, one number a byte."""
         return b64decode(self.reading_vector or self.vector, validate=True)
 
 

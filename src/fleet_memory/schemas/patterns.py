@@ -6,9 +6,9 @@ Stored patterns have plain `datetime`s (pydantic reads and writes them natively)
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cached_property
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -17,14 +17,6 @@ from fleet_memory.schemas.value import Input, Value
 
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
 Outcome: TypeAlias = Literal["confirmed", "contradicted"]
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-
-
-def microseconds(instant: datetime) -> int:
-    """Return the microseconds since 1970, exactly."""
-    return (instant - _EPOCH) // _MICROSECOND
 
 
 class NewPattern(Input):
@@ -118,16 +110,26 @@ class Pattern(Value):
         return self.knowledge_key is not None and not self.echo
 
     @cached_property
-    def reinforced_us(self) -> int:
-        """`last_reinforced` in microseconds since 1970."""
-        return microseconds(self.last_reinforced)
+    def stored_s(self) -> float:
+        """When it was stored first, in seconds since 1970."""
+        return self.stored_at.timestamp()
+
+    @cached_property
+    def reinforced_s(self) -> float:
+        """When it was last reinforced, in seconds since 1970."""
+        return self.last_reinforced.timestamp()
+
+    @cached_property
+    def vector_bytes(self) -> bytes:
+        """Its vector, one number a byte. Raises ValueError when it is not base64."""
+        return b64decode(self.vector, validate=True)
+
+    @property
+    def searched_vector(self) -> bytes:
+        """The vector that a question is compared with, one number a byte."""
+        return self.vector_bytes
 
     @cached_property
     def searched_text(self) -> str:
         """The text that the words of a question are found in: with its domain and its evidence."""
         return " ".join((self.pattern, self.domain, self.evidence))
-
-    @cached_property
-    def searched_vector(self) -> bytes:
-        """The vector that a question is compared with, one signed byte per number."""
-        return b64decode(self.vector, validate=True)

@@ -17,7 +17,7 @@ from fleet_memory.rules.retrieval.ranking import (
     by_strength,
     identifier_shares,
 )
-from fleet_memory.rules.text.vectors import Vectors, cosines
+from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.similarity.words import word_scores
@@ -68,8 +68,7 @@ def _cosines_to(question: Question, pool: Sequence[Pattern | KnowledgeRow]) -> S
     size = len(question.vector)  # an endpoint may change its model behind one name
     vectors = [lesson.searched_vector if lesson.embedder == question.embedder else b"" for lesson in pool]
     known = [at for at, vector in enumerate(vectors) if len(vector) == size]
-    numbers = np.frombuffer(b"".join(vectors[at] for at in known), np.int8)
-    result[known] = cosines(numbers.reshape(-1, size), question.vector)
+    result[known] = cosines(int8_matrix([vectors[at] for at in known]), question.vector)
     return result
 
 
