@@ -1,7 +1,7 @@
 """The tools as clients list them, from a file that scripts/generate_docs.py writes.
 
-Importing the code of all tools, with numpy, and building its schemas takes a third of a server's start, and many
-servers are started and never called: the first call imports it.
+Importing the code of all tools, with numpy, and building its schemas would take a third of a server's start, and many
+servers are started and never called: the first call imports the code, and that of each tool builds its schemas.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ _imported: Final[dict[str, Tool]] = {}
 
 
 class ListedTool(Tool):
-    """An mcp tool that imports its code, in a thread, at the first call."""
+    """An mcp tool whose first call imports its code, in a thread."""
 
     async def run(
         self,
@@ -33,7 +33,7 @@ class ListedTool(Tool):
     ) -> CallToolResult:
         """See `FleetTool.run`."""
         if self.name not in _imported:
-            _imported.update(await to_thread.run_sync(_import_tools))
+            _imported[self.name] = await to_thread.run_sync(_imported_tool, self.name)
         result: CallToolResult = await _imported[self.name].run(arguments, context, convert_result)
         return result
 
@@ -45,7 +45,7 @@ def listed_tools() -> dict[str, list[Tool]]:
 
 def _listed_tool(entry: ToolEntry) -> Tool:
     return ListedTool(
-        fn=_import_tools,  # required by mcp; `run` does not call it
+        fn=_imported_tool,  # required by mcp; `run` does not call it
         name=entry.name,
         title=entry.title,
         description=entry.description or "",
@@ -57,8 +57,8 @@ def _listed_tool(entry: ToolEntry) -> Tool:
     )
 
 
-def _import_tools() -> dict[str, Tool]:
+def _imported_tool(name: str) -> Tool:
     from fleet_memory.server.registration import registered  # noqa: PLC0415 see the module's docstring
     from fleet_memory.server.toolsets import TOOLS  # noqa: PLC0415 the same
 
-    return {spec.function.__name__: registered(spec) for specs in TOOLS.values() for spec in specs}
+    return next(registered(spec) for specs in TOOLS.values() for spec in specs if spec.function.__name__ == name)
