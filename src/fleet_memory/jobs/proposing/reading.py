@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.proposing.looking import look_at_programs
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
 from fleet_memory.repositories.program_codec import VersionedProgram
@@ -82,6 +83,8 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> F
         await _read_everything(fleet, memory, view)
     elif await _read_changes(fleet, memory, view, last) or policy != memory.policy:
         memory.candidates = None
+    if behind:
+        memory.sums = None  # another server has written some since
     if memory.pairs_at is None or fleet.now() - memory.pairs_at >= READ_PAIRS_AFTER:
         await _read_pairs(fleet, memory)
     memory.epoch, memory.run = last.epoch, last.run
@@ -94,6 +97,7 @@ async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetVie
         view.unreadable += [str(one) for one in block.unreadable]
         for versioned in block.programs:
             _remember(versioned, memory, view)
+        await look_at_programs(fleet, memory, [versioned.program for versioned in block.programs])
     await _read_pairs(fleet, memory)
 
 
@@ -110,6 +114,7 @@ async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, 
     names = sorted({versioned.program.program_id for versioned in changed})
     for versioned in changed:
         _remember(versioned, memory, view)
+    await look_at_programs(fleet, memory, [versioned.program for versioned in changed])
     waiting = [pair for name in names for pair in await fleet.pairs.waiting_of(name)]
     memory.remember_pairs(names, (versioned.pair for versioned in waiting if versioned.pair))
     return bool(changed)
