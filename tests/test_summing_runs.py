@@ -15,6 +15,7 @@ from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.fleet_health import health_of_fleet
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.fleets import NOW, at, documents, learn
 from tests.test_proposing_run import rehearsed, run
 
@@ -94,6 +95,17 @@ async def test_a_server_writes_the_sums_again_where_another_one_has_written_some
     again = LATER + timedelta(minutes=15)
     await run(at(fleet, again))
     assert await written_at(fleet) == again
+
+
+async def test_a_change_that_no_run_waits_for_is_counted_within_a_day(fleet: Fleet) -> None:
+    for name in ("basher", "iso"):
+        await learn(at(fleet, NOW - timedelta(days=89)), name, f"Own lesson of {name}")
+    await run(fleet)
+    await reinforce_memory(at(fleet, LATER), "basher", "mine")
+    await commit_session(at(fleet, LATER), "iso", missing=(QUESTION,))
+    tomorrow = at(fleet, NOW + timedelta(days=1, hours=1))
+    await run(tomorrow)
+    same_but_as_of(await from_sums(tomorrow), await read_now(tomorrow), tomorrow.now())
 
 
 async def test_a_dry_run_leaves_no_sums(fleet: Fleet) -> None:

@@ -18,7 +18,8 @@ from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.policy import Policy
 
 MAX_RUNS_BEHIND: Final = 20  # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
-READ_PAIRS_AFTER: Final = timedelta(days=1)  # a warm server finds answers that are overdue no later. Chosen
+# a warm server finds answers that are overdue, and reinforcements, which no run waits for, no later. Chosen
+READ_AGAIN_AFTER: Final = timedelta(days=1)
 PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
 
 
@@ -70,14 +71,15 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> F
     """Bring the memory up to date, and return the lessons to consider.
 
     Billed 1 read for each program that changed or that another server's run considered since, all of them on a cold
-    server; 2 queries and their pairs for each of these; 3 queries for all pairs once a day; 1 query for the entries
-    that the snapshot is behind, and 1 read for each candidate if a program, an entry or the policy has changed since
-    the last run.
+    server and once a day; 2 queries and their pairs for each of these, 3 queries for all pairs where all programs are
+    read; 1 query for the entries that the snapshot is behind, and 1 read for each candidate if a program, an entry or
+    the policy has changed since the last run.
     """
     view = FleetView(await fleet.last_runs.read())
     last = view.last.last
     behind = last.run - memory.run
-    if view.is_whole or memory.epoch != last.epoch or not 0 <= behind <= MAX_RUNS_BEHIND:
+    is_old = memory.pairs_at is not None and fleet.now() - memory.pairs_at >= READ_AGAIN_AFTER
+    if view.is_whole or memory.epoch != last.epoch or is_old or not 0 <= behind <= MAX_RUNS_BEHIND:
         memory.forget()
     if memory.is_cold:
         await _read_everything(fleet, memory, view)
@@ -85,8 +87,6 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> F
         memory.candidates = None
     if behind:
         memory.sums = None  # another server has written some since
-    if memory.pairs_at is None or fleet.now() - memory.pairs_at >= READ_PAIRS_AFTER:
-        await _read_pairs(fleet, memory)
     memory.epoch, memory.run = last.epoch, last.run
     await _read_entries(fleet, memory, view)
     return view
