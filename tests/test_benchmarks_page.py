@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from calls import BUDGETS, CallRow, CallsReport
+from calls import BUDGETS, CallRow, CallsReport, Resident
 from made_fleet import FleetSize
 from measuring import Figures, Surroundings, write_json
 from page import PAGE, RESULTS, ahead_section, calls_plot, page, paragraph, read_calls, read_peers
@@ -17,7 +17,13 @@ ROWS = [
     for size, times in ((10, 1.0), (100, 2.0), (500, 3.0))
     for kind in BUDGETS
 ]
-CALLS = CallsReport(WHERE, 50, FIGURES, [*ROWS, replace(ROWS[4], fleet=FleetSize(4000, 100, 2000), times=9.0)])
+CALLS = CallsReport(
+    WHERE,
+    50,
+    FIGURES,
+    [*ROWS, replace(ROWS[4], fleet=FleetSize(4000, 100, 2000), times=9.0)],
+    [Resident(FleetSize(1000, 100, 20), 150.0)],
+)
 
 
 def system(name: str, first: int) -> SystemReport:
