@@ -93,12 +93,16 @@ def public_questions() -> Asked:
     )
 
 
-def own_sets() -> Iterable[Asked]:
-    """Yield one of our lessons in other words, those of one agent, the questions of the stories, and identifiers."""
+def our_lessons() -> Asked:
+    """Return our lessons in other words, among those that are near to another one."""
     rows = rows_of(FOLDER / "lessons.tsv")
     pairs = [(row["a"], row["b"]) for row in rows if row["kind"] == "same"]
-    yield in_other_words("one of our lessons", pairs, [row["b"] for row in rows if row["kind"] != "same"])
-    yield public_questions()
+    return in_other_words("one of our lessons", pairs, [row["b"] for row in rows if row["kind"] != "same"])
+
+
+def own_sets() -> Iterable[Asked]:
+    """Yield our lessons in other words, those of one agent, the questions of the stories, and identifiers alone."""
+    yield from (our_lessons(), public_questions())
     yield from of_stories(sorted(STORIES.glob("*.json")), "")
 
 

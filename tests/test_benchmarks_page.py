@@ -28,10 +28,10 @@ CALLS = CallsReport(
 
 def system(name: str, first: int) -> SystemReport:
     race, restart = Race(2, 2, 10, 10, 10, 1.5, ""), Restart(20, 20, stores=True, refusal="")
-    return SystemReport(name, "1.0", "as is", Questions(10, 10, first, 9), restart, race, [], [])
+    return SystemReport(name, "1.0", "as is", [Questions("a set", 10, 10, 10, first, 9)], restart, race, [], [])
 
 
-PEERS = PeersReport(WHERE, 50, "10 of a set", FIGURES, [system("ours", 7), system("better", 8)])
+PEERS = PeersReport(WHERE, 50, FIGURES, [system("ours", 7), system("better", 8)])
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -49,9 +49,9 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 def test_the_page_says_where_a_peer_is_ahead() -> None:
     assert list(ahead_section(PEERS)) == [
         "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as even.\n",
-        "- questions in other words, found first: 70 %; better 80",
+        "- a set in other words, found first: 70 %; better 80",
         "\n## Where none is\n",
-        "- questions in other words, among the first 5: 90 %",
+        "- a set in other words, in the first 5: 90 %",
         "- sent in a race and found afterwards: 100 %",
         "- found after a restart without a network: 100 %",
     ]
