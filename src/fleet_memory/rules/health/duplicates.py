@@ -8,7 +8,7 @@ import numpy as np
 
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.lifecycle.decay import stale_after
-from fleet_memory.rules.text.vectors import unpacked
+from fleet_memory.rules.text.vectors import int8_matrix, unit_rows
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.similarity import Profile
@@ -80,7 +80,7 @@ def repeat_spans(program: Program, scale: Scale) -> list[RepeatSpan]:
 
 
 def _by_age(patterns: Iterable[Pattern]) -> list[Pattern]:
-    return sorted(patterns, key=lambda pattern: (pattern.stored_at, pattern.id))
+    return sorted(patterns, key=lambda pattern: (pattern.stored_s, pattern.id))
 
 
 def _words(pattern: Pattern) -> tuple[str | None, str]:
@@ -92,7 +92,7 @@ def _alike(ordered: Sequence[Pattern], scale: Scale) -> Mapping[str, Sequence[Pa
     comparable = [pattern for pattern in ordered if pattern.vector and pattern.embedder == scale.embedder]
     if len(comparable) < 2:
         return {}
-    vectors = unpacked([pattern.vector for pattern in comparable])
+    vectors = unit_rows(int8_matrix([pattern.vector_bytes for pattern in comparable]))
     cosines = np.tril(vectors @ vectors.T, -1)  # with earlier ones
     near: dict[str, list[tuple[float, int]]] = {}
     for at, earlier in np.argwhere(cosines >= scale.profile.alike).tolist():
