@@ -1,7 +1,7 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.lifecycle.decay import (
@@ -9,8 +9,10 @@ from fleet_memory.rules.lifecycle.decay import (
     half_life_days,
     is_prunable,
     is_stale,
+    living,
     stale_in_days,
     strength,
+    strengths,
 )
 from fleet_memory.rules.lifecycle.reinforcement import contradicted, reinforced
 from fleet_memory.schemas.programs import DecayConfig
@@ -31,6 +33,15 @@ def test_a_pattern_is_stale_a_moment_after_90_days() -> None:
 def test_a_stale_pattern_is_prunable_after_another_90_days() -> None:
     assert not is_prunable(pattern(), START + days(180), DecayConfig())
     assert is_prunable(pattern(), START + days(180.01), DecayConfig())
+
+
+@given(st.integers(0, 10**9), st.integers(-2, 2), st.integers(1, 3_650))
+@example(offset=6, later=0, max_age=90)  # seconds since 1970 as floats lose a bit in 2038
+def test_to_the_microsecond_a_pattern_is_stale_once_its_days_are_over(offset: int, later: int, max_age: int) -> None:
+    lesson = pattern(last_reinforced=datetime(2037, 12, 1, tzinfo=UTC) + timedelta(microseconds=offset))
+    now = lesson.last_reinforced + timedelta(days=max_age, microseconds=later)
+    assert is_stale(lesson, now, DecayConfig(max_age=max_age)) == (later > 0)
+    assert is_prunable(lesson, now + days(90), DecayConfig(max_age=max_age)) == (later > 0)
 
 
 def test_a_programs_own_decay_config_decides() -> None:
@@ -63,6 +74,17 @@ def test_strength_never_rises_with_age(confidence: float, one: float, two: float
     lesson = pattern(confidence=confidence)
     early, late = sorted((one, two))
     assert strength(lesson, START + days(late)) <= strength(lesson, START + days(early)) <= confidence
+
+
+@given(st.lists(st.tuples(confidences, st.floats(-10, 2000), st.integers(0, 9)), max_size=5))
+def test_lessons_together_have_the_strength_and_the_staleness_of_each(told: list[tuple[float, float, int]]) -> None:
+    now, decay = START + days(1000), DecayConfig(max_age=90)
+    lessons = [
+        pattern(confidence=confidence, doublings=doublings, last_reinforced=now - days(age))
+        for confidence, age, doublings in [*told, (0.8, 90, 0), (0.8, 90.1, 0)]
+    ]
+    assert strengths(lessons, now) == pytest.approx([strength(lesson, now) for lesson in lessons], rel=1e-12)
+    assert living(lessons, now, decay) == [lesson for lesson in lessons if not is_stale(lesson, now, decay)]
 
 
 @given(confidences, ages, st.none() | confidences)

@@ -1,10 +1,12 @@
+from base64 import b64decode
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fleet_memory.rules.text.vectors import Vectors, packed, packed_chars, unpacked
+from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix, int8_rows, packed, unpacked
 
 SIZE = 384
 directions = arrays(np.float32, SIZE, elements=st.floats(-1, 1, width=32)).filter(lambda v: np.linalg.norm(v) > 0.1)
@@ -19,6 +21,19 @@ def test_a_kept_vector_has_length_one_and_its_old_direction(vectors: list[Vector
     assert (kept * units).sum(1).min() > 0.99
 
 
+@given(st.lists(directions, min_size=1, max_size=4), directions)
+def test_cosines_of_unpacked_rows_are_those_of_kept_vectors(vectors: list[Vectors], question: Vectors) -> None:
+    blobs, unit = [packed(vector) for vector in vectors], question / np.linalg.norm(question)
+    found = cosines(int8_matrix([b64decode(blob) for blob in blobs]), unit)
+    assert np.allclose(found, unpacked(blobs) @ unit, atol=1e-5)
+
+
+def test_a_row_of_zeros_is_alike_to_nothing_and_rows_of_two_lengths_are_refused() -> None:
+    assert cosines(int8_matrix([bytes(4)]), np.ones(4, np.float32)).tolist() == [0]
+    with pytest.raises(ValueError, match="several lengths"):
+        int8_matrix([bytes(4), bytes(3)])
+
+
 def test_cosines_of_kept_vectors_are_off_by_less_than_a_hundredth() -> None:
     vectors = np.random.default_rng(0).normal(size=(50, SIZE)).astype(np.float32)
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -26,9 +41,13 @@ def test_cosines_of_kept_vectors_are_off_by_less_than_a_hundredth() -> None:
     assert np.abs(kept @ kept.T - units @ units.T).max() < 0.005
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 3, 384, 1_536])
-def test_the_characters_of_a_kept_vector_tell_its_dimensions(dimensions: int) -> None:
-    assert len(packed(np.ones(dimensions, np.float32))) == packed_chars(dimensions)
+@pytest.mark.parametrize("count", [0, 1, 256, 600])
+def test_cosines_to_one_vector_are_those_of_the_rows_of_length_one(count: int) -> None:
+    vectors = np.random.default_rng(0).normal(size=(count + 1, SIZE)).astype(np.float32)
+    question, *stored = unpacked([packed(vector) for vector in vectors])
+    rows = int8_rows([(packed(vector), "") for vector in stored], "")[:count]
+    assert np.abs(cosines(rows, question) - np.array(stored).reshape(-1, SIZE) @ question).max(initial=0) < 1e-5
+    assert cosines(np.zeros((2, SIZE), np.int8), question).tolist() == [0, 0]
 
 
 def test_keeping_a_kept_vector_again_changes_nothing() -> None:

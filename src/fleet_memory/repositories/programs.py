@@ -12,6 +12,7 @@ from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.archive import Archive
 from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK, document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
+from fleet_memory.repositories.decoded_programs import DecodedPrograms
 from fleet_memory.repositories.history import History
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import (
@@ -19,7 +20,6 @@ from fleet_memory.repositories.program_codec import (
     absent_program,
     changed_fields,
     iter_versioned_programs,
-    versioned_program,
 )
 from fleet_memory.repositories.queueing import ChangeResult, QueuedCall, Turn, applied
 from fleet_memory.repositories.retrying import retry_conflicts
@@ -62,6 +62,7 @@ class Programs:
         self.paths = FleetPaths(fleet_id)
         self.archive = Archive(store, self.paths)
         self.history = History(store, self.paths)
+        self._decoded = DecodedPrograms()
         self._turns: weakref.WeakValueDictionary[str, Turn] = weakref.WeakValueDictionary()
 
     async def read(self, program_id: str) -> Program:
@@ -75,7 +76,7 @@ class Programs:
         """
         documents = await self.store.get(*(self.paths.program(program_id) for program_id in program_ids))
         return [
-            decoded_or_raised(document, versioned_program) if document else absent_program(program_id)
+            decoded_or_raised(document, self._decoded.versioned) if document else absent_program(program_id)
             for program_id, document in zip(program_ids, documents, strict=True)
         ]
 
@@ -139,6 +140,8 @@ class Programs:
         commit_id = commit_id or new_commit_id()
         writes = [write for one in changes for write in self.writes(*one, commit_id=commit_id)]
         programs = {self.paths.program(one.after.program_id): one.before.revision for one in changes}
+        for one in changes:
+            self._decoded.know(self.paths.program(one.after.program_id), one.before.program, one.after)
         changed = next((write.ref for write in writes if write.ref in programs), None)
         if changed is not None:
             witness = Witness(changed, programs[changed], lambda document: _remembers(document, commit_id))

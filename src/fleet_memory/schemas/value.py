@@ -1,11 +1,14 @@
 """The bases of every schema: snake_case inside, camelCase outside; the two spellings are joined here.
 
 A `Value` is a frozen dataclass that pydantic checks: change one with `dataclasses.replace`, which mypy checks field by
-field and pydantic checks at run time. An `Input` is a pydantic model: the argument of a tool.
+field and pydantic checks at run time. It never changes, so that a value derived from it alone may be kept on it as a
+`cached_property`, which is no field: it is neither compared nor written nor copied. An `Input` is a pydantic model: the
+argument of a tool.
 """
 
 from collections.abc import Mapping
 from dataclasses import field, fields
+from functools import cached_property
 from typing import Any, Final, Self, TypeAlias, TypeVar, dataclass_transform
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
@@ -55,6 +58,13 @@ class Value:
         """Return the value of a JSON text as `compact` returns it; unknown fields are ignored."""
         return decoded_json(codec(cls), text)
 
+    @classmethod
+    def from_stored(cls, text: str) -> Self:
+        """Return the value of a stored text, which stays its `stored_text`, e.g. with fields of a later version."""
+        value = cls.from_json(text)
+        value.__dict__["stored_text"] = text  # as `cached_property` keeps it
+        return value
+
     def wire(self) -> dict[str, JsonValue]:
         """Return the JSON object as clients see it: camelCase, absent instead of null."""
         adapter = codec(type(self))
@@ -64,6 +74,16 @@ class Value:
     def compact(self) -> str:
         """Return the JSON text as stores keep it: camelCase, defaults left out."""
         return codec(type(self)).dump_json(self, by_alias=True, exclude_defaults=True).decode()
+
+    @cached_property
+    def stored_text(self) -> str:
+        """The text that the value was read from by `from_stored`, else that of `compact`; made once."""
+        return self.compact()
+
+    @cached_property
+    def stored_bytes(self) -> int:
+        """The length of `stored_text` in UTF-8."""
+        return len(self.stored_text.encode())
 
 
 class Input(BaseModel):

@@ -10,7 +10,8 @@ from fleet_memory.schemas.programs import Program
 
 def sweep_after(program: Program) -> float | None:
     """Return the instant after which the sweep has work here, in seconds since 1970; None when it never will."""
-    return min((prunable_after(pattern, program.decay) for pattern in program.patterns.values()), default=None)
+    oldest = min(program.patterns.values(), key=lambda pattern: pattern.reinforced_s, default=None)
+    return prunable_after(oldest, program.decay) if oldest else None
 
 
 def swept(program: Program, now: datetime) -> ProgramChange:
