@@ -185,4 +185,4 @@ async def test_a_converted_file_is_intact(tmp_path: Path) -> None:
     store = SqliteStore(path)
     assert await store.check() == StoreHealth(len(MIGRATIONS), intact=True, documents={"programs": 3})
     await store.close()
-    assert await to_thread.run_sync(tables, path) == {"docs", "parts", "scalars"}
+    assert await to_thread.run_sync(tables, path) == {"docs", "parts", "field_names", "scalars"}

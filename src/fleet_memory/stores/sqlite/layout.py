@@ -82,7 +82,7 @@ class DocumentChange:
         for name in before.keys() - after.keys():
             self._remove(name)
         for name, part in after.items():
-            if not _is_same(before.get(name), part):
+            if name not in before or not _is_same(before[name], part):
                 self._put(name, part)
 
     def _set_part_of(self, field: str, entries: dict[str, Json], key: str, value: Json) -> None:
