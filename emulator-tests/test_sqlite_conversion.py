@@ -10,6 +10,7 @@ import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import anyio
 import pytest
@@ -21,7 +22,7 @@ from schema_1 import read_schema_1, write_schema_1
 from fleet_memory.errors import DocumentRejectedError, StoreRejectedError
 from fleet_memory.stores import Document, Json, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.stores.sqlite.schema import MIGRATIONS, check_version, open_database
+from fleet_memory.stores.sqlite.schema import MIGRATIONS, PAGE_BYTES, check_version, open_database
 
 pytestmark = pytest.mark.anyio
 
@@ -137,26 +138,30 @@ async def test_processes_that_open_a_file_at_once_find_it_converted(tmp_path: Pa
     assert {document.ref: document.fields for document in await opened(path)} == expected
 
 
-def converted_or_killed(path: Path, before_statement: int) -> int | None:
-    """Open the file in a process of its own; return the number of its last commit, None if it was killed."""
+def converted_or_killed(path: Path, before_statement: int) -> list[str] | None:
+    """Open the file in a process of its own; return the statements of that, None if it was killed."""
     command = [sys.executable, str(CHILDREN / "convert.py"), str(path), str(before_statement)]
     ended = subprocess.run(command, capture_output=True, check=False, timeout=LIMIT_S)  # noqa: S603 - ours
     assert ended.returncode in {0, -signal.SIGKILL}, ended.stderr
-    return int(ended.stdout) if ended.returncode == 0 else None
+    return cast("list[str]", json.loads(ended.stdout)) if ended.returncode == 0 else None
 
 
 @pytest.mark.kills
 async def test_a_killed_conversion_leaves_a_file_that_is_converted_when_it_is_opened_again(tmp_path: Path) -> None:
     documents = fleet()
     whole = await written(tmp_path / "whole.db", documents)
-    commit = await to_thread.run_sync(converted_or_killed, whole, 0)
-    assert commit is not None
-    for part in range(1, 6):
-        path, moment = await written(tmp_path / f"{part}.db", documents), commit * part // 5
-        for _ in range(2):  # the second time it finds the log of the first
-            assert await to_thread.run_sync(converted_or_killed, path, moment) is None
-        assert await to_thread.run_sync(read_schema_1, path) == (1, documents)
+    statements = await to_thread.run_sync(converted_or_killed, whole, 0)
+    assert statements is not None
+    commit, end = max(n for n, statement in enumerate(statements, 1) if statement == "commit"), len(statements)
+    assert end > commit + 5, "after the commit the file is built again with other pages"
+    for moment in {*(commit * part // 5 for part in range(1, 6)), *range(commit + 1, end, 2)}:
+        path = await written(tmp_path / f"{moment}.db", documents)
+        assert await to_thread.run_sync(converted_or_killed, path, moment) is None
+        if moment <= commit:
+            assert await to_thread.run_sync(converted_or_killed, path, moment) is None, "it finds the log of the first"
+            assert await to_thread.run_sync(read_schema_1, path) == (1, documents)
         assert {document.ref: document.fields for document in await opened(path)} == documents
+        assert await to_thread.run_sync(pragma, path, "page_size") == PAGE_BYTES
 
 
 @pytest.mark.parametrize("limit", [400_000, 600_000])
@@ -174,15 +179,32 @@ async def test_a_disk_that_is_full_during_the_conversion_leaves_the_file_as_it_i
     }
 
 
+def pragma(path: Path, name: str) -> object:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(f"pragma {name}").fetchone()[0]
+
+
 def tables(path: Path) -> set[str]:
     with closing(open_database(path)) as db:
         return {name for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
 
 
-async def test_a_converted_file_is_intact(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    await written(path, fleet(3))
+async def test_a_converted_file_is_intact_and_has_the_pages_of_a_new_one(tmp_path: Path) -> None:
+    path = await written(tmp_path / "memory.db", fleet(3))
     store = SqliteStore(path)
     assert await store.check() == StoreHealth(len(MIGRATIONS), intact=True, documents={"programs": 3})
     await store.close()
     assert await to_thread.run_sync(tables, path) == {"docs", "parts", "field_names", "scalars"}
+    pragmas = [await to_thread.run_sync(pragma, path, name) for name in ("page_size", "journal_mode")]
+    assert pragmas == [PAGE_BYTES, "wal"]
+
+
+async def test_a_file_that_another_process_has_open_gets_its_pages_later(tmp_path: Path) -> None:
+    documents = fleet(3)
+    path = await written(tmp_path / "memory.db", documents)
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        assert await to_thread.run_sync(check_version, other) == 1
+        assert {document.ref: document.fields for document in await opened(path)} == documents
+        assert await to_thread.run_sync(pragma, path, "page_size") == 4096
+    assert {document.ref: document.fields for document in await opened(path)} == documents
+    assert await to_thread.run_sync(pragma, path, "page_size") == PAGE_BYTES

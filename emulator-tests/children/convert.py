@@ -1,8 +1,9 @@
-"""Open a memory file and kill this process before its statement number N, or print that of its last commit.
+"""Open a memory file and kill this process before its statement number N, or print all statements as JSON.
 
 Arguments: PATH N.
 """
 
+import json
 import os
 import signal
 import sqlite3
@@ -24,4 +25,4 @@ db = sqlite3.connect(Path(sys.argv[1]), isolation_level=None)
 db.execute("pragma cache_size = 10")  # pages: most are in the log before the commit, as those of a large file are
 db.set_trace_callback(count)
 prepare(db)
-sys.stdout.write(str(max(n for n, statement in enumerate(statements, 1) if statement == "commit")))
+sys.stdout.write(json.dumps(statements))

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -83,8 +84,9 @@ def prepare(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> None:
     db.execute("pragma journal_mode = wal")
     while check_version(db, steps) < len(steps):
         _take_step(db, steps)
-    (page_bytes,) = db.execute("pragma page_size").fetchone()
-    db.execute(f"pragma wal_autocheckpoint = {LOG_BYTES // page_bytes}")
+    if _page_bytes(db) != PAGE_BYTES:
+        _rebuild(db)
+    db.execute(f"pragma wal_autocheckpoint = {LOG_BYTES // _page_bytes(db)}")
 
 
 def check_version(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> int:
@@ -93,6 +95,19 @@ def check_version(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> int
     if version > len(steps):
         raise StoreRejectedError(NEWER_FILE, operator_detail=f"schema {version}, known up to {len(steps)}")
     return version
+
+
+def _page_bytes(db: sqlite3.Connection) -> int:
+    return int(db.execute("pragma page_size").fetchone()[0])
+
+
+def _rebuild(db: sqlite3.Connection) -> None:
+    """Give an older file today's page size, all or nothing; left for another time if that cannot be done now."""
+    with suppress(sqlite3.Error):  # another connection has the file open, or there is no room for a copy
+        db.execute("pragma journal_mode = delete")  # with a write-ahead log, VACUUM leaves the size as it is
+        db.execute(f"pragma page_size = {PAGE_BYTES}")
+        db.execute("vacuum")
+    db.execute("pragma journal_mode = wal")
 
 
 def _is_ours(db: sqlite3.Connection) -> bool:
