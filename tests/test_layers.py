@@ -84,7 +84,7 @@ LAYERS = {
         "anyio mcp pydantic pydantic_core",
         ENGINES,
     ),
-    "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address clock", "anyio"),
+    "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
     "server.store_time": layer("stores clock", "", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
