@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple, TypeVar, cast
 
 import anyio
@@ -20,6 +21,7 @@ from fleet_memory.repositories.program_codec import (
     absent_program,
     changed_fields,
     iter_versioned_programs,
+    versioned_program,
 )
 from fleet_memory.repositories.queueing import ChangeResult, QueuedCall, Turn, applied
 from fleet_memory.repositories.retrying import retry_conflicts
@@ -79,6 +81,15 @@ class Programs:
             decoded_or_raised(document, self._decoded.versioned) if document else absent_program(program_id)
             for program_id, document in zip(program_ids, documents, strict=True)
         ]
+
+    async def read_many(self, *program_ids: str) -> list[VersionedProgram]:
+        """Like `read_versioned`, for jobs: decoded in a thread, and not kept among those that calls read last."""
+        documents = await self.store.get(*(self.paths.program(program_id) for program_id in program_ids))
+        decoded = [partial(decoded_or_raised, one, versioned_program) if one else None for one in documents]
+        del documents
+        return await to_thread.run_sync(
+            lambda: [one() if one else absent_program(id_) for id_, one in zip(program_ids, decoded, strict=True)]
+        )
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
