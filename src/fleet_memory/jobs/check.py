@@ -12,6 +12,7 @@ from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.entry_codec import versioned_entry
 from fleet_memory.repositories.history import past_summary
 from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.pages import page_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import versioned_policy
@@ -25,6 +26,7 @@ MAX_NAMED: Final = 25  # unreadable documents that a report names; the rest is c
 
 _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
     "programs": versioned_program,
+    "pages": page_of,
     "gsp": versioned_entry,
     "pairs": versioned_pair,
     "ledger": ledger_line,

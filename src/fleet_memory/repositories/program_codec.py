@@ -6,11 +6,13 @@ from typing import Final, NamedTuple, cast
 
 from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
 from fleet_memory.repositories.version_before import is_program_before, verdicts_text
+from fleet_memory.rules.knowledge.freshness import count_waiting
+from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.pruning import sweep_after
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig, Note, Program
+from fleet_memory.schemas.programs import DecayConfig, Note, PagedLesson, Program
 from fleet_memory.schemas.value import Value, codec
 from fleet_memory.stores import ABSENT, Document, Json
 
@@ -19,11 +21,13 @@ class VersionedProgram(NamedTuple):
     """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document).
 
     `verdicts_before`: the verdicts that the version before stored on its patterns, "" for none; they survive changes.
+    `pages` are the revisions of its pages that were read, by number.
     """
 
     program: Program
     revision: str
     verdicts_before: str = ""
+    pages: Mapping[int, str] = {}
 
 
 def versioned_program(document: Document) -> VersionedProgram:
@@ -35,6 +39,7 @@ def versioned_program(document: Document) -> VersionedProgram:
     fields = document.fields
     patterns = [Pattern.from_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
     notes = [Note.from_json(str(text)) for text in cast("dict[str, Json]", fields.get("notes", {})).values()]
+    paged = [PagedLesson.from_json(str(text)) for text in cast("dict[str, Json]", fields.get("paged", {})).values()]
     return VersionedProgram(
         Program.from_fields(
             {"readVersion": fields.get("knowledgeSeen", 0)}
@@ -43,6 +48,7 @@ def versioned_program(document: Document) -> VersionedProgram:
             | {
                 "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
                 "notes": {note.id: note for note in sorted(notes, key=lambda n: (n.at, len(n.id), n.id))},
+                "paged": {lesson.id: lesson for lesson in paged},
                 "pending": fields.get("pendingIds", ()),
                 "decay": DecayConfig.from_fields(cast("dict[str, Json]", fields.get("decayConfig", {}))),
             }
@@ -82,28 +88,46 @@ def iter_versioned_programs(
     return iter_readable(documents, versioned_program, unreadable)
 
 
-def _pattern_key(pattern_id: str) -> str:
-    return "k" + digest(pattern_id)  # safe in a field path, for any id
+def pattern_key(pattern_id: str) -> str:
+    """Return the key of a lesson in the maps of documents, safe in a field path for any id."""
+    return "k" + digest(pattern_id)
 
 
 def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     """Return the top-level fields, and the entries of the maps `patterns` and `notes`, that differ."""
     if before.revision == ABSENT:
-        patterns = {_pattern_key(id_): pattern.stored_text for id_, pattern in after.patterns.items()}
+        patterns = {pattern_key(id_): pattern.stored_text for id_, pattern in after.active.items()}
+        paged = {pattern_key(id_): lesson.stored_text for id_, lesson in after.paged.items()}
         notes = {id_: note.stored_text for id_, note in after.notes.items()}
-        return {**_state(after), "patterns": cast("Json", patterns), "notes": cast("Json", notes)}
+        return {
+            **_state(after),
+            "patterns": cast("Json", patterns),
+            "notes": cast("Json", notes),
+            "paged": cast("Json", paged),
+        }
     old, new = _state(before.program), _state(after)
     fields = {name: value for name, value in new.items() if old[name] != value}
-    fields |= _changed_entries("patterns", _pattern_key, before.program.patterns, after.patterns)
+    fields |= _changed_entries("patterns", pattern_key, before.program.active, after.active)
+    fields |= _changed_entries("paged", pattern_key, before.program.paged, _paged(before.program, after))
     fields |= _changed_entries("notes", str, before.program.notes, after.notes)
     # Another version may have derived them otherwise, so the document's own are not those of `before`.
     kept: dict[str, Json] = {"verdictsBefore": before.verdicts_before} if before.verdicts_before else {}
     return fields | {name: new[name] for name in _DERIVED_FIELDS} | kept if fields else {}
 
 
+def _paged(before: Program, after: Program) -> dict[str, PagedLesson]:
+    """Return the lessons on pages as they are known now: a lesson may have changed on its page."""
+    return {
+        id_: paged_lesson(one, lesson.page)
+        if (one := after.patterns.get(id_)) and one is not before.patterns.get(id_)
+        else lesson
+        for id_, lesson in after.paged.items()
+    }
+
+
 def document_size(program: Program) -> int:
     """Return the bytes that a program takes as a document, names of fields aside."""
-    entries = (*program.patterns.values(), *program.notes.values())
+    entries = (*program.active.values(), *program.paged.values(), *program.notes.values())
     return size(_state(program)) + sum(entry.stored_bytes for entry in entries)
 
 
@@ -127,7 +151,7 @@ def _state(program: Program) -> dict[str, Json]:
         {name: wire[name] for name in _PLAIN_FIELDS}
         | {name: _text(wire[name]) for name in _TEXT_FIELDS}
         | {
-            "pending": sum(id_ in program.patterns for id_ in program.pending),
+            "pending": count_waiting(program),
             "pendingIds": list(program.pending),
             "dirty": bool(program.pending),
             "stored": program.exists,

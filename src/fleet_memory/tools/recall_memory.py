@@ -81,9 +81,12 @@ async def recall_memory(
 
 
 async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: Scope, query: str | None) -> _Found:
-    """Return the matches, an entry in place of the own lessons that it repeats. Billed 1 read, and the snapshot."""
+    """Return the matches, an entry in place of the own lessons that it repeats.
+
+    A question searches the pages too. Billed 1 read, with a question each page, and the snapshot.
+    """
     now = fleet.now()
-    program = await fleet.programs.read(program_id)
+    program = await (fleet.programs.read if query is None else fleet.programs.read_whole)(program_id)
     snapshot = None if scope == "own" else await fleet.knowledge.snapshots.read()
     own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
     rows = [row for row in snapshot.rows if not row.is_hidden] if snapshot else []

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig
+from fleet_memory.schemas.programs import DecayConfig, PagedLesson
 
 HALF_LIFE_DAYS: Final = 30.0  # Source: docs/decay.md, chosen; the shape is Ebbinghaus 1885
 MAX_DOUBLINGS: Final = 4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
@@ -16,7 +16,7 @@ def age_days(pattern: Pattern, now: datetime) -> float:
     return max(0.0, (now - pattern.last_reinforced) / _DAY)
 
 
-def is_stale(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
+def is_stale(pattern: Pattern | PagedLesson, now: datetime, decay: DecayConfig) -> bool:
     """Whether the pattern went unreinforced for more than `maxAge` days; exactly that is not stale yet."""
     return now - pattern.last_reinforced > decay.max_age * _DAY
 
@@ -31,7 +31,7 @@ def stale_after(pattern: Pattern, decay: DecayConfig) -> float:
     return (pattern.last_reinforced + decay.max_age * _DAY).timestamp()
 
 
-def prunable_after(pattern: Pattern, decay: DecayConfig) -> float:
+def prunable_after(pattern: Pattern | PagedLesson, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is prunable, in seconds since 1970."""
     return pattern.last_reinforced.timestamp() + (decay.max_age + decay.prune_after) * _DAY.total_seconds()
 
@@ -47,5 +47,5 @@ def half_life_days(pattern: Pattern) -> float:
 
 
 def strength(pattern: Pattern, now: datetime) -> float:
-    """Return 0..1: confidence x 0.5^(age / half-life). It ranks, and chooses the patterns that the cap evicts."""
+    """Return 0..1: confidence x 0.5^(age / half-life). It ranks, and chooses the patterns that the cap moves out."""
     return float(pattern.confidence * 0.5 ** (age_days(pattern, now) / half_life_days(pattern)))

@@ -65,7 +65,7 @@ def _compared(pattern: Pattern) -> tuple[object, ...]:
 
 def _bounded(ids: Iterable[str], after: Program) -> tuple[str, ...]:
     unique = tuple(dict.fromkeys(ids))
-    gone = [id_ for id_ in unique if id_ not in after.patterns]
+    gone = [id_ for id_ in unique if not after.has(id_)]
     dropped = frozenset(gone[: max(0, len(gone) - MAX_GONE)])
     return tuple(id_ for id_ in unique if id_ not in dropped)
 

@@ -1,0 +1,140 @@
+"""Pages: documents of their own for the lessons that the cap moved out of a program's document."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import NamedTuple, cast
+
+from anyio import to_thread
+
+from fleet_memory.repositories.fleet_documents import FleetDocuments
+from fleet_memory.repositories.program_codec import VersionedProgram, pattern_key
+from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, decoded_or_raised
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import MAX_PAGES, PagedLesson, Program
+from fleet_memory.stores import ABSENT, Document, Json, Ref, Write
+
+PAGE_NUMBERS = range(1, MAX_PAGES + 1)
+
+
+class Page(NamedTuple):
+    """A page of a program: its lessons by id, and the revision that a commit must expect."""
+
+    program_id: str
+    number: int
+    patterns: Mapping[str, Pattern]
+    revision: str
+
+
+def page_of(document: Document) -> Page:
+    """Return the page in a document. Raises ValueError, KeyError, TypeError or AttributeError for any other shape."""
+    fields = document.fields
+    texts = cast("Mapping[str, str]", fields["patterns"])
+    patterns = {one.id: one for one in map(Pattern.from_json, texts.values())}
+    return Page(str(fields["programId"]), int(cast("int", fields["page"])), patterns, document.revision)
+
+
+class Pages(FleetDocuments):
+    """The pages of one fleet's programs."""
+
+    async def joined(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
+        """Return programs with the lessons of their pages. Billed 1 read each page.
+
+        The program's own document decides which lessons are on which page. Those that it names and no page has are not
+        in `paged`. Raises DocumentRejectedError for a page that cannot be read.
+        """
+        documents = await self._documents(heads)
+        pages = {ref: decoded_or_raised(document, page_of) for ref, document in documents.items()}
+        return [self._with_pages(head, pages) for head in heads]
+
+    async def joined_readable(
+        self, heads: Sequence[VersionedProgram], unreadable: list[UnreadableDocument]
+    ) -> list[VersionedProgram]:
+        """Return programs as `joined` does but those with a page that cannot be read, which is added to `unreadable`.
+
+        Pages are decoded in a thread: other calls go on meanwhile.
+        """
+        documents = await self._documents(heads)
+        if not documents:
+            return list(heads)
+        values = await to_thread.run_sync(_decoded_pages, documents)
+        bad = {ref: one for ref, one in values.items() if isinstance(one, UnreadableDocument)}
+        unreadable += bad.values()
+        pages = {ref: one for ref, one in values.items() if isinstance(one, Page)}
+        return [self._with_pages(head, pages) for head in heads if not bad.keys() & set(self._refs(head.program))]
+
+    async def with_revisions(self, before: VersionedProgram, after: Program) -> VersionedProgram:
+        """Return a program with the revisions of the pages that a change writes and that were not read.
+
+        Billed 1 read for each of these.
+        """
+        changed = (number for number in PAGE_NUMBERS if _changed_lessons(before.program, after, number))
+        refs = {number: self.paths.page(after.program_id, number) for number in changed if number not in before.pages}
+        if not refs:
+            return before
+        found = await self.store.get(*refs.values())
+        known = {
+            number: document.revision if document else ABSENT for number, document in zip(refs, found, strict=True)
+        }
+        return before._replace(pages={**before.pages, **known})
+
+    def writes(self, before: VersionedProgram, after: Program) -> list[Write]:
+        """Return the writes of the pages whose lessons a change moves or changes; one without lessons is removed."""
+        writes: list[Write] = []
+        for number in PAGE_NUMBERS:
+            lessons = _changed_lessons(before.program, after, number)
+            ref, revision = self.paths.page(after.program_id, number), before.pages.get(number, ABSENT)
+            if not lessons:
+                continue
+            if not any(lesson.page == number for lesson in after.paged.values()):
+                writes += [Write(ref, None, revision)] if revision != ABSENT else []
+            elif revision == ABSENT:
+                patterns: dict[str, Json] = {key: text for key, text in lessons.items() if text is not None}
+                fields: dict[str, Json] = {"programId": after.program_id, "page": number, "patterns": patterns}
+                writes.append(Write(ref, fields, ABSENT))
+            else:
+                writes.append(Write(ref, {f"patterns.{key}": text for key, text in lessons.items()}, revision))
+        return writes
+
+    async def _documents(self, heads: Sequence[VersionedProgram]) -> dict[Ref, Document]:
+        refs = [ref for head in heads for ref in self._refs(head.program)]
+        found = await self.store.get(*refs) if refs else []
+        return {ref: document for ref, document in zip(refs, found, strict=True) if document is not None}
+
+    def _refs(self, program: Program) -> list[Ref]:
+        numbers = sorted({lesson.page for lesson in program.paged.values()})
+        return [self.paths.page(program.program_id, number) for number in numbers]
+
+    def _with_pages(self, head: VersionedProgram, pages: Mapping[Ref, Page]) -> VersionedProgram:
+        program = head.program
+        if not program.paged:
+            return head
+        own = {page.number: page for ref in self._refs(program) if (page := pages.get(ref))}
+        there = {
+            id_: own[lesson.page].patterns[id_]
+            for id_, lesson in program.paged.items()
+            if lesson.page in own and id_ in own[lesson.page].patterns
+        }
+        patterns = sorted((*program.active.values(), *there.values()), key=attrgetter("stored_at", "id"))
+        paged = {id_: program.paged[id_] for id_ in there}
+        whole = replace(program, patterns={one.id: one for one in patterns}, paged=paged)
+        return head._replace(program=whole, pages={number: page.revision for number, page in own.items()})
+
+
+def _decoded_pages(documents: Mapping[Ref, Document]) -> dict[Ref, Page | UnreadableDocument]:
+    return {ref: decoded(document, page_of) for ref, document in documents.items()}
+
+
+def _changed_lessons(before: Program, after: Program, number: int) -> dict[str, str | None]:
+    """Return the stored texts of a page's lessons that differ, by their keys in its map; None for one that left."""
+    old, new = _on_page(before, number), _on_page(after, number)
+    changed: dict[str, str | None] = dict.fromkeys(pattern_key(id_) for id_ in old.keys() - new.keys())
+    for id_ in new:
+        pattern = after.patterns.get(id_)
+        if pattern is not None and (id_ not in old or pattern is not before.patterns.get(id_)):
+            changed[pattern_key(id_)] = pattern.stored_text
+    return changed
+
+
+def _on_page(program: Program, number: int) -> dict[str, PagedLesson]:
+    return {id_: lesson for id_, lesson in program.paged.items() if lesson.page == number}
