@@ -267,7 +267,9 @@ async def test_closing_twice_is_fine_and_what_was_committed_stays(open_store: Ca
 
 
 async def test_closing_what_was_never_used_is_fine(open_store: Callable[[], Store]) -> None:
-    await open_store().close()
+    store = open_store()
+    await store.close()
+    assert await fields(store, BASHER) is None  # it opens now
 
 
 async def test_a_store_that_was_closed_opens_again(store: Store) -> None:

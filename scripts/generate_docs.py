@@ -40,10 +40,10 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
     lines = [
         "# Tools",
         GENERATED,
-        "Names are camelCase. An unknown argument is refused and the nearest known one is named; `null` means absent; "
-        "`agentId` and `programId` stand for each other. A tool that is not served is refused with its toolset, a "
-        "renamed one with its name of today and the arguments that do the same. An answer is one JSON object, "
-        "the same as structured content and as text; what does not apply is absent, never null.",
+        "Names are camelCase. An unknown argument is refused with the nearest known one, or else with those that are "
+        "allowed; `null` means absent; `agentId` and `programId` stand for each other. A tool that is not served is "
+        "refused with its toolset, a renamed one with its name of today and the arguments that do the same. An answer "
+        "is one JSON object, the same as structured content and as text; what does not apply is absent, never null.",
     ]
     for toolset, offered in tools.items():
         rows = [

@@ -162,6 +162,7 @@ def test_every_section_of_a_boot_is_a_field_of_the_answer_and_has_its_share() ->
 def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
     boot = cut(everything(**crowded()), budget)
     shown = (boot.constitution, boot.knowledge, boot.domains, boot.patterns, boot.notes, boot.fading_soon)
+    assert len(boot.program.config or ()) > 2
     assert min(len(one or ()) for one in shown) > 2
     assert boot.program.context_summary == {"handoffNotes": "go on"}
 
@@ -206,11 +207,14 @@ def test_entries_of_the_agents_own_come_after_those_of_its_task_and_project_befo
     assert [one.pattern for one in ordered] == ["fitting", "of the project", "own", "in its domain"]
 
 
-def test_own_lessons_come_by_relevance_then_strength() -> None:
+def test_own_lessons_come_by_relevance_then_project_then_strength() -> None:
     lessons = [replace(pattern("x", number), confidence=number / 10) for number in range(1, 5)]
     ordered = ordered_lessons(lessons, {"p1": 0.4, "p2": 0.5}, NOW)
     assert [one.id for one in ordered] == ["p2", "p1", "p4", "p3"]
     assert [one.id for one in ordered_lessons([pattern("x", 2), pattern("x", 1)], {}, NOW)] == ["p1", "p2"]
+    of_project = replace(lessons[0], project_id="shop")
+    ordered = ordered_lessons([*lessons[1:], of_project], {"p2": 0.1}, NOW, "shop")
+    assert [one.id for one in ordered] == ["p2", "p1", "p4", "p3"]
 
 
 def test_no_line_of_a_lesson_passes_for_a_title_of_the_boot_text() -> None:
@@ -230,6 +234,8 @@ def test_no_line_of_a_lesson_passes_for_a_title_of_the_boot_text() -> None:
 def test_pinned_notes_come_first_then_the_newest() -> None:
     notes = [Note(id=f"n{at}", text="x", at=NOW + timedelta(hours=at), pinned=at == 0) for at in range(3)]
     assert [note.id for note in ordered_notes({note.id: note for note in notes})] == ["n0", "n2", "n1"]
+    at_once = {name: Note(id=name, text="x", at=NOW) for name in ("n10", "n9", "n11")}
+    assert [note.id for note in ordered_notes(at_once)] == ["n11", "n10", "n9"]
 
 
 class Server:

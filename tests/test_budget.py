@@ -22,6 +22,13 @@ def test_a_budget_is_never_exceeded(found: list[dict[str, str]], budget: int) ->
     assert tokens(answer(found[: count_fitting(answer([]), found, budget)])) <= budget
 
 
+def test_a_budget_that_items_fill_to_the_brim_is_not_exceeded_by_their_commas() -> None:
+    found = [{"text": ""}] * 100
+    counts = {budget: count_fitting(answer([]), found, budget) for budget in range(20, 200)}
+    assert [budget for budget, count in counts.items() if tokens(answer(found[:count])) > budget] == []
+    assert [budget for budget, count in counts.items() if tokens(answer(found[: count + 2])) <= budget] == []
+
+
 @given(items, budgets, budgets)
 def test_more_budget_never_returns_less(found: list[dict[str, str]], one: int, two: int) -> None:
     small, large = sorted((one, two))

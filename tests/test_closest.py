@@ -10,6 +10,11 @@ def test_a_typo_finds_the_name_that_was_meant() -> None:
     assert close_names("deploys", DOMAINS) == ("Deploys", "deploying")
 
 
+def test_letter_case_does_not_count() -> None:
+    assert close_names("GIT", DOMAINS) == ("git",)
+    assert close_names("claims", ("Task-CLAIMS",)) == ("Task-CLAIMS",)
+
+
 def test_a_part_of_a_name_finds_the_whole_and_the_whole_its_part() -> None:
     assert close_names("speed", DOMAINS) == ("page-speed",)
     assert close_names("git-branches-and-tags", DOMAINS) == ("git",)

@@ -79,16 +79,16 @@ READS: dict[str, dict[str, object]] = {
     "gsp_bootstrap": {"agentId": "reader"},
     "recall_memory": {"programId": "reader", "scope": "shared", "query": "deploy"},
     "gsp_search": {"query": "deploy"},
-    "gsp_read": {"key": "pattern/work/deploys-go-through-blue-cluster"},
+    "gsp_read": {"key": "pattern/deployment/deploys-go-through-blue-cluster"},
     "gsp_diff": {"sinceVersion": 0},
 }
 
 
 @pytest.mark.parametrize("tool", READS)
 async def test_a_reader_who_stores_the_entry_adds_no_vote(machine: Machine, tool: str) -> None:
-    key = await machine.share(BLUE, "basher", "iso")
+    key = await machine.share(BLUE, "basher", "iso", domain="deployment")
     assert BLUE in str(await machine.call("reader", tool, **READS[tool]))
-    await machine.store_lesson("reader", BLUE)
+    await machine.store_lesson("reader", BLUE, domain="deployment")
     await machine.consolidate()
     assert votes(await machine.entry(key)) == ("fresh", ["basher", "iso"], 2)
 

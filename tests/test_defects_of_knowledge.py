@@ -17,6 +17,7 @@ RETRY = "Retry a failed upload 3 times"
 NEVER = "Never retry a failed upload; open a new one"
 ONE_SECOND = "Retry failed uploads three times with a pause of 1 second"
 THIRTY_SECONDS = "Retry failed uploads three times with a pause of 30 seconds"
+GIT = "Never commit generated files"
 
 
 @pytest.fixture
@@ -42,16 +43,15 @@ async def two_of_one_key(machine: Machine) -> tuple[str, str]:
     return first, second
 
 
-async def require_no_harm(machine: Machine, retired: str) -> None:
-    """Let the retired lesson be learnt again, and others learn something else, which is published."""
+async def knowledge_after(machine: Machine, retired: str) -> dict[str, str]:
+    """Let the retired lesson be learnt again, and others learn `GIT`; return what a newcomer then knows."""
     for program in ("sark", "ram"):
         assert (await machine.store_lesson(program, THIRTY_SECONDS))["status"] == "created"
     assert (await machine.consolidate())["promoted"] == []
     assert (await machine.entry(retired))["status"] == "retired"
-    git = "Never commit generated files"
-    assert await machine.share(git, "yori", "zuse")
+    assert await machine.share(GIT, "yori", "zuse")
     assert (await maintained(machine)).promoted == ()
-    assert await machine.knowledge() == {ONE_SECOND: "fresh", git: "fresh"}
+    return await machine.knowledge()
 
 
 async def test_a_retired_lesson_that_is_forgotten_and_learnt_again_stops_nobody(machine: Machine) -> None:
@@ -62,7 +62,7 @@ async def test_a_retired_lesson_that_is_forgotten_and_learnt_again_stops_nobody(
         about = {"programId": program, "patternId": own["id"], "reason": "retired"}
         await machine.call(program, "forget_memory", **about)
     machine.later(days=1)
-    await require_no_harm(machine, retired)
+    assert await knowledge_after(machine, retired) == {ONE_SECOND: "fresh", GIT: "fresh"}
 
 
 async def test_a_retired_lesson_that_faded_and_is_learnt_again_stops_nobody(machine: Machine) -> None:
@@ -72,7 +72,7 @@ async def test_a_retired_lesson_that_faded_and_is_learnt_again_stops_nobody(mach
     assert {one.program_id for one in archived} == {"basher", "iso", "sark", "ram"}
     for program in ("basher", "iso"):
         await machine.say(program, first, "confirmed")
-    await require_no_harm(machine, retired)
+    assert await knowledge_after(machine, retired) == {ONE_SECOND: "fresh", GIT: "fresh"}
 
 
 async def test_after_a_rollback_to_an_older_export_words_stores_and_runs_go_on(

@@ -94,7 +94,10 @@ async def test_a_state_whose_answer_is_lost_conflicts_with_nobody(silent: Fleet)
 
 
 async def test_a_lesson_that_is_forgotten_without_an_answer_is_not_missed(silent: Fleet) -> None:
-    await forget_memory(silent, "basher", "mine", "no")
+    gone = await forget_memory(silent, "basher", "mine", "no")
+    archived = await silent.programs.archive.of_program("basher")
+    assert [document.ref.id for document in archived] == [gone.archive_id]
+    assert (await silent.programs.read("basher")).patterns == {}
 
 
 @pytest.mark.parametrize("lost", range(1, 7))

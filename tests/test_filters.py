@@ -43,6 +43,7 @@ def test_search_finds_retired_entries_only_when_asked_for_them() -> None:
     assert [ANY.admit(row, START) for row in (ROW, contested, retired)] == [True, True, False]
     asked = ANY._replace(status="retired")
     assert [asked.admit(row, START) for row in (ROW, contested, retired)] == [False, False, True]
+    assert not asked.admit(replace(retired, never_published=True), START)
     others: list[dict[str, Any]] = [
         {"domain": "e"},
         {"tier": "constitutional"},

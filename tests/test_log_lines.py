@@ -32,6 +32,13 @@ def fleet(fleet: Fleet) -> Fleet:
     return at(replace(fleet, caller=Caller()), NOW)
 
 
+@pytest.fixture
+async def sharing(fleet: Fleet) -> Fleet:
+    """The fleet with an entry that basher and iso learnt; a test's records begin after it."""
+    await shared_entry(fleet, "basher", "iso")
+    return fleet
+
+
 @pytest.fixture(autouse=True)
 def _log(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     with caplog.at_level(logging.INFO, "fleet_memory"):
@@ -56,25 +63,23 @@ async def test_a_store_is_one_line(fleet: Fleet, caplog: pytest.LogCaptureFixtur
     await store(fleet, "wren", f"Close {PRIVATE} files", "close")
     await store(fleet, "wren", f"Close {PRIVATE} files", "close")
     assert lines(caplog) == [
-        "store: wren/close created; lessons 1, archived 0",
-        "store: wren/close unchanged; lessons 1, archived 0",
+        "store: wren/close created; lessons 1, paged 0, archived 0",
+        "store: wren/close unchanged; lessons 1, paged 0, archived 0",
     ]
 
 
 async def test_a_session_is_one_line_and_so_is_each_entry_that_it_changes(
-    fleet: Fleet, caplog: pytest.LogCaptureFixture
+    sharing: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await shared_entry(fleet, "basher", "iso")
-    lines(caplog)
     lesson = {"pattern": f"Close {PRIVATE} files", "domain": "files", "confidence": 0.8, "evidence": PRIVATE}
     word = {"patternId": KEY, "outcome": "contradicted", "evidence": PRIVATE}
     patterns, reports = (NewPattern.model_validate(lesson),), (SessionReport.model_validate(word),)
-    await commit_session(fleet, "wren", patterns, reports, handoff=PRIVATE)
+    await commit_session(sharing, "wren", patterns, reports, handoff=PRIVATE)
     assert lines(caplog) == [
         f"knowledge: {KEY} now contested by wren; votes 2",
         "session: wren sent lessons 1, reinforcements 1, notes 0; failed 0",
     ]
-    await commit_session(fleet, "wren", patterns, reports, handoff=PRIVATE)
+    await commit_session(sharing, "wren", patterns, reports, handoff=PRIVATE)
     assert lines(caplog) == []  # the same session, sent again
 
 
@@ -108,22 +113,18 @@ async def test_equal_words_that_maintenance_promotes_are_one_line_and_the_run_is
 
 
 async def test_an_entry_that_programs_or_people_retire_is_one_line(
-    fleet: Fleet, caplog: pytest.LogCaptureFixture
+    sharing: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await shared_entry(fleet, "basher", "iso")
-    lines(caplog)
     for program in ("wren", "atlas"):
-        await reinforce_memory(fleet, program, KEY, outcome="contradicted", evidence=PRIVATE)
+        await reinforce_memory(sharing, program, KEY, outcome="contradicted", evidence=PRIVATE)
     assert lines(caplog) == [
         f"knowledge: {KEY} now contested by wren; votes 2",
         f"knowledge: {KEY} retired by atlas; votes 2",
     ]
 
 
-async def test_an_entry_that_a_person_retires_is_one_line(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
-    await shared_entry(fleet, "basher", "iso")
-    lines(caplog)
-    await retire_entry(fleet, KEY, PRIVATE)
+async def test_an_entry_that_a_person_retires_is_one_line(sharing: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    await retire_entry(sharing, KEY, PRIVATE)
     assert lines(caplog) == [f"knowledge: {KEY} retired by operator; votes 2"]
 
 

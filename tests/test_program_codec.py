@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import (
-    VersionedProgram,
     absent_program,
     changed_fields,
     iter_versioned_programs,
+    pattern_key,
     versioned_program,
 )
 from fleet_memory.schemas.patterns import Source
@@ -21,7 +21,7 @@ REF = FleetPaths("f1").program("basher")
 FULL = program(
     pattern(id="p1", source=Source(connection="c1", client="claude-code", model="opus"), called_at=START + days(1)),
     pattern("Another", id="p2", knowledge_key="pattern/ci/another", stored_at=START + days(1)),
-    pending=("gone", "p1"),
+    pending=("p1", "gone"),
     run=7,
     shown={"9f86d081884c7d65": START},
     against={"pattern/ci/wrong": START},
@@ -50,12 +50,16 @@ def documents(names: list[str], alive: "weakref.WeakSet[Fields]") -> list[Docume
     return [Document(FleetPaths("f1").program(name), fields, "1") for name, fields in made]
 
 
+def document(whole: Program) -> Document:
+    return Document(REF, stored({}, changed_fields(absent_program(whole.program_id), whole)), "1")
+
+
 def stored(before: dict[str, Json], change: dict[str, Json]) -> dict[str, Json]:
     """Return the fields of a document after a write, as an engine leaves them, through JSON."""
     after = json.loads(json.dumps(before))
     for name, value in change.items():
         place, _, key = name.rpartition(".")
-        target = after[place] if place else after
+        target = after.setdefault(place, {}) if place else after
         target[key] = value
         if value is None:
             del target[key]
@@ -63,12 +67,12 @@ def stored(before: dict[str, Json], change: dict[str, Json]) -> dict[str, Json]:
 
 
 def test_a_program_comes_back_as_it_was_and_its_counts_can_be_asked_for() -> None:
-    fields = stored({}, {n: v for n, v in changed_fields(absent_program("basher"), FULL).items() if v is not None})
-    assert versioned_program(Document(REF, fields, "1")) == VersionedProgram(FULL, "1")
-    asked = {name: fields[name] for name in ("pending", "pendingIds", "dirty", "run", "readVersion", "stored")}
+    assert versioned_program(document(FULL)).program == FULL
+    fields = document(FULL).fields
+    asked = {name: fields[name] for name in ("pending", "waiting", "dirty", "run", "readVersion", "stored")}
     assert asked == {
         "pending": 1,
-        "pendingIds": ["gone", "p1"],
+        "waiting": {pattern_key("gone"): "gone", pattern_key("p1"): "p1"},
         "dirty": True,
         "run": 7,
         "readVersion": 3,
@@ -76,18 +80,39 @@ def test_a_program_comes_back_as_it_was_and_its_counts_can_be_asked_for() -> Non
     }
 
 
-def test_a_change_writes_the_fields_that_differ_and_those_that_are_derived() -> None:
-    before = VersionedProgram(FULL, "1")
-    assert changed_fields(before, replace(FULL)) == {}
-    considered = replace(FULL, pending=(), run=8)
+def test_a_change_writes_the_fields_and_the_entries_that_differ() -> None:
+    before = versioned_program(document(FULL))
+    assert changed_fields(before, replace(before.program)) == {}
+    considered = replace(before.program, pending=(), run=8)
     assert changed_fields(before, considered) == {
         "run": 8,
         "pending": 0,
-        "pendingIds": [],
         "dirty": False,
-        "stored": True,
-        "sweepAfter": (START + days(100)).timestamp(),
+        f"waiting.{pattern_key('gone')}": None,
+        f"waiting.{pattern_key('p1')}": None,
     }
+    new = pattern("New", id="p3", stored_at=START + days(2))
+    patterns = {id_: lesson for id_, lesson in before.program.patterns.items() if id_ != "p2"} | {"p3": new}
+    stored_another = replace(before.program, patterns=patterns, pending=(*before.program.pending, "p2", "p3"))
+    assert changed_fields(before, stored_another) == {
+        "pending": 2,
+        f"waiting.{pattern_key('p2')}": "p2",
+        f"waiting.{pattern_key('p3')}": "p3",
+        f"patterns.{pattern_key('p2')}": None,
+        f"patterns.{pattern_key('p3')}": new.compact(),
+    }
+
+
+def test_the_list_of_pending_ids_of_an_earlier_document_is_read_and_its_next_change_makes_it_a_map() -> None:
+    fields = document(FULL).fields
+    del fields["waiting"]
+    earlier = Document(REF, {**fields, "pendingIds": ["p2", "gone", "p1"]}, "1")
+    read = versioned_program(earlier)
+    assert read.program == replace(FULL, pending=("p1", "p2", "gone"))
+    after = stored(earlier.fields, changed_fields(read, replace(read.program, pending=("p1", "gone"))))
+    assert after == document(replace(FULL, pending=("p1", "gone"))).fields
+    both = Document(REF, {**after, "pendingIds": ["p2"]}, "2")  # of a server of the version before
+    assert versioned_program(both).program.pending == ("p1", "p2", "gone")
 
 
 def test_a_document_of_the_version_before_is_read_and_its_next_change_heals_what_was_derived_otherwise() -> None:

@@ -114,6 +114,7 @@ def test_a_text_holds_a_share_of_the_identifiers_that_any_text_holds() -> None:
     assert identifier_shares("amount_cents in `stock`, no_where", texts) == [1, 0, 0, 0]
     assert identifier_shares("main.py and AMOUNT_CENTS", texts) == [0.5, 0.5, 0, 0]
     assert identifier_shares("which amount do I store?", texts) == [0, 0, 0, 0]
+    assert identifier_shares("main.py", ["Read domain.py."]) == [0]
     assert identifier_shares("main.py", []) == []
 
 

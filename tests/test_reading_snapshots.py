@@ -112,3 +112,18 @@ async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_and_says_why
     message = "^Shared knowledge is being republished; call again in a moment.$"
     with anyio.fail_after(LIMIT_S), pytest.raises(ConflictError, match=message):
         await fleet.knowledge.snapshots.read()
+
+
+async def test_a_row_that_is_stored_as_before_is_the_same_object_in_the_next_version(fleet: Fleet) -> None:
+    other = entry("pattern/tasks/other", "basher", "iso")
+    await put(fleet, PUBLISHED)
+    await put(fleet, other)
+    await publish(fleet)
+    before = await fleet.knowledge.snapshots.read()
+    assert await fleet.knowledge.snapshots.read() is before
+    await put(fleet, replace(other, retired_at=NOW))
+    await publish(fleet)
+    after = await fleet.knowledge.snapshots.read()
+    assert [one is other for one, other in zip(before.rows, after.rows, strict=True)] == [
+        row.key == KEY for row in before.rows
+    ]

@@ -23,6 +23,10 @@ def test_a_lesson_is_said_by_the_entry_that_it_joined_or_whose_words_it_has() ->
     assert entries_saying([JOINED, equal, pattern("Pin it", id="p3")], [OTHER, ROW]) == {"p1": ROW, "equal": ROW}
 
 
+def test_of_two_entries_in_the_words_of_a_lesson_the_first_says_it() -> None:
+    assert entries_saying([pattern(CHECK, id="equal")], [ROW, replace(OTHER, pattern=CHECK)]) == {"equal": ROW}
+
+
 def test_a_lesson_whose_entry_cannot_be_read_stays() -> None:
     assert entries_saying([JOINED], [OTHER]) == entries_saying([JOINED], []) == {}
 

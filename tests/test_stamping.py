@@ -62,7 +62,7 @@ def test_a_reinforced_lesson_is_pending_only_if_it_was_stale() -> None:
     assert stamps(seen_again) == ((), True)
     late = START + days(91)
     revived = replace(BEFORE, patterns={**BEFORE.patterns, "known": reinforced(KNOWN, now=late)})
-    assert stamped(BEFORE, revived, late).pending == ("earlier", "known")
+    assert stamped(BEFORE, revived, late).pending == ("known", "earlier")
 
 
 def test_a_longer_memory_makes_what_it_revives_pending() -> None:
@@ -72,8 +72,8 @@ def test_a_longer_memory_makes_what_it_revives_pending() -> None:
     assert stamps(old, before=longer) == ((), True)
 
 
-def test_the_ids_of_lessons_that_left_are_the_newest_500() -> None:
-    gone = tuple(f"gone-{number}" for number in range(MAX_GONE))
+def test_pending_ids_are_in_the_order_of_the_lessons_then_those_that_left_by_name_at_most_500() -> None:
+    gone = tuple(f"gone-{number:03}" for number in range(MAX_GONE))
     before = replace(BEFORE, pending=("known", *gone))
     made = stamped(before, replace(before, patterns={"known": KNOWN}), NOW)
     assert made.pending == ("known", *gone[1:], "other")

@@ -35,7 +35,7 @@ def test_what_was_stale_for_another_ninety_days_is_archived_and_exactly_that_sta
     after, archived = swept(before, NOW)
     assert archived == (Archived(program_id="basher", pattern=old, reason="decay", at=NOW),)
     assert after == replace(before, patterns={"edge": edge}, pending=("edge",))
-    assert stamped(before, after, NOW) == replace(after, pending=("old", "edge"), changes=1)
+    assert stamped(before, after, NOW) == replace(after, pending=("edge", "old"), changes=1)
 
 
 def test_a_program_with_nothing_prunable_is_left_untouched() -> None:

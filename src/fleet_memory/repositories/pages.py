@@ -7,12 +7,13 @@ from typing import NamedTuple, cast
 
 from anyio import to_thread
 
-from fleet_memory.repositories.fleet_documents import FleetDocuments
-from fleet_memory.repositories.program_codec import VersionedProgram, pattern_key
+from fleet_memory.repositories.decoded_documents import DecodedDocuments
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.program_codec import Entries, VersionedProgram, decoded_entries, pattern_key
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, decoded_or_raised
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import MAX_PAGES, PagedLesson, Program
-from fleet_memory.stores import ABSENT, Document, Json, Ref, Write
+from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
 
 PAGE_NUMBERS = range(1, MAX_PAGES + 1)
 
@@ -28,14 +29,22 @@ class Page(NamedTuple):
 
 def page_of(document: Document) -> Page:
     """Return the page in a document. Raises ValueError, KeyError, TypeError or AttributeError for any other shape."""
+    return _page_in(document, decoded_entries(document))
+
+
+def _page_in(document: Document, entries: Entries) -> Page:
     fields = document.fields
-    texts = cast("Mapping[str, str]", fields["patterns"])
-    patterns = {one.id: one for one in map(Pattern.from_json, texts.values())}
+    patterns = {one.id: one for one in entries.patterns.values()}
     return Page(str(fields["programId"]), int(cast("int", fields["page"])), patterns, document.revision)
 
 
-class Pages(FleetDocuments):
+class Pages:
     """The pages of one fleet's programs."""
+
+    def __init__(self, store: Store, paths: FleetPaths) -> None:
+        self.store = store
+        self.paths = paths
+        self._decoded = DecodedDocuments(_page_in)
 
     async def joined(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
         """Return programs with the lessons of their pages. Billed 1 read each page.
@@ -44,7 +53,7 @@ class Pages(FleetDocuments):
         in `paged`. Raises DocumentRejectedError for a page that cannot be read.
         """
         documents = await self._documents(heads)
-        pages = {ref: decoded_or_raised(document, page_of) for ref, document in documents.items()}
+        pages = {ref: decoded_or_raised(document, self._decoded.value) for ref, document in documents.items()}
         return [self._with_pages(head, pages) for head in heads]
 
     async def joined_readable(

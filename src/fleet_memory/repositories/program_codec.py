@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
 from fleet_memory.repositories.version_before import is_program_before, verdicts_text
 from fleet_memory.rules.knowledge.freshness import count_waiting
 from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.pruning import sweep_after
+from fleet_memory.rules.lifecycle.stamping import in_order
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.patterns import Pattern
@@ -16,18 +17,31 @@ from fleet_memory.schemas.programs import DecayConfig, Note, PagedLesson, Progra
 from fleet_memory.schemas.value import Value, codec
 from fleet_memory.stores import ABSENT, Document, Json
 
+_Texts: TypeAlias = Mapping[str, str]
+_V = TypeVar("_V", bound=Value)
+
 
 class VersionedProgram(NamedTuple):
     """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document).
 
-    `verdicts_before`: the verdicts that the version before stored on its patterns, "" for none; they survive changes.
-    `pages` are the revisions of its pages that were read, by number.
+    `fields` are those of its document but the maps of `Entries`. `verdicts_before`: the verdicts that the
+    version before stored on its patterns, "" for none; they survive changes. `pages` are the revisions of its pages
+    that were read, by number.
     """
 
     program: Program
     revision: str
+    fields: Mapping[str, Json] = {}
     verdicts_before: str = ""
     pages: Mapping[int, str] = {}
+
+
+class Entries(NamedTuple):
+    """The lessons and the notes of a document by their keys in its maps, the oldest first; `paged` by their ids."""
+
+    patterns: Mapping[str, Pattern] = {}
+    notes: Mapping[str, Note] = {}
+    paged: Mapping[str, PagedLesson] = {}
 
 
 def versioned_program(document: Document) -> VersionedProgram:
@@ -36,26 +50,70 @@ def versioned_program(document: Document) -> VersionedProgram:
     Documents of the version before are read too: they have `knowledgeSeen` for `readVersion`, fields that are ignored
     here, and patterns without a source. Raises ValueError, KeyError, TypeError or AttributeError for any other shape.
     """
+    return program_in(document, decoded_entries(document))
+
+
+def decoded_entries(document: Document, known: Entries | None = None) -> Entries:
+    """Return the entries of a document; in place of each one that is stored as a `known` one, that one itself.
+
+    Those that are new beside `known` keep their stored texts. Raises the errors of `versioned_program`.
+    """
     fields = document.fields
-    patterns = [Pattern.from_json(str(text)) for text in cast("dict[str, Json]", fields["patterns"]).values()]
-    notes = [Note.from_json(str(text)) for text in cast("dict[str, Json]", fields.get("notes", {})).values()]
-    paged = [PagedLesson.from_json(str(text)) for text in cast("dict[str, Json]", fields.get("paged", {})).values()]
+    patterns, notes = cast("_Texts", fields["patterns"]), cast("_Texts", fields.get("notes", {}))
+    paged = cast("_Texts", fields.get("paged", {}))
+    if known is None:
+        return _in_order(
+            {key: Pattern.from_json(text) for key, text in patterns.items()},
+            {key: Note.from_json(text) for key, text in notes.items()},
+            {key: PagedLesson.from_json(text) for key, text in paged.items()},
+        )
+    return _in_order(
+        _decoded(Pattern, patterns, known.patterns),
+        _decoded(Note, notes, known.notes),
+        _decoded(PagedLesson, paged, known.paged),
+    )
+
+
+def _decoded(kind: type[_V], texts: Mapping[str, str], known: Mapping[str, _V]) -> dict[str, _V]:
+    same = {key: entry for key, entry in known.items() if texts.get(key) == entry.stored_text}
+    return same | {key: kind.from_stored(text) for key, text in texts.items() if key not in same}
+
+
+def _in_order(patterns: Mapping[str, Pattern], notes: Mapping[str, Note], paged: Mapping[str, PagedLesson]) -> Entries:
+    return Entries(
+        dict(sorted(patterns.items(), key=lambda entry: (entry[1].stored_at, entry[1].id))),
+        dict(sorted(notes.items(), key=lambda entry: (entry[1].at, len(entry[1].id), entry[1].id))),
+        dict(sorted(paged.items(), key=lambda entry: entry[1].id)),
+    )
+
+
+def program_in(document: Document, entries: Entries) -> VersionedProgram:
+    """Return the program of a document with these entries. Raises the errors of `versioned_program`."""
+    fields = document.fields
+    patterns = {pattern.id: pattern for pattern in entries.patterns.values()}
+    paged = {lesson.id: lesson for lesson in entries.paged.values()}
+    pending = {*_waiting(fields).values(), *cast("list[str]", fields.get("pendingIds", ()))}
     return VersionedProgram(
         Program.from_fields(
             {"readVersion": fields.get("knowledgeSeen", 0)}
             | {name: fields[name] for name in _PLAIN_FIELDS if fields.get(name) is not None}
             | {name: json.loads(text) for name in _TEXT_FIELDS if isinstance(text := fields.get(name), str)}
             | {
-                "patterns": {pattern.id: pattern for pattern in sorted(patterns, key=lambda p: (p.stored_at, p.id))},
-                "notes": {note.id: note for note in sorted(notes, key=lambda n: (n.at, len(n.id), n.id))},
-                "paged": {lesson.id: lesson for lesson in paged},
-                "pending": fields.get("pendingIds", ()),
+                "patterns": patterns,
+                "paged": paged,
+                "notes": {note.id: note for note in entries.notes.values()},
+                "pending": in_order(pending, {**patterns, **paged}),
                 "decay": DecayConfig.from_fields(cast("dict[str, Json]", fields.get("decayConfig", {}))),
             }
         ),
         document.revision,
+        {name: value for name, value in fields.items() if name not in _ENTRY_FIELDS},
         verdicts_text(fields) if is_program_before(fields) else "",
     )
+
+
+def _waiting(fields: Mapping[str, Json]) -> Mapping[str, str]:
+    return cast("Mapping[str, str]", fields.get("waiting", {}))
 
 
 def absent_program(program_id: str) -> VersionedProgram:
@@ -77,8 +135,9 @@ _PLAIN_FIELDS: Final = (
     "notesMade",
     "sessions",
 )
+_ENTRY_FIELDS: Final = ("patterns", "notes", "paged")
+_MAP_FIELDS: Final = (*_ENTRY_FIELDS, "waiting")
 _TEXT_FIELDS: Final = ("contextSummary", "config", "baselines", "shown", "asked", "against", "missing")
-_DERIVED_FIELDS: Final = ("pending", "dirty", "stored", "sweepAfter")
 
 
 def iter_versioned_programs(
@@ -89,38 +148,55 @@ def iter_versioned_programs(
 
 
 def pattern_key(pattern_id: str) -> str:
-    """Return the key of a lesson in the maps of documents, safe in a field path for any id."""
-    return "k" + digest(pattern_id)
+    """Return the key of a lesson in the maps of a document."""
+    return "k" + digest(pattern_id)  # safe in a field path, for any id
 
 
 def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
-    """Return the top-level fields, and the entries of the maps `patterns` and `notes`, that differ."""
-    if before.revision == ABSENT:
-        patterns = {pattern_key(id_): pattern.stored_text for id_, pattern in after.active.items()}
-        paged = {pattern_key(id_): lesson.stored_text for id_, lesson in after.paged.items()}
-        notes = {id_: note.stored_text for id_, note in after.notes.items()}
-        return {
-            **_state(after),
-            "patterns": cast("Json", patterns),
-            "notes": cast("Json", notes),
-            "paged": cast("Json", paged),
-        }
-    old, new = _state(before.program), _state(after)
-    fields = {name: value for name, value in new.items() if old[name] != value}
-    fields |= _changed_entries("patterns", pattern_key, before.program.active, after.active)
-    fields |= _changed_entries("paged", pattern_key, before.program.paged, _paged(before.program, after))
-    fields |= _changed_entries("notes", str, before.program.notes, after.notes)
-    # Another version may have derived them otherwise, so the document's own are not those of `before`.
-    kept: dict[str, Json] = {"verdictsBefore": before.verdicts_before} if before.verdicts_before else {}
-    return fields | {name: new[name] for name in _DERIVED_FIELDS} | kept if fields else {}
+    """Return the fields that the document has not or otherwise, and the entries of its maps; None removes one."""
+    state = _state(after) | ({"verdictsBefore": before.verdicts_before} if before.verdicts_before else {})
+    fields = {name: value for name, value in state.items() if before.fields.get(name) != value}
+    if "pendingIds" in before.fields:  # the list that `waiting` was
+        fields["pendingIds"] = None
+    fields |= _waiting_fields(_waiting(before.fields), frozenset(after.pending))
+    fields |= _entry_fields("patterns", pattern_key, before.program.active, after.active)
+    fields |= _entry_fields("paged", pattern_key, before.program.paged, _paged(before.program, after))
+    fields |= _entry_fields("notes", str, before.program.notes, after.notes)
+    return _with_whole_maps(fields) if before.revision == ABSENT else fields
+
+
+def _waiting_fields(before: Mapping[str, str], after: frozenset[str]) -> dict[str, Json]:
+    gone: dict[str, Json] = dict.fromkeys(f"waiting.{key}" for key, id_ in before.items() if id_ not in after)
+    return gone | {f"waiting.{pattern_key(id_)}": id_ for id_ in after.difference(before.values())}
+
+
+def _entry_fields(
+    name: str, key: Callable[[str], str], before: Mapping[str, Value], after: Mapping[str, Value]
+) -> dict[str, Json]:
+    gone: dict[str, Json] = dict.fromkeys(f"{name}.{key(id_)}" for id_ in before.keys() - after.keys())
+    return gone | {f"{name}.{key(id_)}": entry.stored_text for id_, entry in changed_entries(before, after).items()}
+
+
+def changed_entries(before: Mapping[str, _V], after: Mapping[str, _V]) -> dict[str, _V]:
+    """Return the entries, lessons or notes, that are new or replaced."""
+    return {id_: entry for id_, entry in after.items() if before.get(id_) is not entry}
+
+
+def _with_whole_maps(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the fields of a document that is not there yet: no entry can be set in a map that is not."""
+    maps: dict[str, dict[str, Json]] = {name: {} for name in _MAP_FIELDS}
+    for name, value in fields.items():
+        place, _, key = name.rpartition(".")
+        if place:
+            maps[place][key] = value
+    return {name: value for name, value in fields.items() if "." not in name} | cast("dict[str, Json]", maps)
 
 
 def _paged(before: Program, after: Program) -> dict[str, PagedLesson]:
     """Return the lessons on pages as they are known now: a lesson may have changed on its page."""
+    changed = changed_entries(before.patterns, after.patterns)
     return {
-        id_: paged_lesson(one, lesson.page)
-        if (one := after.patterns.get(id_)) and one is not before.patterns.get(id_)
-        else lesson
+        id_: paged_lesson(changed[id_], lesson.page) if id_ in changed else lesson
         for id_, lesson in after.paged.items()
     }
 
@@ -128,19 +204,11 @@ def _paged(before: Program, after: Program) -> dict[str, PagedLesson]:
 def document_size(program: Program) -> int:
     """Return the bytes that a program takes as a document, names of fields aside."""
     entries = (*program.active.values(), *program.paged.values(), *program.notes.values())
-    return size(_state(program)) + sum(entry.stored_bytes for entry in entries)
-
-
-def _changed_entries(
-    name: str, key: Callable[[str], str], before: Mapping[str, Value], after: Mapping[str, Value]
-) -> dict[str, Json]:
-    fields: dict[str, Json] = dict.fromkeys(f"{name}.{key(id_)}" for id_ in before.keys() - after.keys())
-    changed = {id_: entry for id_, entry in after.items() if before.get(id_) is not entry}
-    return fields | {f"{name}.{key(id_)}": entry.stored_text for id_, entry in changed.items()}
+    return size((_state(program), program.pending)) + sum(entry.stored_bytes for entry in entries)
 
 
 def _state(program: Program) -> dict[str, Json]:
-    """Return every field of the document but the maps.
+    """Return every field of the document but the maps: `waiting` has the pending ids, each entry one.
 
     `pending` counts the pending lessons that are still here. It, `dirty`, `stored` and `sweepAfter` (seconds since
     1970) are there for queries. Maps of any names and lists of objects are stored as text: engines have words and
@@ -152,7 +220,6 @@ def _state(program: Program) -> dict[str, Json]:
         | {name: _text(wire[name]) for name in _TEXT_FIELDS}
         | {
             "pending": count_waiting(program),
-            "pendingIds": list(program.pending),
             "dirty": bool(program.pending),
             "stored": program.exists,
             "sweepAfter": sweep_after(program),

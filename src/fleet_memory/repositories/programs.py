@@ -13,19 +13,12 @@ from fleet_memory.repositories.archive import Archive
 from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK, document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.history import History
-from fleet_memory.repositories.pages import Pages
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.program_codec import (
-    VersionedProgram,
-    absent_program,
-    changed_fields,
-    iter_versioned_programs,
-    versioned_program,
-)
+from fleet_memory.repositories.program_codec import VersionedProgram, changed_fields
+from fleet_memory.repositories.program_reads import ProgramBlock, ProgramReads
 from fleet_memory.repositories.queueing import ChangeResult, QueuedCall, Turn, applied
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.room import with_archived, with_room
-from fleet_memory.repositories.unreadable import UnreadableDocument, decoded_or_raised
 from fleet_memory.rules.lifecycle.idempotency import MAX_REQUESTS
 from fleet_memory.rules.lifecycle.paging import PagesNeededError
 from fleet_memory.rules.text.closest import close_names
@@ -49,27 +42,20 @@ _C = TypeVar("_C", bound=ChangeResult)
 _T = TypeVar("_T")
 
 
-class ProgramBlock(NamedTuple):
-    """Some programs of a fleet, and the documents among them that cannot be read, which are logged too."""
-
-    programs: list[VersionedProgram]
-    unreadable: list[UnreadableDocument]
-
-
 class Programs:
-    """The programs of one fleet, with their `pages`, their `archive` and their `history`."""
+    """The programs of one fleet, with their `archive` and their `history`."""
 
     def __init__(self, store: Store, fleet_id: str) -> None:
         self.store = store
         self.paths = FleetPaths(fleet_id)
         self.archive = Archive(store, self.paths)
         self.history = History(store, self.paths)
-        self.pages = Pages(store, self.paths)
+        self._reads = ProgramReads(store, self.paths)
         self._turns: weakref.WeakValueDictionary[str, Turn] = weakref.WeakValueDictionary()
 
     async def read(self, program_id: str) -> Program:
         """Return a program without its pages, an empty one when nothing was stored for it. Billed 1 read."""
-        return (await self._read_heads(program_id))[0].program
+        return (await self._reads.heads(program_id))[0].program
 
     async def read_whole(self, program_id: str) -> Program:
         """Return a program with its pages, an empty one when nothing was stored for it. Billed 1 read, 1 each page."""
@@ -80,26 +66,7 @@ class Programs:
 
         Raises DocumentRejectedError for one that cannot be read.
         """
-        return await self._with_pages(await self._read_heads(*program_ids))
-
-    async def _read_heads(self, *program_ids: str) -> list[VersionedProgram]:
-        documents = await self.store.get(*(self.paths.program(program_id) for program_id in program_ids))
-        return [
-            decoded_or_raised(document, versioned_program) if document else absent_program(program_id)
-            for program_id, document in zip(program_ids, documents, strict=True)
-        ]
-
-    async def _with_pages(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
-        """Return whole programs; one whose lessons moved while its pages were read is read again."""
-        whole = await self.pages.joined(heads)
-        torn = {
-            head.program.program_id: head.revision
-            for head, one in zip(heads, whole, strict=True)
-            if len(one.program.paged) < len(head.program.paged)
-        }
-        again = [one for one in await self._read_heads(*torn) if one.revision != torn[one.program.program_id]]
-        renewed = {one.program.program_id: one for one in (await self._with_pages(again) if again else ())}
-        return [renewed.get(one.program.program_id, one) for one in whole]
+        return await self._reads.whole(await self._reads.heads(*program_ids))
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
@@ -146,11 +113,11 @@ class Programs:
             return outcome
 
         async def attempt() -> _C:
-            (head,) = await self._read_heads(program_id)
+            (head,) = await self._reads.heads(program_id)
             try:
                 return await commit_on(head)
             except PagesNeededError:
-                return await commit_on((await self._with_pages([head]))[0])
+                return await commit_on((await self._reads.whole([head]))[0])
 
         async with turn.lock:
             return await retry_conflicts(attempt, f"program {program_id}")
@@ -165,10 +132,14 @@ class Programs:
         documents moved; read them again and decide again. Raises OutcomeUnknownError when the store does not answer,
         or for `others` alone. Billed 1 read for each page that a lesson moves to and that was not read.
         """
-        changes = [one._replace(before=await self.pages.with_revisions(one.before, one.after)) for one in changes]
+        changes = [
+            one._replace(before=await self._reads.pages.with_revisions(one.before, one.after)) for one in changes
+        ]
         commit_id = commit_id or new_commit_id()
         writes = [write for one in changes for write in self.writes(*one, commit_id=commit_id)]
         programs = {self.paths.program(one.after.program_id): one.before.revision for one in changes}
+        for one in changes:
+            self._reads.know(one.before.program, one.after)
         changed = next((write.ref for write in writes if write.ref in programs), None)
         if changed is not None:
             witness = Witness(changed, programs[changed], lambda document: _remembers(document, commit_id))
@@ -185,7 +156,7 @@ class Programs:
         """
         query = Query(self.paths.programs, where or {}, after=after)
         async for documents in document_blocks(self.store, query, size):
-            yield await self._block(documents)
+            yield await self._reads.block(documents)
 
     async def dirty(self) -> list[VersionedProgram]:
         """Return the programs with lessons that the maintainer has not considered. Billed 1 read each."""
@@ -197,7 +168,9 @@ class Programs:
 
     async def due_for_sweep(self, limit: int) -> ProgramBlock:
         """Return the programs that the decay sweep must look at first, at most `limit`. Billed 1 read each."""
-        return await self._block(await self.store.find(Query(self.paths.programs, order="sweepAfter", limit=limit)))
+        return await self._reads.block(
+            await self.store.find(Query(self.paths.programs, order="sweepAfter", limit=limit))
+        )
 
     async def newest_read_version(self) -> int:
         """Return the newest version of knowledge that any program has read. Billed 2 reads."""
@@ -218,7 +191,7 @@ class Programs:
         """
         looks: list[_T] = []
         async for documents in document_blocks(self.store, Query(self.paths.programs, {"stored": True})):
-            looks += await to_thread.run_sync(_looked, look, (await _heads(documents)).programs)
+            looks += await to_thread.run_sync(_looked, look, (await self._reads.block_of_heads(documents)).programs)
         return looks
 
     async def count(self) -> int:
@@ -259,17 +232,11 @@ class Programs:
             fields["commits"] = commits[-MAX_COMMITS:]
         change = Write(self.paths.program(after.program_id), fields, before.revision)
         records = {write.ref: write for write in map(self._record_write, archived)}
-        pages = self.pages.writes(before, after)
+        pages = self._reads.pages.writes(before, after)
         return [*([change] if fields else ()), *pages, *records.values()]
 
     async def _find(self, query: Query) -> list[VersionedProgram]:
-        return (await self._block(await self.store.find(query))).programs
-
-    async def _block(self, documents: list[Document]) -> ProgramBlock:
-        heads = await _heads(documents)
-        del documents
-        programs = await self.pages.joined_readable(heads.programs, heads.unreadable)
-        return ProgramBlock(programs, heads.unreadable)
+        return (await self._reads.block(await self.store.find(query))).programs
 
     def _record_write(self, record: ProgramRecord) -> Write:
         return self.history.write(record) if isinstance(record, PastSummary) else self.archive.write(record)
@@ -286,11 +253,11 @@ class Programs:
 
     async def _commit_together(self, program_id: str, batch: Sequence[QueuedCall[ChangeResult]]) -> None:
         async def attempt() -> None:
-            (before,) = await self._read_heads(program_id)
+            (before,) = await self._reads.heads(program_id)
             try:
                 after, archived, outcomes = applied(before.program, batch)
             except PagesNeededError:
-                (before,) = await self._with_pages([before])
+                (before,) = await self._reads.whole([before])
                 after, archived, outcomes = applied(before.program, batch)
             await self.commit([VersionedChange(before, after, archived)])
             for call, outcome in outcomes:
@@ -301,14 +268,6 @@ class Programs:
 
 def _remembers(document: Document, commit_id: str) -> bool:
     return commit_id in cast("list[Json]", document.fields.get("commits") or [])
-
-
-async def _heads(documents: list[Document]) -> ProgramBlock:
-    """Return the programs of documents without their pages, decoded in a thread: other calls go on meanwhile."""
-    unreadable: list[UnreadableDocument] = []
-    programs = iter_versioned_programs(documents, unreadable)
-    del documents
-    return ProgramBlock(await to_thread.run_sync(list, programs), unreadable)
 
 
 def _looked(look: Callable[[Program], _T], block: Sequence[VersionedProgram]) -> list[_T]:

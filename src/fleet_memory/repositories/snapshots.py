@@ -1,6 +1,5 @@
 """The snapshot: shared knowledge as boot reads it, in shards, published from the entries."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from fleet_memory.repositories.limits import MAX_ENTRIES_PER_PUBLICATION, MAX_SN
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
-from fleet_memory.repositories.version_before import converted_row
+from fleet_memory.repositories.version_before import stored_row
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
 from fleet_memory.rules.knowledge.wordings import searched_wordings
@@ -21,6 +20,7 @@ from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
 
+_TIMES: Final = ("publishedAt", "consolidatedAt")  # fields of the first shard that change without a row
 READ_WITHIN_S: Final = 1.0  # seconds; chosen: a reader meets a snapshot that is being replaced once, or a broken one
 
 
@@ -37,19 +37,21 @@ class Publication(NamedTuple):
 
 
 class Snapshots:
-    """The snapshot of one fleet; the latest version that was read is cached."""
+    """The snapshot of one fleet; the latest that was read is cached, by the content of its first shard."""
 
     def __init__(self, store: Store, paths: FleetPaths) -> None:
         self._store = store
         self._paths = paths
         self._cached = Snapshot()
-        self._domains: tuple[int, Mapping[str, int]] = (0, {})  # of this version
+        self._first: dict[str, Json] = {}  # of the cached one: its first shard, without the times
+        self._domains: Mapping[str, int] | None = None  # of the cached one, once it was asked for
 
     async def read(self) -> Snapshot:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the version is new.
 
-        Raises ConflictError when it is replaced again and again while it is being read, or lacks a shard, and
-        DocumentRejectedError when it cannot be read.
+        A row that is stored as it was read last is the same `KnowledgeRow`. Raises ConflictError when the snapshot is
+        replaced again and again while it is being read, or lacks a shard, and DocumentRejectedError when it cannot be
+        read.
         """
         return await retry_conflicts(self._read, None, READ_WITHIN_S)
 
@@ -57,7 +59,8 @@ class Snapshots:
         head = await self._head()
         if head is None:
             return Snapshot()
-        if head.fields["version"] == self._cached.version:
+        first = {name: value for name, value in head.fields.items() if name not in _TIMES}
+        if first == self._first:
             at = head.fields.get("consolidatedAt")
             self._cached = _consolidated(self._cached, datetime.fromisoformat(str(at)) if at else None)
             return self._cached
@@ -67,7 +70,9 @@ class Snapshots:
         if not all(part and part.fields["version"] == head.fields["version"] for part in rest):
             raise ConflictError("Shared knowledge is being republished; call again in a moment.")
         parts_after = cast("list[Document]", rest)
-        self._cached = decoded_or_raised(head, lambda first: _snapshot([first, *parts_after]))
+        known = {row.stored_text: row for row in self._cached.rows}
+        self._cached = decoded_or_raised(head, lambda head: _snapshot([head, *parts_after], known))
+        self._first, self._domains = first, None
         return self._cached
 
     async def close_keys(self, key: str) -> tuple[str, ...]:
@@ -84,11 +89,9 @@ class Snapshots:
 
         Billed nothing: it is empty until something has read the snapshot.
         """
-        version, domains = self._domains
-        if version != self._cached.version:
-            domains = Counter(row.domain for row in self._cached.rows if not row.is_hidden)
-            self._domains = (self._cached.version, domains)
-        return domains
+        if self._domains is None:
+            self._domains = Counter(row.domain for row in self._cached.rows if not row.is_hidden)
+        return self._domains
 
     async def behind(self) -> list[VersionedEntry]:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
@@ -248,12 +251,12 @@ def _consolidated(snapshot: Snapshot, at: datetime | None) -> Snapshot:
     return snapshot if at == snapshot.consolidated_at else replace(snapshot, consolidated_at=at)
 
 
-def _snapshot(parts: Sequence[Document]) -> Snapshot:
+def _snapshot(parts: Sequence[Document], known: Mapping[str, KnowledgeRow]) -> Snapshot:
     lines = [line for part in parts for line in str(part.fields["text"]).split("\n") if line]
     return Snapshot.from_fields(
         {
             "version": parts[0].fields["version"],
             "consolidatedAt": parts[0].fields.get("consolidatedAt"),
-            "rows": [converted_row(json.loads(line)) for line in lines],
+            "rows": [known.get(line) or stored_row(line) for line in lines],
         }
     )

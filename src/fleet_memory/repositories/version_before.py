@@ -12,13 +12,14 @@ from typing import Final, NamedTuple, cast
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.rules.consensus.merged import with_bases
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.knowledge import Entry, LedgerLine, Word
+from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerLine, Word
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Document, Json, Ref, Store
 
 MAX_LINES: Final = 20  # ids of ledger lines in an entry
 ENTRY_FIELDS_BEFORE: Final = ("status", "contradictions", "requestIds")
-PROGRAM_FIELDS_BEFORE: Final = ("knowledgeSeen", "touched", "retired", "verdictsBefore")
+_ROW_FIELDS_BEFORE: Final = ('"status":', '"contradictedBy":')  # in a text of a row its quotes would be escaped
+PROGRAM_FIELDS_BEFORE: Final = ("knowledgeSeen", "touched", "retired", "verdictsBefore", "pendingIds")
 
 
 class StoredVerdict(Value):
@@ -125,8 +126,11 @@ def verdicts_text(fields: Mapping[str, Json]) -> str:
     return json.dumps(rows, separators=(",", ":"), ensure_ascii=False) if rows else ""
 
 
-def converted_row(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the fields of a snapshot's row; one without `status` and `contradictedBy` is as this version writes it."""
+def stored_row(line: str) -> KnowledgeRow:
+    """Return the row of a snapshot's line. Raises ValueError for a line of any other shape."""
+    if not any(mark in line for mark in _ROW_FIELDS_BEFORE):
+        return KnowledgeRow.from_stored(line)
+    fields: dict[str, Json] = json.loads(line)
     if fields.get("status") == "retired":
-        return {**fields, "state": "retired"}
-    return {**fields, "state": "contested"} if fields.get("contradictedBy") else dict(fields)
+        return KnowledgeRow.from_fields(fields | {"state": "retired"})
+    return KnowledgeRow.from_fields(fields | ({"state": "contested"} if fields.get("contradictedBy") else {}))

@@ -3,9 +3,11 @@
 Stored patterns have plain `datetime`s (pydantic reads and writes them natively): they were checked when sent.
 """
 
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
@@ -106,3 +108,13 @@ class Pattern(Value):
     def promoted(self) -> bool:
         """Whether it is one of the contributions of a knowledge entry."""
         return self.knowledge_key is not None and not self.echo
+
+    @cached_property
+    def reinforced_s(self) -> float:
+        """When it was last reinforced, in seconds since 1970."""
+        return self.last_reinforced.timestamp()
+
+    @cached_property
+    def vector_bytes(self) -> bytes:
+        """Its vector, one number a byte. Raises ValueError when it is not base64."""
+        return b64decode(self.vector, validate=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, JsonValue
@@ -71,6 +72,11 @@ class PagedLesson(Value):
     size: int
     last_reinforced: datetime
     promoted: bool = False
+
+    @cached_property
+    def reinforced_s(self) -> float:
+        """When it was last reinforced, in seconds since 1970."""
+        return self.last_reinforced.timestamp()
 
 
 class Program(Value):

@@ -58,6 +58,13 @@ class Value:
         """Return the value of a JSON text as `compact` returns it; unknown fields are ignored."""
         return decoded_json(codec(cls), text)
 
+    @classmethod
+    def from_stored(cls, text: str) -> Self:
+        """Return the value of a stored text, which stays its `stored_text`, e.g. with fields of a later version."""
+        value = cls.from_json(text)
+        value.__dict__["stored_text"] = text  # as `cached_property` keeps it
+        return value
+
     def wire(self) -> dict[str, JsonValue]:
         """Return the JSON object as clients see it: camelCase, absent instead of null."""
         adapter = codec(type(self))
@@ -70,7 +77,7 @@ class Value:
 
     @cached_property
     def stored_text(self) -> str:
-        """The text of `compact`, made once for each value."""
+        """The text that the value was read from by `from_stored`, else that of `compact`; made once."""
         return self.compact()
 
     @cached_property

@@ -11,7 +11,7 @@ from fleet_memory.rules.lifecycle.paging import Capped, brought_back, capped, re
 from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_after, rewritten_contribution
 from fleet_memory.rules.lifecycle.sent import SentLesson
-from fleet_memory.rules.text.vectors import unpacked
+from fleet_memory.rules.text.vectors import int8_matrix, unit_rows, unpacked
 from fleet_memory.schemas.patterns import Pattern, StoreStatus
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.similarity import Profile
@@ -55,7 +55,7 @@ def admitted(
     The same call within ten minutes is a retry that changes nothing; later it reinforces. Raises PagesNeededError when
     the lesson may be one on a page that was not read.
     """
-    related = tuple(close for close in _near(program, lesson) if close.similarity >= profile.related)
+    related = _near(program, lesson, profile.related)
     known = pattern_of(program, lesson.id)
     if known is not None and known.words == lesson.words and known.calls.get(lesson.id) == lesson.call:
         return _called_again(program, lesson, known, related, now)
@@ -86,8 +86,8 @@ def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
     return [pattern for pattern in same if pattern is not None]
 
 
-def _near(program: Program, lesson: SentLesson) -> list[Near]:
-    """Return the program's comparable patterns, the most alike first."""
+def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
+    """Return the program's patterns of at least this similarity, the most alike first."""
     comparable = [
         pattern
         for pattern in program.patterns.values()
@@ -95,9 +95,10 @@ def _near(program: Program, lesson: SentLesson) -> list[Near]:
     ]
     if not comparable or not lesson.vector:
         return []
-    cosines = unpacked([p.vector for p in comparable]) @ unpacked([lesson.vector])[0]
+    cosines = unit_rows(int8_matrix([p.vector_bytes for p in comparable])) @ unpacked([lesson.vector])[0]
+    similarities = np.round(np.clip(cosines, 0, 1).astype(float), 3)
     order = np.argsort(-cosines, kind="stable")
-    return [Near(comparable[i], round(float(min(1.0, max(0.0, cosines[i]))), 3)) for i in order]
+    return [Near(comparable[i], float(similarities[i])) for i in order if similarities[i] >= least]
 
 
 def _twin(program: Program, lesson: SentLesson) -> Near | None:

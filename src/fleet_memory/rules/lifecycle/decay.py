@@ -33,7 +33,7 @@ def stale_after(pattern: Pattern, decay: DecayConfig) -> float:
 
 def prunable_after(pattern: Pattern | PagedLesson, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is prunable, in seconds since 1970."""
-    return pattern.last_reinforced.timestamp() + (decay.max_age + decay.prune_after) * _DAY.total_seconds()
+    return pattern.reinforced_s + (decay.max_age + decay.prune_after) * _DAY.total_seconds()
 
 
 def stale_in_days(pattern: Pattern, now: datetime, decay: DecayConfig) -> float:

@@ -12,7 +12,8 @@ from fleet_memory.schemas.programs import PagedLesson, Program
 def sweep_after(program: Program) -> float | None:
     """Return the instant after which the sweep has work here, in seconds since 1970; None when it never will."""
     lessons: list[Pattern | PagedLesson] = [*program.patterns.values(), *program.unread.values()]
-    return min((prunable_after(lesson, program.decay) for lesson in lessons), default=None)
+    oldest = min(lessons, key=lambda lesson: lesson.reinforced_s, default=None)
+    return prunable_after(oldest, program.decay) if oldest else None
 
 
 def swept(program: Program, now: datetime) -> ProgramChange:

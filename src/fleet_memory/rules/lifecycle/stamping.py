@@ -1,6 +1,6 @@
 """The stamps that every commit of a program leaves, derived from the program before and after."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
 
-MAX_GONE: Final = 500  # pending ids of lessons that left, the newest; chosen, so that churn does not fill a memory
+MAX_GONE: Final = 500  # pending ids of lessons that left; chosen, so that churn does not fill a memory
 
 
 class ProgramChange(NamedTuple):
@@ -32,9 +32,17 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     return replace(
         after,
         changes=before.changes + 1,
-        pending=_bounded((*before.pending, *after.pending, *_news(before, after, now)), after),
+        pending=in_order(
+            {*before.pending, *after.pending, *_news(before, after, now)}, {**after.patterns, **after.paged}
+        ),
         last_update=now if _agents_part_changed(before, after) else after.last_update,
     )
+
+
+def in_order(pending: Set[str], lessons: Mapping[str, object]) -> tuple[str, ...]:
+    """Return pending ids in the order of the lessons, by id, then those of lessons that left, by name, at most 500."""
+    here = (id_ for id_ in lessons if id_ in pending)
+    return (*here, *sorted(pending - lessons.keys())[-MAX_GONE:])
 
 
 def without_marks(pattern: Pattern) -> Pattern:
@@ -61,13 +69,6 @@ def _news(before: Program, after: Program, now: datetime) -> Iterator[str]:
 
 def _compared(pattern: Pattern) -> tuple[object, ...]:
     return pattern.pattern, pattern.domain, pattern.project_id, pattern.knowledge_key, pattern.stored_at
-
-
-def _bounded(ids: Iterable[str], after: Program) -> tuple[str, ...]:
-    unique = tuple(dict.fromkeys(ids))
-    gone = [id_ for id_ in unique if not after.has(id_)]
-    dropped = frozenset(gone[: max(0, len(gone) - MAX_GONE)])
-    return tuple(id_ for id_ in unique if id_ not in dropped)
 
 
 def _agents_part_changed(before: Program, after: Program) -> bool:

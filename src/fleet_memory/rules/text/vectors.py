@@ -29,10 +29,17 @@ def unpacked(blobs: Sequence[str]) -> Vectors:
 
     Raises ValueError when a blob is not base64 or is not as long as the first.
     """
-    rows = [np.frombuffer(b64decode(blob, validate=True), np.int8) for blob in blobs]
-    if not rows:
-        return np.empty((0, 0), np.float32)
-    return unit_rows(np.stack(rows))
+    return unit_rows(int8_matrix([b64decode(blob, validate=True) for blob in blobs]))
+
+
+def int8_matrix(rows: Sequence[bytes]) -> NDArray[np.int8]:
+    """Return n rows of d numbers each, one a byte, as n×d; 0 by 0 when there are none.
+
+    Raises ValueError when they are not equally long.
+    """
+    if len(set(map(len, rows))) > 1:
+        raise ValueError("vectors of several lengths")
+    return np.frombuffer(b"".join(rows), np.int8).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
 def int8_rows(vectors: Iterable[tuple[str, str]], embedder: str) -> NDArray[np.int8]:
