@@ -108,6 +108,7 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Sco
     programs = () if program.exists else await fleet.close_programs(program.program_id)
     ways = {
         "other words": asked,
+        "a query": not asked and bool(program.paged),
         "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),
         "includeStale": not filters.include_stale
         and any(isinstance(one, Pattern) and is_stale(one, now, program.decay) for one in found.known),
