@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import NamedTuple, cast
 
 from anyio import to_thread
@@ -118,16 +117,16 @@ class Pages:
         program = head.program
         if not program.paged:
             return head
-        own = {page.number: page for ref in self._refs(program) if (page := pages.get(ref))}
+        own = [page for ref in self._refs(program) if (page := pages.get(ref))]
         there = {
-            id_: own[lesson.page].patterns[id_]
-            for id_, lesson in program.paged.items()
-            if lesson.page in own and id_ in own[lesson.page].patterns
+            id_: pattern
+            for page in own
+            for id_, pattern in page.patterns.items()
+            if (lesson := program.paged.get(id_)) and lesson.page == page.number
         }
-        patterns = sorted((*program.active.values(), *there.values()), key=attrgetter("stored_at", "id"))
-        paged = {id_: program.paged[id_] for id_ in there}
-        whole = replace(program, patterns={one.id: one for one in patterns}, paged=paged)
-        return head._replace(program=whole, pages={number: page.revision for number, page in own.items()})
+        paged = program.paged if len(there) == len(program.paged) else {id_: program.paged[id_] for id_ in there}
+        whole = replace(program, patterns={**program.active, **there}, paged=paged)
+        return head._replace(program=whole, pages={page.number: page.revision for page in own})
 
 
 def _decoded_pages(documents: Mapping[Ref, Document]) -> dict[Ref, Page | UnreadableDocument]:
