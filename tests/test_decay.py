@@ -33,6 +33,14 @@ def test_a_stale_pattern_is_prunable_after_another_90_days() -> None:
     assert is_prunable(pattern(), START + days(180.01), DecayConfig())
 
 
+@given(st.integers(0, 10**9), st.integers(-2, 2), st.integers(1, 3_650))
+def test_to_the_microsecond_a_pattern_is_stale_once_its_days_are_over(offset: int, later: int, max_age: int) -> None:
+    lesson = pattern(last_reinforced=START + timedelta(microseconds=offset))
+    now = lesson.last_reinforced + days(max_age) + timedelta(microseconds=later)
+    assert is_stale(lesson, now, DecayConfig(max_age=max_age)) == (later > 0)
+    assert is_prunable(lesson, now + days(90), DecayConfig(max_age=max_age)) == (later > 0)
+
+
 def test_a_programs_own_decay_config_decides() -> None:
     assert is_stale(pattern(), START + days(8), DecayConfig(max_age=7))
 

@@ -1,10 +1,12 @@
+from base64 import b64decode
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fleet_memory.rules.text.vectors import Vectors, packed, packed_chars, unpacked
+from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix, packed, packed_chars, unpacked
 
 SIZE = 384
 directions = arrays(np.float32, SIZE, elements=st.floats(-1, 1, width=32)).filter(lambda v: np.linalg.norm(v) > 0.1)
@@ -17,6 +19,19 @@ def test_a_kept_vector_has_length_one_and_its_old_direction(vectors: list[Vector
     assert (kept.shape, kept.dtype.name) == (units.shape, "float32")
     assert np.allclose(np.linalg.norm(kept, axis=1), 1, atol=1e-5)
     assert (kept * units).sum(1).min() > 0.99
+
+
+@given(st.lists(directions, min_size=1, max_size=4), directions)
+def test_cosines_of_unpacked_rows_are_those_of_kept_vectors(vectors: list[Vectors], question: Vectors) -> None:
+    blobs, unit = [packed(vector) for vector in vectors], question / np.linalg.norm(question)
+    found = cosines(int8_matrix([b64decode(blob) for blob in blobs]), unit)
+    assert np.allclose(found, unpacked(blobs) @ unit, atol=1e-5)
+
+
+def test_a_row_of_zeros_is_alike_to_nothing_and_rows_of_two_lengths_are_refused() -> None:
+    assert cosines(int8_matrix([bytes(4)]), np.ones(4, np.float32)).tolist() == [0]
+    with pytest.raises(ValueError, match="several lengths"):
+        int8_matrix([bytes(4), bytes(3)])
 
 
 def test_cosines_of_kept_vectors_are_off_by_less_than_a_hundredth() -> None:

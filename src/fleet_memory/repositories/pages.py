@@ -48,8 +48,8 @@ class Pages:
     async def joined(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
         """Return programs with the lessons of their pages. Billed 1 read each page.
 
-        The program's own document decides which lessons are on which page. Those that it names and no page has are not
-        in `paged`. Raises DocumentRejectedError for a page that cannot be read.
+        The program's own document decides which lessons are on which page. Those that it names and no page has are
+        `lost` and not in `paged`. Raises DocumentRejectedError for a page that cannot be read.
         """
         documents = await self._documents(heads)
         pages = {ref: decoded_or_raised(document, self._decoded.value) for ref, document in documents.items()}
@@ -124,9 +124,10 @@ class Pages:
             for id_, pattern in page.patterns.items()
             if (lesson := program.paged.get(id_)) and lesson.page == page.number
         }
-        paged = program.paged if len(there) == len(program.paged) else {id_: program.paged[id_] for id_ in there}
+        lost = {id_: lesson for id_, lesson in program.paged.items() if id_ not in there}
+        paged = {id_: program.paged[id_] for id_ in there} if lost else program.paged
         whole = replace(program, patterns={**program.active, **there}, paged=paged)
-        return head._replace(program=whole, pages={page.number: page.revision for page in own})
+        return head._replace(program=whole, pages={page.number: page.revision for page in own}, lost=lost)
 
 
 def _decoded_pages(documents: Mapping[Ref, Document]) -> dict[Ref, Page | UnreadableDocument]:

@@ -26,7 +26,8 @@ class VersionedProgram(NamedTuple):
 
     `fields` are those of its document but the maps of `Entries`. `verdicts_before`: the verdicts that the
     version before stored on its patterns, "" for none; they survive changes. `pages` are the revisions of its pages
-    that were read, by number.
+    that were read, by number; `lost` are the lessons that its document names and no page has, by id: the next change
+    forgets them.
     """
 
     program: Program
@@ -34,6 +35,7 @@ class VersionedProgram(NamedTuple):
     fields: Mapping[str, Json] = {}
     verdicts_before: str = ""
     pages: Mapping[int, str] = {}
+    lost: Mapping[str, PagedLesson] = {}
 
 
 class Entries(NamedTuple):
@@ -81,7 +83,7 @@ def _decoded(kind: type[_V], texts: Mapping[str, str], known: Mapping[str, _V]) 
 
 def _in_order(patterns: Mapping[str, Pattern], notes: Mapping[str, Note], paged: Mapping[str, PagedLesson]) -> Entries:
     return Entries(
-        dict(sorted(patterns.items(), key=lambda entry: (entry[1].stored_at, entry[1].id))),
+        dict(sorted(patterns.items(), key=lambda entry: (entry[1].stored_s, entry[1].id))),
         dict(sorted(notes.items(), key=lambda entry: (entry[1].at, len(entry[1].id), entry[1].id))),
         dict(sorted(paged.items(), key=lambda entry: entry[1].id)),
     )
@@ -154,13 +156,17 @@ def pattern_key(pattern_id: str) -> str:
 
 def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     """Return the fields that the document has not or otherwise, and the entries of its maps; None removes one."""
-    state = _state(after) | ({"verdictsBefore": before.verdicts_before} if before.verdicts_before else {})
+    state = _state(after) | _derived(after)
+    if before.verdicts_before:
+        state["verdictsBefore"] = before.verdicts_before
     fields = {name: value for name, value in state.items() if before.fields.get(name) != value}
     if "pendingIds" in before.fields:  # the list that `waiting` was
         fields["pendingIds"] = None
     fields |= _waiting_fields(_waiting(before.fields), frozenset(after.pending))
     fields |= _entry_fields("patterns", pattern_key, before.program.active, after.active)
-    fields |= _entry_fields("paged", pattern_key, before.program.paged, _paged(before.program, after))
+    fields |= _entry_fields(
+        "paged", pattern_key, {**before.program.paged, **before.lost}, _paged(before.program, after)
+    )
     fields |= _entry_fields("notes", str, before.program.notes, after.notes)
     return _with_whole_maps(fields) if before.revision == ABSENT else fields
 
@@ -208,24 +214,26 @@ def document_size(program: Program) -> int:
 
 
 def _state(program: Program) -> dict[str, Json]:
-    """Return every field of the document but the maps: `waiting` has the pending ids, each entry one.
+    """Return every field of the document but its maps and those that are derived.
 
-    `pending` counts the pending lessons that are still here. It, `dirty`, `stored` and `sweepAfter` (seconds since
-    1970) are there for queries. Maps of any names and lists of objects are stored as text: engines have words and
-    indexes of their own.
+    Maps of any names and lists of objects are stored as text: engines have words and indexes of their own.
     """
     wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE))
-    return (
-        {name: wire[name] for name in _PLAIN_FIELDS}
-        | {name: _text(wire[name]) for name in _TEXT_FIELDS}
-        | {
-            "pending": count_waiting(program),
-            "dirty": bool(program.pending),
-            "stored": program.exists,
-            "sweepAfter": sweep_after(program),
-            "decayConfig": program.decay.wire(),
-        }
-    )
+    texts: dict[str, Json] = {name: _text(wire[name]) for name in _TEXT_FIELDS}
+    return {name: wire[name] for name in _PLAIN_FIELDS} | texts | {"decayConfig": program.decay.wire()}
+
+
+def _derived(program: Program) -> dict[str, Json]:
+    """Return the fields that are there for queries: `pending` counts the pending lessons that are still here.
+
+    `sweepAfter` is in seconds since 1970.
+    """
+    return {
+        "pending": count_waiting(program),
+        "dirty": bool(program.pending),
+        "stored": program.exists,
+        "sweepAfter": sweep_after(program),
+    }
 
 
 def _text(value: Json) -> str:

@@ -52,11 +52,7 @@ class ProgramReads:
         Raises DocumentRejectedError for a page that cannot be read.
         """
         joined = await self.pages.joined(heads)
-        torn = {
-            head.program.program_id: head.revision
-            for head, one in zip(heads, joined, strict=True)
-            if len(one.program.paged) < len(head.program.paged)
-        }
+        torn = {one.program.program_id: one.revision for one in joined if one.lost}
         again = [one for one in await self.heads(*torn) if one.revision != torn[one.program.program_id]] if torn else []
         renewed = {one.program.program_id: one for one in (await self.whole(again) if again else ())}
         return [renewed.get(one.program.program_id, one) for one in joined]

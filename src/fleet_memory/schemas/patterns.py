@@ -110,6 +110,11 @@ class Pattern(Value):
         return self.knowledge_key is not None and not self.echo
 
     @cached_property
+    def stored_s(self) -> float:
+        """When it was stored first, in seconds since 1970."""
+        return self.stored_at.timestamp()
+
+    @cached_property
     def reinforced_s(self) -> float:
         """When it was last reinforced, in seconds since 1970."""
         return self.last_reinforced.timestamp()

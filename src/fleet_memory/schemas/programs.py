@@ -101,10 +101,10 @@ class Program(Value):
     paged: Mapping[str, PagedLesson] = field(default_factory=dict)
     pending: tuple[str, ...] = ()
     run: int = 0
-    shown: Mapping[str, Timestamp] = field(default_factory=dict)
+    shown: Mapping[str, datetime] = field(default_factory=dict)
     asked: Mapping[str, Asked] = field(default_factory=dict)
     judged_at: tuple[datetime, ...] = ()
-    against: Mapping[str, Timestamp] = field(default_factory=dict)
+    against: Mapping[str, datetime] = field(default_factory=dict)
     commits: tuple[str, ...] = ()
     read_version: int = 0
     changes: int = 0

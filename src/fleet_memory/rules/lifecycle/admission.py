@@ -11,7 +11,7 @@ from fleet_memory.rules.lifecycle.paging import Capped, brought_back, capped, re
 from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_after, rewritten_contribution
 from fleet_memory.rules.lifecycle.sent import SentLesson
-from fleet_memory.rules.text.vectors import int8_matrix, unit_rows, unpacked
+from fleet_memory.rules.text.vectors import cosines, int8_matrix, unpacked
 from fleet_memory.schemas.patterns import Pattern, StoreStatus
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.similarity import Profile
@@ -95,10 +95,10 @@ def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
     ]
     if not comparable or not lesson.vector:
         return []
-    cosines = unit_rows(int8_matrix([p.vector_bytes for p in comparable])) @ unpacked([lesson.vector])[0]
-    similarities = np.round(np.clip(cosines, 0, 1).astype(float), 3)
-    order = np.argsort(-cosines, kind="stable")
-    return [Near(comparable[i], float(similarities[i])) for i in order if similarities[i] >= least]
+    alike = cosines(int8_matrix([p.vector_bytes for p in comparable]), unpacked([lesson.vector])[0])
+    similarities = np.round(np.clip(alike, 0, 1).astype(float), 3)
+    order = np.argsort(-alike, kind="stable")
+    return [Near(comparable[i], float(similarities[i])) for i in order[similarities[order] >= least]]
 
 
 def _twin(program: Program, lesson: SentLesson) -> Near | None:

@@ -1,6 +1,6 @@
 """How lessons fade: staleness, strength and pruning, computed from timestamps on every read."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from fleet_memory.schemas.patterns import Pattern
@@ -8,37 +8,44 @@ from fleet_memory.schemas.programs import DecayConfig, PagedLesson
 
 HALF_LIFE_DAYS: Final = 30.0  # Source: docs/decay.md, chosen; the shape is Ebbinghaus 1885
 MAX_DOUBLINGS: Final = 4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
-_DAY: Final = timedelta(days=1)
+_DAY_S: Final = 86_400.0
+_HALF_MICROSECOND_S: Final = (
+    5e-7  # times have microseconds, and their difference as floats is off by half of one at most
+)
+
+
+def _unreinforced_s(pattern: Pattern | PagedLesson, now: datetime) -> float:
+    return now.timestamp() - pattern.reinforced_s
 
 
 def age_days(pattern: Pattern, now: datetime) -> float:
     """Return the days since the pattern was last reinforced, 0 for a clock behind."""
-    return max(0.0, (now - pattern.last_reinforced) / _DAY)
+    return max(0.0, _unreinforced_s(pattern, now) / _DAY_S)
 
 
 def is_stale(pattern: Pattern | PagedLesson, now: datetime, decay: DecayConfig) -> bool:
     """Whether the pattern went unreinforced for more than `maxAge` days; exactly that is not stale yet."""
-    return now - pattern.last_reinforced > decay.max_age * _DAY
+    return _unreinforced_s(pattern, now) > decay.max_age * _DAY_S + _HALF_MICROSECOND_S
 
 
 def is_prunable(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
     """Whether the pattern has been stale for more than another `pruneAfter` days."""
-    return now - pattern.last_reinforced > (decay.max_age + decay.prune_after) * _DAY
+    return _unreinforced_s(pattern, now) > (decay.max_age + decay.prune_after) * _DAY_S + _HALF_MICROSECOND_S
 
 
 def stale_after(pattern: Pattern, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is stale, in seconds since 1970."""
-    return (pattern.last_reinforced + decay.max_age * _DAY).timestamp()
+    return pattern.reinforced_s + decay.max_age * _DAY_S
 
 
 def prunable_after(pattern: Pattern | PagedLesson, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is prunable, in seconds since 1970."""
-    return pattern.reinforced_s + (decay.max_age + decay.prune_after) * _DAY.total_seconds()
+    return pattern.reinforced_s + (decay.max_age + decay.prune_after) * _DAY_S
 
 
 def stale_in_days(pattern: Pattern, now: datetime, decay: DecayConfig) -> float:
     """Return the days left until the pattern turns stale, negative once it is."""
-    return (pattern.last_reinforced + decay.max_age * _DAY - now) / _DAY
+    return decay.max_age - _unreinforced_s(pattern, now) / _DAY_S
 
 
 def half_life_days(pattern: Pattern) -> float:

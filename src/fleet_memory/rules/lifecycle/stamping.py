@@ -1,6 +1,6 @@
 """The stamps that every commit of a program leaves, derived from the program before and after."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -19,6 +19,12 @@ class ProgramChange(NamedTuple):
     archived: tuple[Archived, ...] = ()
 
 
+class _Change(NamedTuple):
+    id: str
+    before: Pattern | None
+    after: Pattern | None
+
+
 def stamped(before: Program, after: Program, now: datetime) -> Program:
     """Return `after` with the stamps of one commit; the same object when nothing changed.
 
@@ -29,13 +35,13 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     """
     if after is before:
         return after
+    changes = _changes(before, after)
+    news = {change.id for change in changes if _is_news(change, before, after, now)}
     return replace(
         after,
         changes=before.changes + 1,
-        pending=in_order(
-            {*before.pending, *after.pending, *_news(before, after, now)}, {**after.patterns, **after.paged}
-        ),
-        last_update=now if _agents_part_changed(before, after) else after.last_update,
+        pending=in_order({*before.pending, *after.pending, *news}, {**after.patterns, **after.paged}),
+        last_update=now if _agents_part_changed(before, after, changes) else after.last_update,
     )
 
 
@@ -50,31 +56,31 @@ def without_marks(pattern: Pattern) -> Pattern:
     return replace(pattern, knowledge_key=None, echo=False, rewrite=None, vector="", embedder="")
 
 
-def _news(before: Program, after: Program, now: datetime) -> Iterator[str]:
-    for id_ in {**before.patterns, **after.patterns}:
-        old, new = before.patterns.get(id_), after.patterns.get(id_)
-        if (
-            old is None
-            or new is None
-            or (
-                (old is not new or before.decay != after.decay)
-                and (
-                    _compared(old) != _compared(new)
-                    or (is_stale(old, now, before.decay) and not is_stale(new, now, after.decay))
-                )
-            )
-        ):
-            yield id_
+def _changes(before: Program, after: Program) -> list[_Change]:
+    """Return the lessons that are new, replaced or gone; all that stay too where they are forgotten otherwise."""
+    all_ = before.decay != after.decay
+    old = before.patterns
+    stayed = [_Change(id_, old.get(id_), new) for id_, new in after.patterns.items() if all_ or old.get(id_) is not new]
+    return stayed + [_Change(id_, old[id_], None) for id_ in old.keys() - after.patterns.keys()]
+
+
+def _is_news(change: _Change, before: Program, after: Program, now: datetime) -> bool:
+    _, old, new = change
+    return (
+        old is None
+        or new is None
+        or _compared(old) != _compared(new)
+        or (is_stale(old, now, before.decay) and not is_stale(new, now, after.decay))
+    )
 
 
 def _compared(pattern: Pattern) -> tuple[object, ...]:
     return pattern.pattern, pattern.domain, pattern.project_id, pattern.knowledge_key, pattern.stored_at
 
 
-def _agents_part_changed(before: Program, after: Program) -> bool:
-    if before.patterns.keys() != after.patterns.keys() or before.notes != after.notes:
+def _agents_part_changed(before: Program, after: Program, changes: Sequence[_Change]) -> bool:
+    if before.notes != after.notes:
         return True
     if (before.state_version, before.sessions) != (after.state_version, after.sessions):
         return True
-    pairs = ((old, after.patterns[id_]) for id_, old in before.patterns.items())
-    return any(new is not old and without_marks(new) != without_marks(old) for old, new in pairs)
+    return any(old is None or new is None or without_marks(old) != without_marks(new) for _, old, new in changes)

@@ -51,7 +51,7 @@ def without_repeats(
             if lesson.key in seen:
                 continue
             seen.add(lesson.key)
-        once.append(match._replace(lesson=lesson))
+        once.append(match if lesson is match.lesson else match._replace(lesson=lesson))
     return once
 
 

@@ -42,6 +42,15 @@ def int8_matrix(rows: Sequence[bytes]) -> NDArray[np.int8]:
     return np.frombuffer(b"".join(rows), np.int8).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
+def cosines(rows: NDArray[np.int8], vector: Vectors) -> Vectors:
+    """Return the cosine of each of n×d rows to a vector of length 1 and d numbers; 0 for a row of zeros."""
+    numbers = rows.astype(np.float32)
+    lengths: Vectors = np.sqrt(np.einsum("ij,ij->i", numbers, numbers))
+    lengths[lengths == 0] = 1
+    found: Vectors = numbers @ vector / lengths
+    return found
+
+
 def int8_rows(vectors: Iterable[tuple[str, str]], embedder: str) -> NDArray[np.int8]:
     """Return (packed vector, its embedder) pairs as n×d numbers, zeros for a vector of another embedder or length."""
     rows = [
