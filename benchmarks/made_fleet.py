@@ -80,7 +80,7 @@ def fill(server: RawServer, size: FleetSize) -> None:
 
 def lessons_by_program(size: FleetSize) -> dict[str, list[str]]:
     """Return the texts of each program; the first `entries` texts are those of two programs each."""
-    programs = max(2, size.lessons // size.per_program)
+    programs = max(2 if size.entries else 1, size.lessons // size.per_program)
     texts: dict[str, list[str]] = {f"program-{number}": [] for number in range(programs)}
     names = list(texts)
     for number in range(size.entries):

@@ -1,7 +1,8 @@
 """The report of peers.py and its tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from measuring import Figures, Surroundings, markdown_table
@@ -11,6 +12,18 @@ from peer_work import LIMIT, Questions, Race, Restart
 NOT_MEASURED: Final = "–"
 
 
+def _store_cpu(speed: Speed) -> float:
+    return speed.store.cpu_ms
+
+
+def _recall_cpu(speed: Speed) -> float:
+    return speed.recall.cpu_ms
+
+
+COSTS: Final[Mapping[str, Callable[[Speed], float]]] = {"store": _store_cpu, "recall": _recall_cpu}
+"""The processor milliseconds of each kind of call."""
+
+
 @dataclass(frozen=True)
 class SystemReport:
     """One system: its figures, and its problems, which say why others are missing."""
@@ -18,30 +31,46 @@ class SystemReport:
     name: str
     version: str
     note: str
-    questions: Questions | None
+    questions: Sequence[Questions]
     restart: Restart | None
     race: Race | None
     speeds: Sequence[Speed]
     problems: Sequence[str]
 
+    def answers_to(self, name: str) -> Questions | None:
+        """Return how the questions of a set were answered, None if they were not asked."""
+        return next((questions for questions in self.questions if questions.name == name), None)
+
     def speed(self, memories: int) -> Speed | None:
         """Return the speed at a number of memories, None if it was not measured."""
         return next((speed for speed in self.speeds if speed.memories == memories), None)
 
+    def growth(self, kind: str, few: int, many: int) -> float | None:
+        """Return the times that a kind of call of `COSTS` costs more at `many` memories, None if not measured."""
+        before, after = self.speed(few), self.speed(many)
+        return COSTS[kind](after) / COSTS[kind](before) if before and after else None
+
 
 @dataclass(frozen=True)
 class PeersReport:
-    """All that one run measured, ours first; `questions` names the set of questions."""
+    """All that one run measured, ours first."""
 
     surroundings: Surroundings
     rounds: int
-    questions: str
     nothing: Figures
     systems: Sequence[SystemReport]
+
+    def question_sets(self) -> Sequence[str]:
+        """Return the names of the sets that somebody was asked."""
+        return list(dict.fromkeys(questions.name for system in self.systems for questions in system.questions))
 
     def sizes(self) -> Sequence[int]:
         """Return the numbers of memories at which somebody was measured, ascending."""
         return sorted({speed.memories for system in self.systems for speed in system.speeds})
+
+    def steps(self) -> Sequence[tuple[str, int, int]]:
+        """Return each kind of call with each two neighbouring numbers of memories."""
+        return [(kind, few, many) for kind in COSTS for few, many in pairwise(self.sizes())]
 
 
 def peers_tables(report: PeersReport) -> Iterator[str]:
@@ -49,12 +78,13 @@ def peers_tables(report: PeersReport) -> Iterator[str]:
     yield "The systems, and the problems that they had:\n"
     header: Sequence[str] = ("system", "version", "measured as", "problems")
     yield markdown_table(header, [_identity(each) for each in report.systems], words=len(header))
-    yield f"\nQuestions in other words, {report.questions}; survivors; a restart without a network:\n"
-    header = (
-        *("system", "stored", "found first", f"in the first {LIMIT}", "race: acknowledged", "of these found"),
-        *("restarted offline: found", "stores"),
-    )
-    yield markdown_table(header, [_keeping(each) for each in report.systems])
+    for name in report.question_sets():
+        yield f"\nQuestions in other words, each to {name}:\n"
+        header = ("system", "stored", "questions", "found first", f"in the first {LIMIT}")
+        yield markdown_table(header, [(each.name, *_answers(each.answers_to(name))) for each in report.systems])
+    yield "\nSurvivors of a race, and of a restart without a network:\n"
+    header = ("system", "race: acknowledged", "of these found", "restarted offline: found", "stores")
+    yield markdown_table(header, [(each.name, *_race(each.race), *_restart(each.restart)) for each in report.systems])
     for size in report.sizes():
         yield f"\nCalls at {size:,} memories, in turn, {report.rounds} of each kind:\n"
         header = (
@@ -62,20 +92,23 @@ def peers_tables(report: PeersReport) -> Iterator[str]:
             *("recall p50 ms", "p95", "processor ms", "× nothing", "resident MB"),
         )
         yield markdown_table(header, [_timed(each, size, report.nothing) for each in report.systems])
+    if steps := report.steps():
+        yield "\nTimes the processor time of the same call with fewer memories:\n"
+        header = ("system", *(f"{kind}, {few:,} to {many:,}" for kind, few, many in steps))
+        yield markdown_table(
+            header, [(each.name, *(_growth(each, *step) for step in steps)) for each in report.systems]
+        )
 
 
 def _identity(system: SystemReport) -> Sequence[str]:
     return system.name, system.version, system.note, "; ".join(dict.fromkeys(system.problems)).replace("|", "/")
 
 
-def _keeping(system: SystemReport) -> Sequence[str]:
-    return system.name, *_questions(system.questions), *_race(system.race), *_restart(system.restart)
-
-
-def _questions(done: Questions | None) -> Sequence[str]:
+def _answers(done: Questions | None) -> Sequence[str]:
     if done is None:
-        return [NOT_MEASURED] * 3
-    return f"{done.stored} of {done.asked}", f"{done.first / done.asked:.2f}", f"{done.in_five / done.asked:.2f}"
+        return [NOT_MEASURED] * 4
+    shares = (f"{found / done.asked:.2f}" for found in (done.first, done.in_five))
+    return f"{done.stored} of {done.texts}", str(done.asked), *shares
 
 
 def _race(done: Race | None) -> Sequence[str]:
@@ -102,6 +135,11 @@ def _timed(system: SystemReport, size: int, nothing: Figures) -> Sequence[str]:
         *_figures(speed.recall, nothing),
         f"{speed.memory_mb:.0f}",
     ]
+
+
+def _growth(system: SystemReport, kind: str, few: int, many: int) -> str:
+    times = system.growth(kind, few, many)
+    return NOT_MEASURED if times is None else f"{times:.1f}"
 
 
 def _figures(figures: Figures, nothing: Figures) -> Sequence[str]:

@@ -13,6 +13,7 @@ from typing import Final
 from environments import Installed
 from made_fleet import made_text
 from measuring import accepted
+from questions import Asked
 from rpc import Launch, NoAnswerError, RawServer, Reply
 from systems import Memory, System
 
@@ -23,10 +24,12 @@ START_S: Final = 180.0  # a server's first answer, while others start too
 
 @dataclass(frozen=True)
 class Questions:
-    """How many texts were stored, and how many questions in other words found theirs first and among the first 5."""
+    """One set: how many of its texts were stored, and how many questions found theirs first and in the first 5."""
 
-    asked: int
+    name: str
+    texts: int
     stored: int
+    asked: int
     first: int
     in_five: int
 
@@ -69,18 +72,20 @@ class Racer:
     failure: str = ""
 
 
-def ask_questions(installed: Installed, folder: Path, pairs: Sequence[tuple[str, str]]) -> Questions:
-    """Store the second text of each pair as one agent, then ask the first."""
+def ask_questions(installed: Installed, folder: Path, asked: Asked) -> Questions:
+    """Store the texts as one agent, then ask the questions."""
     system = installed.system
-    memories = [Memory(number, text, "agent-0") for number, (_, text) in enumerate(pairs)]
+    memories = [Memory(number, text, "agent-0") for number, text in enumerate(asked.patterns)]
+    marks = [system.mark(memory) for memory in memories]
     with RawServer(installed.launch(folder), wait_s=START_S) as server:
         stored = sum(not server.call(*system.store(memory)).refused for memory in memories)
-        ranks = []
-        for memory, (question, _) in zip(memories, pairs, strict=True):
-            answer = accepted(server.call(*system.recall(question, memory.agent, LIMIT))).text
-            ranks.append(rank_of(system.mark(memory), [system.mark(each) for each in memories], answer))
-    found = [rank for rank in ranks if rank is not None]
-    return Questions(len(pairs), stored, sum(rank == 1 for rank in found), sum(rank <= LIMIT for rank in found))
+        ranks: list[int] = []
+        for question, right in zip(asked.questions, asked.right, strict=True):
+            answer = accepted(server.call(*system.recall(question, "agent-0", LIMIT))).text
+            found = (rank_of(marks[place], marks, answer) for place in right)
+            ranks += sorted(rank for rank in found if rank is not None)[:1]
+    first, in_five = (sum(rank <= limit for rank in ranks) for limit in (1, LIMIT))
+    return Questions(asked.name, len(memories), stored, len(asked.questions), first, in_five)
 
 
 def rank_of(mark: str, marks: Sequence[str], answer: str) -> int | None:
@@ -92,12 +97,12 @@ def rank_of(mark: str, marks: Sequence[str], answer: str) -> int | None:
     return 1 + sum(0 <= plain.find(other) < place for other in marks if other != mark)
 
 
-def restart_offline(installed: Installed, folder: Path, pairs: Sequence[tuple[str, str]]) -> Restart:
-    """Start again on the memory of `ask_questions` in a network namespace of its own, which has no network."""
+def restart_offline(installed: Installed, folder: Path, texts: Sequence[str]) -> Restart:
+    """Start again on a memory of `ask_questions` in a network namespace of its own, which has no network."""
     system = installed.system
     launch = installed.launch(folder)
     offline = Launch(["unshare", "-rn", *launch.command], launch.variables, launch.folder)
-    memories = [Memory(number, text, "agent-0") for number, (_, text) in enumerate(pairs[:RESTARTED])]
+    memories = [Memory(number, text, "agent-0") for number, text in enumerate(texts[:RESTARTED])]
     added = Memory(99_000, "Charge the spare battery on the last day of the quarter", "agent-0")
     with RawServer(offline, wait_s=START_S) as server:
         replies = [server.call(*system.find(memory)) for memory in memories]

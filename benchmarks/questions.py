@@ -2,10 +2,11 @@
 
 Of this repository: lessons.tsv, the questions of the stories, and asked/, by people who did not know the rules:
 questions to a story that name something in code (`identifiers`), and those that none of its lessons answers
-(`unanswered`, `near` when its lessons are about the same topic). From another folder, and not in this repository:
-lint_pairs.tsv and lint_corpus.json (sets.py), commands.tsv (command, a, b: one command in the words of two manuals) and
-dialogues.json (a list of pools: `texts` are the turns of a dialogue, `questions` have the numbers of the turns that
-answer them as `right`).
+(`unanswered`, `near` when its lessons are about the same topic); and one_agent.json, 300 lessons of one agent, each
+with a question in other words, half of which room.py alone asks, once (`heldOut`). From another folder, and not in this
+repository: lint_pairs.tsv and lint_corpus.json (sets.py), commands.tsv (command, a, b: one command in the words of two
+manuals) and dialogues.json (a list of pools: `texts` are the turns of a dialogue, `questions` have the numbers of the
+turns that answer them as `right`).
 """
 
 import json
@@ -56,11 +57,52 @@ class AskedFile(Value):
     identifiers: tuple[Naming, ...]
 
 
-def own_sets() -> Iterable[Asked]:
-    """Yield one of our lessons in other words, the questions of the stories, and identifiers alone."""
+class OwnLesson(Value):
+    """A lesson of an agent, and a question in other words that it answers."""
+
+    id: str
+    domain: str
+    pattern: str
+    evidence: str
+    question: str
+    held_out: bool = False
+
+
+class OneAgent(Value):
+    """All that one agent learnt, in the order in which it is stored; `about` says who wrote it."""
+
+    about: str
+    lessons: tuple[OwnLesson, ...]
+
+
+def one_agent() -> OneAgent:
+    """Return the lessons of one agent."""
+    return OneAgent.from_json((ASKED / "one_agent.json").read_text(encoding="utf-8"))
+
+
+def public_questions() -> Asked:
+    """Return the questions to the lessons of one agent that are not held out."""
+    lessons = one_agent().lessons
+    public = [place for place, lesson in enumerate(lessons) if not lesson.held_out]
+    return Asked(
+        "a lesson of one agent",
+        [lessons[place].question for place in public],
+        [f"{lesson.pattern} {lesson.domain} {lesson.evidence}" for lesson in lessons],
+        [lesson.pattern for lesson in lessons],
+        [[place] for place in public],
+    )
+
+
+def our_lessons() -> Asked:
+    """Return our lessons in other words, among those that are near to another one."""
     rows = rows_of(FOLDER / "lessons.tsv")
     pairs = [(row["a"], row["b"]) for row in rows if row["kind"] == "same"]
-    yield in_other_words("one of our lessons", pairs, [row["b"] for row in rows if row["kind"] != "same"])
+    return in_other_words("one of our lessons", pairs, [row["b"] for row in rows if row["kind"] != "same"])
+
+
+def own_sets() -> Iterable[Asked]:
+    """Yield our lessons in other words, those of one agent, the questions of the stories, and identifiers alone."""
+    yield from (our_lessons(), public_questions())
     yield from of_stories(sorted(STORIES.glob("*.json")), "")
 
 

@@ -297,7 +297,7 @@ async def test_a_run_is_billed_for_what_is_new_however_many_programs_there_are(b
         for program in ("sark", "iso"):
             await learn_text(fleet, program, LOOK)
         bills.append(await billed_for(billed, consolidate(fleet)))
-    assert bills == [Bill(30, 15, 1)] * 2
+    assert bills == [Bill(30, 16, 1)] * 2
 
 
 async def test_a_cold_server_of_a_large_fleet_decides_and_says_who_proposes(billed: Billed) -> None:

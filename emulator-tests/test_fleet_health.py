@@ -1,5 +1,6 @@
-"""A fleet's numbers on both engines: counted once, billed for each program once."""
+"""A fleet's numbers on both engines: counted once, billed for each of a few programs, or alike for any number."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,8 @@ from fleet_memory.fleet import no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.health import FleetRates, KnowledgeCounts, PatternCounts
 from fleet_memory.stores import Store
-from fleet_memory.tools.fleet_health import fleet_health
+from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.fleet_health import MAX_PROGRAMS_LOOKED_AT, fleet_health, health_of_fleet
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
@@ -20,6 +22,8 @@ pytestmark = pytest.mark.anyio
 EARLY = NOW - timedelta(days=85)  # what was learnt then is prunable at LATER
 LATER = NOW + timedelta(days=100)  # what was learnt at NOW is stale
 KEY = "pattern/domain-shared/lesson-shared"
+SUMS, SNAPSHOT, POLICY = 1, 1, 1  # documents
+LARGE = Bill(reads=SUMS + SNAPSHOT + POLICY, sums=21)
 
 
 async def test_a_fleet_s_life_in_numbers(store: Store) -> None:
@@ -57,9 +61,41 @@ async def test_it_reads_each_program_the_snapshot_and_the_policy_once_and_counts
         await maintain_fleet(fleet_on(store), no_progress)
         billed.bill = Bill()
         await fleet_health(fleet_on(billed))
-        assert billed.bill == Bill(reads=size + 2, sums=19)
+        assert billed.bill == Bill(reads=size + 2, sums=21)
 
 
 async def test_an_empty_fleet_is_an_answer(store: Store) -> None:
     told = await fleet_health(fleet_on(store))
     assert (told.programs, told.verdict, told.unwell, told.ledger) == (0, "empty", None, None)
+
+
+async def test_a_fleet_larger_than_the_limit_is_answered_from_what_a_run_left(store: Store) -> None:
+    fleet = fleet_on(store)
+    for number in range(6):
+        await learn(fleet_on(store, EARLY), f"program-{number}", f"own-{number}")
+        await learn(fleet, f"program-{number}", "shared" if number < 2 else f"new-{number}")
+        await commit_session(fleet, f"program-{number}", missing=("Which port does the proxy use?",))
+    uncounted = await health_of_fleet(fleet, 10_000, max_programs=5)
+    assert (uncounted.verdict, uncounted.patterns, uncounted.programs) == (None, None, 6)
+    assert "run fleet-memory maintain" in uncounted.advice[0]
+    await maintain_fleet(fleet, no_progress)
+    answer = await health_of_fleet(fleet, 10_000, max_programs=5)
+    assert answer == replace(await health_of_fleet(fleet, 10_000, max_programs=6), as_of=NOW)
+    soon = fleet_on(store, NOW + timedelta(days=6))
+    await maintain_fleet(replace(soon, memory=fleet.memory), no_progress)  # what was learnt early is stale by now
+    answer = await health_of_fleet(soon, 10_000, max_programs=5)
+    assert answer == replace(await health_of_fleet(soon, 10_000, max_programs=6), as_of=soon.now())
+    assert answer.patterns == PatternCounts(total=12, active=6, stale=6, promoted=2, archived=0)
+    assert answer.verdict == "forgetting"
+
+
+async def test_the_health_of_a_large_fleet_is_billed_alike_however_large_it_is(store: Store) -> None:
+    billed = Billed(store)
+    for size in (MAX_PROGRAMS_LOOKED_AT + 1, 2 * MAX_PROGRAMS_LOOKED_AT):
+        for number in range(size):
+            await learn(fleet_on(store), f"program-{number}", "shared" if number < 2 else f"own-{number}")
+        await maintain_fleet(fleet_on(store), no_progress)
+        billed.bill = Bill()
+        answer = await fleet_health(fleet_on(billed))
+        assert (answer.programs, answer.as_of) == (size, NOW)
+        assert billed.bill == LARGE

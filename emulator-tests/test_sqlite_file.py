@@ -12,8 +12,8 @@ import pytest
 
 from fleet_memory.errors import DocumentRejectedError, StoreError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import ABSENT, Query, Ref, StoreHealth, Write
-from fleet_memory.stores.sqlite import SqliteStore, open_database
-from fleet_memory.stores.sqlite.tables import MIGRATIONS
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.stores.sqlite.schema import MIGRATIONS, open_database
 
 pytestmark = pytest.mark.anyio
 
@@ -154,10 +154,21 @@ async def test_the_database_of_another_program_is_left_as_it_is(path: Path, stor
     assert await anyio.Path(path).read_bytes() == before
 
 
-async def test_a_damaged_document_is_named_and_the_others_go_on(path: Path, store: SqliteStore) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update docs set body = '{' where id = 'bad'",
+        "update docs set body = '[]' where id = 'bad'",
+        "update parts set value = x'7b' where name = 'list'",
+        "update parts set name = 'other.k' where name = 'list'",
+        "delete from parts where name = 'list'",
+    ],
+)
+async def test_a_damaged_document_is_named_and_the_others_go_on(damage: str, path: Path, store: SqliteStore) -> None:
     bad, good = Ref("entries", "bad"), Ref("entries", "good")
-    await store.commit(Write(bad, {"n": 1}), Write(good, {"n": 1}))
-    execute(path, "update docs set body = '{' where id = 'bad'")
+    await store.commit(Write(bad, {"n": 1, "list": [1] * 200}), Write(good, {"n": 1}))
+    await store.close()
+    execute(path, damage)
     for verb in (store.get(bad), store.commit(Write(bad, {"n": 2}))):
         with pytest.raises(DocumentRejectedError) as caught:
             await verb
@@ -269,5 +280,5 @@ async def test_a_file_that_was_replaced_or_deleted_is_opened_anew(path: Path, st
 
 async def test_check_finds_damage_that_reading_does_not(path: Path, store: SqliteStore) -> None:
     await fill(path)
-    execute(path, "pragma writable_schema = on", "delete from sqlite_master where name = 'by_value'")
+    execute(path, "pragma writable_schema = on", "delete from sqlite_master where name = 'by_id'")
     assert await store.check() == StoreHealth(len(MIGRATIONS), intact=False, documents={"gsp": 50})

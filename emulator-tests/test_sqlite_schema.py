@@ -11,7 +11,7 @@ from anyio import to_thread
 from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores import ABSENT, Query, Ref, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.stores.sqlite.tables import MIGRATIONS, prepare
+from fleet_memory.stores.sqlite.schema import MIGRATIONS, prepare
 
 ENTRIES = Query("fleets/f1/gsp")
 NEXT_STEP = ("create table seen(id text)", "insert into seen select id from docs")

@@ -84,6 +84,24 @@ async def started(command: list[str], tmp_path: Path, **environment: str) -> Asy
             yield Server(process)
 
 
+NUMERIC = ("numpy", "onnxruntime", "tokenizers", "google")
+
+
+@pytest.mark.parametrize(("calls", "imported"), [((), set()), (("memory_health",), {"numpy"})])
+async def test_nothing_numeric_is_imported_before_the_first_call(
+    calls: tuple[str, ...], imported: set[str], tmp_path: Path
+) -> None:
+    async with started(["-X", "importtime", *SERVE], tmp_path) as server:
+        await server.open()
+        assert len((await server.ask(LIST))["result"]["tools"]) == 6
+        for tool in calls:
+            assert not (await server.ask(call(tool, programId="wren")))["result"]["isError"]
+        await server.stdin.aclose()
+        _, log = await server.rest()
+    assert "fleet_memory.server.listing" in log
+    assert {name for line in log.splitlines() if (name := line.rpartition(" ")[2]) in NUMERIC} == imported
+
+
 def call(tool: str, number: int = 3, **arguments: str) -> dict[str, Any]:
     params = {"name": tool, "arguments": arguments}
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}

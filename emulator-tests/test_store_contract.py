@@ -4,6 +4,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -280,7 +281,8 @@ async def test_a_store_that_was_closed_opens_again(store: Store) -> None:
 
 async def test_check_counts_documents_by_group_and_is_fine_with_none(store_address: str) -> None:
     async with opened(store_address) as store:
-        assert await store.check() == StoreHealth(1, intact=True, documents={})
+        health = await store.check()
+        assert health == StoreHealth(health.schema_version, intact=True, documents={})
         await store.commit(*(Write(Ref("fleets/f1/gsp", f"e{n}"), {"n": n}) for n in range(3)))
         await store.commit(Write(Ref("fleets/f2/gsp", "e"), {"n": 1}), Write(Ref(HOME, "basher"), {"n": 1}))
-        assert await store.check() == StoreHealth(1, intact=True, documents={"gsp": 4, "programs": 1})
+        assert await store.check() == replace(health, documents={"gsp": 4, "programs": 1})

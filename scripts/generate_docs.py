@@ -1,6 +1,7 @@
 """Writes the reference pages from the code: docs/tools.md, docs/tools/<tool>.md and docs/configuration.md.
 
-tests/test_docs.py fails while a page on disk differs from what this makes. Run: python scripts/generate_docs.py
+And the tools as the server lists them, server/listing.json. tests/test_docs.py fails while a page or that file differs
+from what this makes. Run: python scripts/generate_docs.py
 """
 
 import json
@@ -8,7 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
+from mcp.types import Tool as ToolEntry
+
 from fleet_memory.errors import FleetMemoryError
+from fleet_memory.server.listing import LISTING
 from fleet_memory.server.registration import FleetTool, registered
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import SETTINGS
@@ -33,6 +37,24 @@ def pages() -> dict[str, str]:
     tools = {toolset: [registered(spec) for spec in specs] for toolset, specs in TOOLS.items()}
     single = {f"tools/{tool.name}.md": tool_page(tool) for offered in tools.values() for tool in offered}
     return {"tools.md": tools_page(tools), "configuration.md": configuration_page(), **single}
+
+
+def listing() -> str:
+    """Return the file of the tools as the server lists them; an entry has the fields of one in tools/list."""
+    entries = {toolset: [_entry(registered(spec)) for spec in specs] for toolset, specs in TOOLS.items()}
+    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+
+
+def _entry(tool: FleetTool) -> dict[str, object]:
+    entry = ToolEntry(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.parameters,
+        output_schema=tool.output_schema,
+        annotations=tool.annotations,
+    )
+    return entry.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
@@ -193,6 +215,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
+    LISTING.write_text(listing(), encoding="utf-8")
     for name, text in pages().items():
         (DOCS / name).parent.mkdir(exist_ok=True)
         (DOCS / name).write_text(text, encoding="utf-8")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from calls import BUDGETS, CallRow, CallsReport
+from calls import BUDGETS, CallRow, CallsReport, Resident
 from made_fleet import FleetSize
 from measuring import Figures, Surroundings, write_json
 from page import PAGE, RESULTS, ahead_section, calls_plot, page, paragraph, read_calls, read_peers
@@ -17,15 +17,21 @@ ROWS = [
     for size, times in ((10, 1.0), (100, 2.0), (500, 3.0))
     for kind in BUDGETS
 ]
-CALLS = CallsReport(WHERE, 50, FIGURES, [*ROWS, replace(ROWS[4], fleet=FleetSize(4000, 100, 2000), times=9.0)])
+CALLS = CallsReport(
+    WHERE,
+    50,
+    FIGURES,
+    [*ROWS, replace(ROWS[4], fleet=FleetSize(4000, 100, 2000), times=9.0)],
+    [Resident(FleetSize(1000, 100, 20), 150.0)],
+)
 
 
 def system(name: str, first: int) -> SystemReport:
     race, restart = Race(2, 2, 10, 10, 10, 1.5, ""), Restart(20, 20, stores=True, refusal="")
-    return SystemReport(name, "1.0", "as is", Questions(10, 10, first, 9), restart, race, [], [])
+    return SystemReport(name, "1.0", "as is", [Questions("a set", 10, 10, 10, first, 9)], restart, race, [], [])
 
 
-PEERS = PeersReport(WHERE, 50, "10 of a set", FIGURES, [system("ours", 7), system("better", 8)])
+PEERS = PeersReport(WHERE, 50, FIGURES, [system("ours", 7), system("better", 8)])
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -43,9 +49,9 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 def test_the_page_says_where_a_peer_is_ahead() -> None:
     assert list(ahead_section(PEERS)) == [
         "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as even.\n",
-        "- questions in other words, found first: 70 %; better 80",
+        "- a set in other words, found first: 70 %; better 80",
         "\n## Where none is\n",
-        "- questions in other words, among the first 5: 90 %",
+        "- a set in other words, in the first 5: 90 %",
         "- sent in a race and found afterwards: 100 %",
         "- found after a restart without a network: 100 %",
     ]

@@ -15,7 +15,7 @@ from fleet_memory.cli import COMMANDS, main
 from fleet_memory.errors import ConflictError
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.in_process import call_in_process
-from fleet_memory.server.registration import ToolSpec
+from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.server.toolsets import WRITES
 
 PATTERN = {"pattern": "Look before you leap – 日本", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
@@ -118,7 +118,7 @@ def test_a_refusal_goes_to_stderr_and_its_code_says_why(
 def test_a_conflict_and_a_crash_have_codes_of_their_own(
     tool: str, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    toys = {"core": [ToolSpec(each, "Toy", WRITES) for each in (lose_race, crash)]}
+    toys = {"core": [registered(ToolSpec(each, "Toy", WRITES)) for each in (lose_race, crash)]}
     monkeypatch.setattr(call_in_process, "__defaults__", (toys,))
     assert call(tool, {}) == code
     assert "/secret" not in capsys.readouterr().err

@@ -9,8 +9,10 @@ from fleet_memory.rules.lifecycle.decay import (
     half_life_days,
     is_prunable,
     is_stale,
+    living,
     stale_in_days,
     strength,
+    strengths,
 )
 from fleet_memory.rules.lifecycle.reinforcement import contradicted, reinforced
 from fleet_memory.schemas.programs import DecayConfig
@@ -71,6 +73,17 @@ def test_strength_never_rises_with_age(confidence: float, one: float, two: float
     lesson = pattern(confidence=confidence)
     early, late = sorted((one, two))
     assert strength(lesson, START + days(late)) <= strength(lesson, START + days(early)) <= confidence
+
+
+@given(st.lists(st.tuples(confidences, st.floats(-10, 2000), st.integers(0, 9)), max_size=5))
+def test_lessons_together_have_the_strength_and_the_staleness_of_each(told: list[tuple[float, float, int]]) -> None:
+    now, decay = START + days(1000), DecayConfig(max_age=90)
+    lessons = [
+        pattern(confidence=confidence, doublings=doublings, last_reinforced=now - days(age))
+        for confidence, age, doublings in [*told, (0.8, 90, 0), (0.8, 90.1, 0)]
+    ]
+    assert strengths(lessons, now) == pytest.approx([strength(lesson, now) for lesson in lessons], rel=1e-12)
+    assert living(lessons, now, decay) == [lesson for lesson in lessons if not is_stale(lesson, now, decay)]
 
 
 @given(confidences, ages, st.none() | confidences)

@@ -4,11 +4,13 @@ import re
 import runpy
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic.alias_generators import to_camel
 
 import fleet_memory
+from fleet_memory.server.listing import LISTING
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(fleet_memory.__file__).parent
@@ -22,8 +24,13 @@ LINK = re.compile(r"\]\(([^)\s]*\.md)?(?:#([\w-]+))?\)")
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[str, str]:
-    made = runpy.run_path(str(ROOT / "scripts" / "generate_docs.py"))["pages"]()
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "scripts" / "generate_docs.py"))
+
+
+@pytest.fixture(scope="module")
+def pages(script: dict[str, Any]) -> dict[str, str]:
+    made = script["pages"]()
     assert isinstance(made, dict)
     return made
 
@@ -31,6 +38,10 @@ def pages() -> dict[str, str]:
 def test_every_page_is_up_to_date(pages: dict[str, str]) -> None:
     stale = [name for name, text in pages.items() if not _is(ROOT / "docs" / name, text)]
     assert stale == [], "run: python scripts/generate_docs.py"
+
+
+def test_the_tools_that_the_server_lists_are_up_to_date(script: dict[str, Any]) -> None:
+    assert _is(LISTING, script["listing"]()), "run: python scripts/generate_docs.py"
 
 
 def test_no_page_is_left_of_a_tool_that_is_gone(pages: dict[str, str]) -> None:

@@ -29,6 +29,9 @@ class Tiring:
     async def ready(self) -> None:
         await self.vectors(["Does it load?"])
 
+    async def release(self, idle_s: float) -> float:
+        return idle_s
+
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         self.answers -= 1
         if self.answers < 0:

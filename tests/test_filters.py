@@ -1,41 +1,51 @@
 """Filters: what recall and search admit, one condition at a time."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from fleet_memory.rules.retrieval.filters import RecallFilters, SearchFilters
-from fleet_memory.schemas.knowledge import KnowledgeRow
-from tests.lessons import START, days, pattern, program
+from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import DecayConfig
+from tests.lessons import START, days, pattern
 
 ALL = RecallFilters(domain=None, project_id=None, tags=(), min_confidence=0.0, include_stale=False)
 ANY = SearchFilters(domain=None, tier=None, status=None, min_confidence=0.0)
 ROW = KnowledgeRow(key="pattern/d/x", pattern="x", domain="d", confidence=0.5, last_confirmed=START)
 
 
+def admits(filters: RecallFilters, lesson: Pattern, now: datetime = START) -> bool:
+    other = pattern(id="other", domain="other", last_reinforced=START)
+    return lesson in filters.admitted((other, lesson), DecayConfig(), now)
+
+
 def test_recall_admits_a_lesson_that_meets_every_condition() -> None:
     lesson = pattern(domain="d", project_id="p", tags=("a", "b"), confidence=0.5, last_reinforced=START)
-    mine = program(lesson)
     exact = RecallFilters(domain="d", project_id="p", tags=("b",), min_confidence=0.5, include_stale=False)
-    assert ALL.admit(lesson, mine, START)
-    assert exact.admit(lesson, mine, START)
+    assert admits(ALL, lesson)
+    assert admits(exact, lesson)
     others: list[dict[str, Any]] = [{"domain": "e"}, {"project_id": "q"}, {"tags": ("c",)}, {"min_confidence": 0.6}]
-    assert [other for other in others if exact._replace(**other).admit(lesson, mine, START)] == []
-    assert not ALL.admit(lesson, mine, START + days(91))
-    assert ALL._replace(include_stale=True).admit(lesson, mine, START + days(91))
+    assert [other for other in others if admits(exact._replace(**other), lesson)] == []
+    assert not admits(ALL, lesson, START + days(91))
+    assert admits(ALL._replace(include_stale=True), lesson, START + days(91))
 
 
-def test_recall_admits_entries_in_use_that_have_no_tags() -> None:
-    assert ALL.admit_entry(ROW)
-    assert not ALL.admit_entry(replace(ROW, state="retired"))
-    assert not ALL.admit_entry(replace(ROW, state="candidate"))
+def test_agents_read_the_entries_of_a_snapshot_that_are_in_use() -> None:
+    hidden = replace(ROW, state="retired"), replace(ROW, state="candidate")
+    assert Snapshot(rows=(*hidden, ROW)).readable == (ROW,)
+
+
+def test_recall_admits_entries_that_have_no_tags() -> None:
+    assert ALL.admitted_entries([ROW]) == [ROW]
     others: list[dict[str, Any]] = [{"domain": "e"}, {"tags": ("a",)}, {"min_confidence": 0.6}]
-    assert [other for other in others if ALL._replace(**other).admit_entry(ROW)] == []
+    assert [other for other in others if ALL._replace(**other).admitted_entries([ROW])] == []
 
 
 def test_recall_for_a_project_admits_entries_of_it_and_of_none() -> None:
-    asked = ALL._replace(project_id="p")
-    assert [asked.admit_entry(replace(ROW, project_id=name)) for name in (None, "p", "q")] == [True, True, False]
-    assert ALL.admit_entry(replace(ROW, project_id="q"))
+    of_none, of_p, of_q = (replace(ROW, project_id=name) for name in (None, "p", "q"))
+    assert ALL._replace(project_id="p").admitted_entries([of_none, of_p, of_q]) == [of_none, of_p]
+    assert ALL.admitted_entries([of_q]) == [of_q]
 
 
 def test_search_finds_retired_entries_only_when_asked_for_them() -> None:

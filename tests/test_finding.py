@@ -4,18 +4,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from fleet_memory.rules.retrieval.ranking import FITS_WELL, Match, Terms
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.rules.retrieval.ranking import FITS_WELL, Ranked, Terms
 from fleet_memory.views.finding import EMPTY, NEAREST, Scope, finding_note, fitting_names
-from tests.lessons import pattern
 
 
-def matches(score: float) -> list[Match[Pattern]]:
-    return [Match(pattern(), score, Terms(strength=0.0))]
+def matches(score: float) -> list[Ranked]:
+    return [Ranked(0, score, Terms(strength=0.0))]
 
 
 def note(
-    best: Sequence[Match[Pattern]] = (), *ways: str, asked: bool = True, domains: str = "", scope: Scope = "all"
+    best: Sequence[Ranked] = (), *ways: str, asked: bool = True, domains: str = "", scope: Scope = "all"
 ) -> str | None:
     return finding_note(best, asked=asked, ways=ways, domains=domains.split(), scope=scope)
 

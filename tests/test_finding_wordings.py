@@ -16,7 +16,6 @@ from fleet_memory.jobs.reembedding import Moved, reembed_fleet
 from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.jobs.sweep import refresh_snapshot
 from fleet_memory.rules.knowledge.wordings import with_vectors
-from fleet_memory.rules.retrieval.ranking import PooledLesson
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.pairs import NewVerdict
@@ -26,7 +25,7 @@ from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.gsp_search import gsp_search
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.retrieval import ranked
+from fleet_memory.tools.retrieval import embedded_question, ranked
 from tests.fleets import NOW, at, interrupted, learn, writing
 from tests.shared import CHECK, KEY, LATE, LOOK, shared_entry
 from tests.test_reembedding import Mirrored
@@ -97,9 +96,9 @@ async def test_a_question_is_compared_with_the_mean_where_an_entry_has_one(fleet
         key="pattern/a/b", pattern="x", domain="a", confidence=0.8, last_confirmed=NOW, embedder=fleet.embedder.name
     )
     rows = [replace(known, vector=rotate, reading_vector=claim), replace(known, vector=claim)]
-    pool = [PooledLesson(row, 0.8) for row in (*rows, replace(known, vector=claim, reading_vector=rotate))]
-    best = await ranked(fleet, pool, "claimable")
-    assert [(match.lesson, match.terms.semantic) for match in best] == [(row, 1.0) for row in rows]
+    pool = [*rows, replace(known, vector=claim, reading_vector=rotate)]
+    best = ranked(pool, [0.8] * 3, await embedded_question(fleet, "claimable"))
+    assert [(match.position, match.terms.semantic) for match in best] == [(0, 1.0), (1, 1.0)]
 
 
 async def test_two_lessons_that_are_judged_the_same_are_found_by_the_mean_of_their_vectors(fleet: Fleet) -> None:

@@ -29,6 +29,7 @@ from fleet_memory.rules.health.fleet import (
 )
 from fleet_memory.rules.health.missing import missing_advice
 from fleet_memory.rules.health.program import Signs
+from fleet_memory.rules.health.sums import fleet_sums
 from fleet_memory.rules.health.waiting import people_advice, programs_advice
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import tokens
@@ -120,11 +121,11 @@ def test_entries_are_counted_by_what_they_ask_for() -> None:
 
 
 def test_the_forecast_says_what_ages_by_then_and_repeats_nothing() -> None:
-    assert forecast([look("x", "healthy", 4)], [], NOW) == ()
+    assert forecast([], [], NOW) == ()
 
     rows = [row("a", 175), row("b", 155), row("c", 181), row("d", 175, state="contested")]
     looks = [look("x", "healthy", 4, fading=[0.0, 6.9, 7.0]), look("y", "healthy", 1, fading=[29.0])]
-    assert forecast(looks, rows, NOW) == (
+    assert forecast(fleet_sums(looks, NOW).fading, rows, NOW) == (
         Forecast(days=7, stale=2, verify=1),
         Forecast(days=14, stale=3, verify=1),
         Forecast(days=30, stale=4, verify=2),
@@ -153,7 +154,7 @@ class State(NamedTuple):
     fresh: Freshness = freshness(0, 0, NOW, NOW)
 
     def advice(self) -> tuple[str, ...]:
-        return fleet_advice(self.ill, self.rates, self.counts, self.ageing, self.fresh)
+        return fleet_advice(len(self.ill), self.rates, self.counts, self.ageing, self.fresh)
 
 
 WORST = State(

@@ -20,8 +20,8 @@ def names(text: str) -> frozenset[str]:
 
 # Decisions take values and return values: the rest of the standard library is refused in `rules/`.
 PURE_STDLIB = names(
-    "__future__ base64 collections dataclasses datetime difflib functools hashlib itertools json math re statistics "
-    "types typing unicodedata"
+    "__future__ array base64 bisect collections dataclasses datetime difflib functools hashlib itertools json math re "
+    "statistics types typing unicodedata"
 )
 # Names that read a clock, the environment or a file, draw at random, talk to a terminal, or hide one of these.
 IMPURE_NAMES = names("__builtins__ __import__ breakpoint compile eval exec input open print")

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from newcomers import readings, row, why
-from questions import STORIES, asked_of, in_other_words, own_sets
+from questions import STORIES, OwnLesson, asked_of, in_other_words, one_agent, own_sets, public_questions
 from retrieval import RETRIEVAL, misses_gate, ranks, recall_scores
+from room import Room, rooms
 from story import Question, read_story
 
 from fleet_memory.similarity.minilm import MiniLM
@@ -71,3 +72,49 @@ async def test_a_newcomer_finds_what_two_agents_told_and_nothing_that_one_told()
     assert [(one.shared, one.published, one.place) for one in asked] == [(True, True, 1), (False, False, 0)]
     assert why(asked[1]) == "one agent alone stored it"
     assert row("kiosk", asked)[:8] == ("kiosk", 2, 0.5, 0.5, 0.5, 0.5, 1.0, 1.0)
+
+
+KIOSK = (
+    OwnLesson(
+        id="key",
+        domain="signing",
+        pattern="Rotate the signing key every ninety days",
+        evidence="The old one ran out in March",
+        question="When do I have to change the signing key?",
+    ),
+    OwnLesson(
+        id="crane",
+        domain="cranes",
+        pattern="Grease the crane's bearing before the first frost",
+        evidence="It froze in November",
+        question="What does the harbour crane need before winter?",
+        held_out=True,
+    ),
+    OwnLesson(
+        id="bread",
+        domain="baking",
+        pattern="Bread is done when its crust sounds hollow",
+        evidence="Two loaves were raw",
+        question="How do I know that the rocket has landed?",
+    ),
+)
+
+
+async def test_one_agent_is_asked_one_half_of_its_questions_about_what_it_has_stored() -> None:
+    public = await rooms(KIOSK, (1, 3), MiniLM(), held_out=False)
+    assert public == [Room(stored=1, findable=1, places=[1]), Room(stored=3, findable=3, places=[1, 0])]
+    assert public[1].row() == (3, 3, 2, 0.5, 0.5, 0.5)
+    assert await rooms(KIOSK, (3,), MiniLM(), held_out=True) == [Room(stored=3, findable=3, places=[1])]
+
+
+def test_a_room_s_row_counts_places_from_the_first() -> None:
+    assert Room(300, 100, [1, 2, 5, 6, 0]).row() == (300, 100, 5, (1 + 1 / 2 + 1 / 5 + 1 / 6) / 5, 0.2, 0.6)
+
+
+def test_the_lessons_of_one_agent_differ_and_half_of_their_questions_are_held_out() -> None:
+    lessons, public = one_agent().lessons, public_questions()
+    assert len({lesson.pattern for lesson in lessons}) == len({lesson.question for lesson in lessons}) == 300
+    assert (len(public.questions), len(public.texts)) == (150, 300)
+    held_out = {lesson.question for lesson in lessons if lesson.held_out}
+    assert len(held_out) == 150
+    assert not held_out & set(public.questions)

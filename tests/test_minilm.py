@@ -2,6 +2,7 @@ import base64
 import hashlib
 import json
 import sys
+import weakref
 from pathlib import Path
 
 import anyio
@@ -82,6 +83,57 @@ async def test_it_remembers_the_texts_used_last_and_no_more_than_its_bound(monke
     await engine.vectors(["d"])
     kept = [hashlib.sha256(text.encode()).digest() for text in "cad"]
     assert list(engine._remembered) == kept
+
+
+def loaded(engine: MiniLM) -> list[weakref.ref[object]]:
+    return [weakref.ref(engine._engine[1])] if engine._engine else []
+
+
+async def test_a_model_is_released_once_no_text_needed_it_for_so_long() -> None:
+    engine = MiniLM()
+    before = await engine.vectors(["Pin versions", "Read the log first"])
+    assert 0 < await engine.release(60) <= 60
+    (session,) = loaded(engine)
+    assert await engine.release(0) == 0
+    assert (loaded(engine), session()) == ([], None)
+    assert np.array_equal(await engine.vectors(["Pin versions"]), before[:1])
+    assert loaded(engine) == []  # a text that it remembers needs no model
+    engine._remembered.clear()
+    assert np.array_equal(await engine.vectors(["Pin versions"]), before[:1])
+
+
+async def test_a_model_that_was_never_needed_is_released_without_loading_it() -> None:
+    engine = MiniLM()
+    assert await engine.release(60) == 60
+    assert loaded(engine) == []
+
+
+RESIDENT = """
+import sys
+from pathlib import Path
+import anyio
+from fleet_memory.similarity.minilm import MiniLM
+
+def resident_kb():
+    return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0])
+
+async def main():
+    engine = MiniLM()
+    await engine.vectors(["a lesson of some words " * 20 + str(n) for n in range(8)])
+    in_use = resident_kb()
+    await engine.release(0)
+    print(in_use, resident_kb())
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems say elsewhere how much memory a process has")
+async def test_the_memory_of_a_released_model_goes_back_to_the_system() -> None:
+    with anyio.fail_after(60):
+        answer = await anyio.run_process([sys.executable, "-c", RESIDENT])
+    in_use, released = map(int, answer.stdout.split())
+    assert released < 0.8 * in_use
 
 
 async def test_the_event_loop_turns_while_texts_are_embedded(engine: Embedder) -> None:

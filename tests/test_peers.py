@@ -5,20 +5,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from comparing import Comparison, against_lossless, comparison_line, comparisons
+from comparing import Comparison, against_lossless, comparison_line, comparisons, found_in_five
 from environments import Installed, Unavailable, install
 from measuring import Figures, Surroundings
 from peer_report import PeersReport, SystemReport, peers_tables
 from peer_timing import Speed, TimedSystem, Timing, attempt, timings
 from peer_work import Questions, Race, Restart, ask_questions, has_unshare, race, rank_of, restart_offline
-from peers import Attempts, question_pairs, with_timing
+from peers import Attempts, questions_of, with_timing
+from questions import Asked
 from rpc import RawServer
 from systems import OURS, SERVICE, SYSTEMS, Memory
 
-PAIRS = [
-    ("how do I cut a mooring line", "Cut the mooring line behind the cleat"),
-    ("when is bread done", "Bread is done when its crust sounds hollow"),
-]
+ASKED = Asked(
+    "a set",
+    ["how do I cut a mooring line", "when is bread done"],
+    texts := [
+        "Cut the mooring line behind the cleat",
+        "Grease the crane",
+        "Bread is done when its crust sounds hollow",
+    ],
+    texts,
+    [[0], [1, 2]],
+)
 WHERE = Surroundings("2026-01-02", "0.1.0", "abc", "a processor", 2, "3.11", 0.5)
 NOTHING = Figures(50, 1.0, 2.0, 1.0, 0.0, 0.0)
 
@@ -49,10 +57,11 @@ def test_each_peer_says_where_it_comes_from_and_how_to_ask_it() -> None:
 def test_ours_answers_questions_in_other_words_and_after_a_restart_offline(tmp_path: Path) -> None:
     ours = install(OURS, tmp_path / "environment", [])
     assert isinstance(ours, Installed)
-    assert ask_questions(ours, tmp_path / "one", PAIRS) == Questions(asked=2, stored=2, first=2, in_five=2)
+    answers = ask_questions(ours, tmp_path / "one", ASKED)
+    assert answers == Questions("a set", texts=3, stored=3, asked=2, first=2, in_five=2)
     if has_unshare():
-        restart = restart_offline(ours, tmp_path / "one", PAIRS)
-        assert restart == Restart(looked_for=2, found=2, stores=True, refusal="")
+        restart = restart_offline(ours, tmp_path / "one", ASKED.patterns)
+        assert restart == Restart(looked_for=3, found=3, stores=True, refusal="")
 
 
 def test_all_that_was_acknowledged_in_a_race_is_looked_for(tmp_path: Path) -> None:
@@ -125,9 +134,9 @@ def test_a_step_that_fails_leaves_its_reason() -> None:
 def test_questions_are_the_rows_that_say_the_same(tmp_path: Path) -> None:
     path = tmp_path / "set.tsv"
     path.write_text("kind\ta\tb\nsame\tq\tt\nother\tx\ty\n", encoding="utf-8")
-    assert question_pairs(path) == [("q", "t")]
-    path.write_text("a\tb\nq\tt\n", encoding="utf-8")
-    assert question_pairs(path) == [("q", "t")]
+    assert questions_of(path) == Asked("set.tsv", ["q"], ["t"], ["t"], [[0]])
+    path.write_text("a\tb\nq\tt\nr\tt\n", encoding="utf-8")
+    assert questions_of(path) == Asked("set.tsv", ["q", "r"], ["t"], ["t"], [[0], [0]])
 
 
 def speed(memories: int, store_ms: float, recall_ms: float) -> Speed:
@@ -141,20 +150,25 @@ def speed(memories: int, store_ms: float, recall_ms: float) -> Speed:
 
 def system_report(name: str, race: Race, speeds: Sequence[Speed]) -> SystemReport:
     restart = Restart(20, 20, stores=True, refusal="")
-    return SystemReport(name, "1.0", "as is", Questions(10, 10, 7, 9), restart, race, speeds, [])
+    return SystemReport(name, "1.0", "as is", [answers("a set", 7)], restart, race, speeds, [])
+
+
+def answers(name: str, first: int) -> Questions:
+    return Questions(name, 12, 12, 10, first, 9)
 
 
 US = system_report("ours", Race(2, 2, 10, 10, 10, 1.5, ""), [speed(100, 8.0, 4.0)])
 QUICK = system_report("quick", Race(2, 1, 10, 5, 3, 1.5, "the server ended: locked"), [speed(100, 2.0, 3.9)])
-ABSENT = SystemReport("absent", "–", "", None, None, None, (), ["cannot be had: no wheel"])
-REPORT = PeersReport(WHERE, 50, "10 of a set", NOTHING, [US, QUICK, ABSENT])
+ABSENT = SystemReport("absent", "–", "", (), None, None, (), ["cannot be had: no wheel"])
+REPORT = PeersReport(WHERE, 50, NOTHING, [US, QUICK, ABSENT])
 
 
 def test_a_table_shows_also_what_could_not_be_measured() -> None:
     tables = "\n".join(peers_tables(REPORT))
     assert "| absent | – |  | cannot be had: no wheel |" in tables
-    assert "| absent | – | – | – | – | – | – | – |" in tables
-    assert "| quick | 10 of 10 | 0.70 | 0.90 | 5 of 10, 1 of 2 servers up | 3 | 20 of 20 | yes |" in tables
+    assert "| absent | – | – | – | – |\n" in tables
+    assert "| quick | 12 of 12 | 10 | 0.70 | 0.90 |" in tables
+    assert "| quick | 5 of 10, 1 of 2 servers up | 3 | 20 of 20 | yes |" in tables
     assert "| quick | 2.0 | 2.0 | 2.0 | 2.0 | 8.0 | 3.9 | 3.9 | 3.9 | 3.9 | 100 |" in tables
 
 
@@ -167,9 +181,24 @@ def test_where_a_peer_is_ahead_is_said_with_its_losses_and_even_figures_are_even
         "sent in a race and found afterwards: 100 %",
         "found after a restart without a network: 100 %",
     ]
-    better = replace(QUICK, questions=Questions(10, 10, 8, 9))
+    better = replace(QUICK, questions=[answers("a set", 8)])
     first, *_ = comparisons(replace(REPORT, systems=[US, better]))
     assert first == Comparison(first.measure, 70.0, [(better, 80.0)])
+
+
+def test_each_set_of_questions_has_its_table_and_is_compared() -> None:
+    us = replace(US, questions=[answers("a set", 7), answers("another set", 5)])
+    report = replace(REPORT, systems=[us, QUICK])
+    tables = "\n".join(peers_tables(report))
+    assert "\nQuestions in other words, each to another set:\n" in tables
+    assert "| ours | 12 of 12 | 10 | 0.50 | 0.90 |" in tables
+    assert [comparison_line(each) for each in comparisons(report)][:4] == [
+        "a set in other words, found first: 70 %",
+        "a set in other words, in the first 5: 90 %",
+        "another set in other words, found first: 50 %",
+        "another set in other words, in the first 5: 90 %",
+    ]
+    assert found_in_five(us) == 90.0
 
 
 def test_growth_is_compared_and_the_cost_against_a_peer_that_lost_nothing() -> None:
@@ -177,13 +206,17 @@ def test_growth_is_compared_and_the_cost_against_a_peer_that_lost_nothing() -> N
     safe = replace(US, name="safe", speeds=[speed(100, 3.0, 1.0), speed(1000, 4.0, 4.0)])
     quick = replace(QUICK, speeds=[speed(1000, 1.0, 1.0)])
     report = replace(REPORT, systems=[us, safe, quick])
+    assert "| safe | 1.3 | 4.0 |" in "\n".join(peers_tables(report))
+    assert "| quick | – | – |" in "\n".join(peers_tables(report))
     assert [comparison_line(each) for each in comparisons(report)][-2:] == [
         "growth of a store from 100 to 1,000 memories: 1.0 times",
         "growth of a recall from 100 to 1,000 memories: 1.0 times",
     ]
     assert list(against_lossless(report)) == [
-        "store at 1,000 memories: 2.0 times the processor time of safe",
-        "recall at 1,000 memories: 1.0 times the processor time of safe",
+        "store at 100 memories: 2.7 times the processor time of safe",
+        "recall at 100 memories: 4.0 times the processor time of safe",
+        "store at 1,000 memories: 2.0 times the processor time of safe (goal 1.5, missed)",
+        "recall at 1,000 memories: 1.0 times the processor time of safe (goal 1.5, met)",
     ]
 
 

@@ -1,7 +1,7 @@
 """Which pairs are proposed for judgement, and which of them are opened."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -115,12 +115,18 @@ def wanted_of(count: int) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, count - 1), unique=True) if count else st.just([])
 
 
+def proposed_pairs(
+    lessons: Sequence[ComparableLesson], rows: Int8Rows, wanted: Collection[int], profile: Profile
+) -> list[Proposal]:
+    return list(proposals(lessons, rows, wanted, profile))
+
+
 @given(fleets())
 def test_proposals_are_those_of_a_comparison_one_pair_at_a_time(
     fleet: tuple[list[ComparableLesson], Int8Rows, list[int]],
 ) -> None:
     lessons, rows, wanted = fleet
-    found = proposals(lessons, rows, wanted, PROFILE)
+    found = proposed_pairs(lessons, rows, wanted, PROFILE)
     assert {row[:-1] for row in named(found, lessons)} == set().union(*map(OneByOne(lessons, rows).best, wanted))
     assert all(pair.a < pair.b and 0 <= round(pair.rank - pair.margin, 4) <= 0.1 for pair in found)
     assert [pair.rank for pair in found] == sorted((pair.rank for pair in found), reverse=True)
@@ -134,17 +140,17 @@ def test_the_order_of_the_input_does_not_matter(
     lessons, rows, wanted = fleet
     order = np.random.default_rng(len(lessons)).permutation(len(lessons)).tolist()
     shuffled = [lessons[position] for position in order]
-    again = proposals(shuffled, rows[order], [order.index(position) for position in wanted], PROFILE)
-    assert named(again, shuffled) == named(proposals(lessons, rows, wanted, PROFILE), lessons)
+    again = proposed_pairs(shuffled, rows[order], [order.index(position) for position in wanted], PROFILE)
+    assert named(again, shuffled) == named(proposed_pairs(lessons, rows, wanted, PROFILE), lessons)
 
 
 @given(fleets())
 def test_small_blocks_find_what_one_block_finds(fleet: tuple[list[ComparableLesson], Int8Rows, list[int]]) -> None:
     lessons, rows, wanted = fleet
-    whole = proposals(lessons, rows, wanted, PROFILE)
+    whole = proposed_pairs(lessons, rows, wanted, PROFILE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison, "MAX_BLOCK_CELLS", 60)
-        assert proposals(lessons, rows, wanted, PROFILE) == whole
+        assert proposed_pairs(lessons, rows, wanted, PROFILE) == whole
 
 
 def test_a_pair_is_scored_by_its_margin_and_ranked_with_its_shared_words() -> None:
@@ -154,7 +160,7 @@ def test_a_pair_is_scored_by_its_margin_and_ranked_with_its_shared_words() -> No
         lesson("b", "tests", "Run the tests before every push"),
     ]
     rows = rows_of([1, 0, 0], [0.5, 0.8, 0], [0.8, 0.2, 0.6])
-    (found,) = proposals(lessons, rows, [0], PROFILE)
+    (found,) = proposed_pairs(lessons, rows, [0], PROFILE)
     assert found == Proposal(0, 2, 0.7849, 0.5825, 0.4937, 0.5937)
 
 
@@ -162,51 +168,51 @@ def test_lessons_of_other_domains_are_partners_and_those_of_other_projects_are_n
     near = rows_of([1, 0.1], [1, 0.2], [1, 0.3], [1, 0])
     lessons = [lesson("a", "1", project="x"), lesson("b", "2", domain="two"), lesson("c", "3", project="y")]
     lessons.append(lesson("", "entry", project="x"))
-    found = places(proposals(lessons, near, range(4), PROFILE), lessons)
+    found = places(proposed_pairs(lessons, near, range(4), PROFILE), lessons)
     assert found == {frozenset(pair) for pair in (("1", "2"), ("2", "3"), ("1", "entry"), ("2", "entry"))}
 
 
 def test_two_spellings_of_one_program_are_no_pair() -> None:
     lessons = [lesson("ISO", "0"), lesson("basher", "1"), lesson("iso", "2")]
-    found = proposals(lessons, rows_of([1, 0], [0.9, 0.1], [1, 0.1]), range(3), PROFILE)
+    found = proposed_pairs(lessons, rows_of([1, 0], [0.9, 0.1], [1, 0.1]), range(3), PROFILE)
     assert places(found, lessons) == {frozenset({"0", "1"}), frozenset({"1", "2"})}
 
 
 def test_equal_words_are_no_pair() -> None:
     lessons = [lesson("a", "1", "Use pnpm."), lesson("b", "2", "use pnpm"), lesson("", "x", "USE PNPM")]
-    assert proposals(lessons, rows_of([1, 0], [1, 0], [1, 0]), [0, 1, 2], PROFILE) == []
+    assert proposed_pairs(lessons, rows_of([1, 0], [1, 0], [1, 0]), [0, 1, 2], PROFILE) == []
 
 
 def test_two_entries_are_a_pair_unless_their_projects_differ_and_a_third_is_their_rival() -> None:
     two = [lesson("", "x", "Use pnpm"), lesson("", "y", "Install by pnpm")]
     rows = rows_of([1, 0, 0], [0.8, 0.6, 0], [0.7, 0, 0.714])
-    (found,) = proposals(two, rows[:2], [0], PROFILE)
+    (found,) = proposed_pairs(two, rows[:2], [0], PROFILE)
     assert (found.a, found.b, round(found.cosine, 2), found.rival) == (0, 1, 0.8, 0.3)
-    (ranked, *_) = proposals([*two, lesson("", "z", "Other")], rows, [1], PROFILE)
+    (ranked, *_) = proposed_pairs([*two, lesson("", "z", "Other")], rows, [1], PROFILE)
     assert (ranked.a, ranked.b, round(ranked.rival, 2)) == (0, 1, 0.7)
     apart = [one._replace(project_id=project) for one, project in zip(two, "xy", strict=True)]
-    assert proposals(apart, rows[:2], [0, 1], PROFILE) == []
+    assert proposed_pairs(apart, rows[:2], [0, 1], PROFILE) == []
 
 
 def test_a_lesson_without_a_vector_is_alike_to_nothing() -> None:
     lessons = [lesson("a", "1"), lesson("b", "2")]
-    assert proposals(lessons, np.zeros((2, 4), np.int8), [0, 1], PROFILE) == []
-    assert proposals([], np.zeros((0, 1), np.int8), [], PROFILE) == []
+    assert proposed_pairs(lessons, np.zeros((2, 4), np.int8), [0, 1], PROFILE) == []
+    assert proposed_pairs([], np.zeros((0, 1), np.int8), [], PROFILE) == []
 
 
 def test_a_variant_of_the_same_program_does_not_hide_a_pair() -> None:
     lessons = [lesson("a", "status"), lesson("a", "reworded"), lesson("b", "told")]
     rows = rows_of([1, 0.3, 0], [1, -0.3, 0], [0.85, 0, 0.9])  # the wordings' cosine is .83, theirs to the other .66
-    found = proposals(lessons, rows, range(3), PROFILE)
+    found = proposed_pairs(lessons, rows, range(3), PROFILE)
     assert [(pair.rival, pair.margin) for pair in found] == [(0.3, 0.508), (0.3, 0.508)]
     strangers = rows_of([1, 0.6, 0], [1, -0.6, 0], [0.85, 0, 0.9])
-    assert [pair.rival for pair in proposals(lessons, strangers, range(3), PROFILE)] == [0.5893, 0.5893]
+    assert [pair.rival for pair in proposed_pairs(lessons, strangers, range(3), PROFILE)] == [0.5893, 0.5893]
 
 
 def test_entries_have_no_variants_and_no_table_of_them_however_many_they_are() -> None:
     lessons = [lesson("", "one"), lesson("", "other"), lesson("b", "told")]
     rows = rows_of([1, 0.3, 0], [1, -0.3, 0], [0.85, 0, 0.9])
-    assert [pair.rival for pair in proposals(lessons, rows, [2], PROFILE)] == [0.658, 0.658]
+    assert [pair.rival for pair in proposed_pairs(lessons, rows, [2], PROFILE)] == [0.658, 0.658]
     many = [lesson("", f"{number:04}") for number in range(2_000)] + [lesson("a", "1"), lesson("a", "2")]
     assert comparison.comparison(many, np.ones((2_002, 2), np.int8), PROFILE.variant).variants.tolist() == [True] * 4
 
@@ -214,8 +220,8 @@ def test_entries_have_no_variants_and_no_table_of_them_however_many_they_are() -
 def test_a_pair_is_found_from_either_side() -> None:
     lessons = [lesson("hub", "0"), *(lesson(f"p{number:02}", str(number)) for number in range(1, 21))]
     rows = rows_of([1, *[0] * 20], *([0.75, *np.eye(20)[number] * (0.6 + number / 100)] for number in range(20)))
-    assert len(proposals(lessons, rows, [0], PROFILE)) == MAX_PARTNERS
-    everybody = proposals(lessons, rows, range(21), PROFILE)
+    assert len(proposed_pairs(lessons, rows, [0], PROFILE)) == MAX_PARTNERS
+    everybody = proposed_pairs(lessons, rows, range(21), PROFILE)
     assert {pair.b for pair in everybody if pair.a == 0} == set(range(1, 21))
 
 
@@ -229,23 +235,23 @@ def clustered(count: int, programs: int) -> tuple[list[ComparableLesson], Int8Ro
 
 def test_cells_keep_what_an_exact_comparison_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     lessons, rows = clustered(1_500, 50)
-    exact = set(named(proposals(lessons, rows, range(1_500), PROFILE), lessons))
+    exact = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
     monkeypatch.setattr(cells, "MAX_COMPARED_PAIRS", 0)
     monkeypatch.setattr(cells, "MIN_COMPARED_LESSONS", 300)
-    kept = set(named(proposals(lessons, rows, range(1_500), PROFILE), lessons))
+    kept = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
     assert len(exact & kept) >= 0.98 * len(exact)
     assert len(kept) <= 1.02 * len(exact)
     order = np.random.default_rng(1).permutation(1_500).tolist()
     shuffled = [lessons[position] for position in order]
-    assert set(named(proposals(shuffled, rows[order], range(1_500), PROFILE), shuffled)) == kept
+    assert set(named(proposed_pairs(shuffled, rows[order], range(1_500), PROFILE), shuffled)) == kept
 
 
 def test_a_few_new_lessons_of_a_large_fleet_are_compared_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     lessons, rows = clustered(1_500, 50)
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 200)
     monkeypatch.setattr(proposing, "cells", None)  # a call would fail
-    assert len(proposals(lessons, rows, range(20), PROFILE)) > 20
+    assert len(proposed_pairs(lessons, rows, range(20), PROFILE)) > 20
 
 
 def test_a_pair_has_one_id_whichever_text_comes_first() -> None:
@@ -271,7 +277,7 @@ def test_a_lesson_has_three_open_pairs_and_one_of_them_with_an_entry() -> None:
     lessons = [lesson("a", "0"), *(lesson(name, name) for name in "bcde"), lesson("", "x"), lesson("", "y")]
     ranked = [proposal(0, other, 0.9 - other / 100) for other in range(1, 5)]
     with_entries = [proposal(0, 5, 0.95), proposal(0, 6, 0.94)]
-    assert chosen([*ranked, *with_entries], lessons, KnownPairs(), ()) == [with_entries[0], *ranked[:2]]
+    assert chosen([*with_entries, *ranked], lessons, KnownPairs(), ()) == [with_entries[0], *ranked[:2]]
 
 
 def test_a_program_has_twelve_open_pairs_and_an_entry_as_many_as_there_are() -> None:
@@ -316,7 +322,7 @@ def test_an_open_pair_takes_a_place_and_a_closed_one_does_not() -> None:
 
 def test_one_pair_of_texts_is_opened_once() -> None:
     lessons = [lesson("a", "0", "Use pnpm"), lesson("b", "1", "Prefer pnpm"), lesson("c", "2", "prefer pnpm")]
-    assert chosen([proposal(0, 1, 0.8), proposal(0, 2, 0.9)], lessons, KnownPairs(), ()) == [proposal(0, 2, 0.9)]
+    assert chosen([proposal(0, 2, 0.9), proposal(0, 1, 0.8)], lessons, KnownPairs(), ()) == [proposal(0, 2, 0.9)]
 
 
 FEW = [lesson(program, str(number)) for program in ("", "a", "b", "c") for number in range(6)]
@@ -326,7 +332,11 @@ FEW = [lesson(program, str(number)) for program in ("", "a", "b", "c") for numbe
 def proposed(draw: st.DrawFn) -> list[Proposal]:
     ends = st.tuples(st.integers(0, 23), st.integers(0, 23)).filter(lambda pair: pair[0] // 6 < pair[1] // 6)
     found = draw(st.lists(ends, unique=True, max_size=60))
-    return [proposal(a, b, draw(st.integers(3, 9)) / 10) for a, b in found]
+    return best_first(proposal(a, b, draw(st.integers(3, 9)) / 10) for a, b in found)
+
+
+def best_first(found: Iterable[Proposal]) -> list[Proposal]:
+    return sorted(found, key=lambda pair: -pair.rank)
 
 
 @given(proposed(), st.sets(st.sampled_from("012345"), max_size=2), st.data())
@@ -335,12 +345,12 @@ def test_choosing_keeps_its_limits_whatever_is_proposed_and_known(
 ) -> None:
     some = st.lists(st.sampled_from(found), unique=True) if found else st.just([])
     before, closed = data.draw(some), data.draw(some)
-    open_before = chosen(before, FEW, KnownPairs(), retired)
+    open_before = chosen(best_first(before), FEW, KnownPairs(), retired)
     known = KnownPairs(
         frozenset(id_of(pair, FEW) for pair in (*open_before, *closed)), tuple(sides(pair, FEW) for pair in open_before)
     )
     opened = chosen(found, FEW, known, retired)
-    assert opened == chosen(data.draw(st.permutations(found)), FEW, known, retired)
+    assert opened == chosen(best_first(data.draw(st.permutations(found))), FEW, known, retired)
     assert opened == sorted(opened, key=lambda pair: -pair.rank)
     assert opened == chosen([pair for pair in found if id_of(pair, FEW) not in known.ids], FEW, known, retired)
     places = [place for pair in (*open_before, *opened) for place in sides(pair, FEW) if place[0]]

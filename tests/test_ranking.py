@@ -1,16 +1,19 @@
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from typing import TypeAlias
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.retrieval.ranking import (
+    ALIKE_WITHOUT_WORDS,
+    CHANCE_WORDS,
     FITS_WELL,
     MAX_NAMES,
+    MAX_WORDS_SHARE,
+    MIN_RELEVANCE,
     NO_VECTOR,
     STRENGTH_BOOST,
-    Match,
     Ranked,
     Terms,
     by_relevance,
@@ -18,35 +21,73 @@ from fleet_memory.rules.retrieval.ranking import (
     fits_well,
     identifier_shares,
     named_in,
-    recomputed,
 )
-from fleet_memory.schemas.knowledge import KnowledgeRow
 
-units = st.floats(0, 1, allow_nan=False)
-pools = st.lists(st.tuples(st.floats(-1, 1, allow_nan=False), units, units, units), min_size=1, max_size=20)
+Lesson: TypeAlias = tuple[float, float, float, float]
+"""Its cosine, and its shares of words, of identifiers, and its strength."""
+hundredths = st.integers(0, 10_000).map(lambda number: number / 10_000)
+ties = st.integers(0, 10_000).map(lambda number: (number + 0.5) / 10_000)  # between two numbers of four digits
+units = st.floats(0, 1, allow_nan=False) | st.sampled_from([0.0, 0.2, 0.5, 1.0]) | hundredths | ties
+any_cosine = st.floats(-1, 1, allow_nan=False) | st.just(NO_VECTOR) | units
+pools = st.lists(st.tuples(any_cosine, units, units, units), min_size=1, max_size=20)
 
 
-def _ranked(pool: Sequence[tuple[float, float, float, float]]) -> list[Ranked]:
+def _ranked(pool: Sequence[Lesson], min_relevance: float = MIN_RELEVANCE) -> list[Ranked]:
     cosines, words, identifiers, strengths = map(list, zip(*pool, strict=True))
-    return by_relevance(cosines, words, identifiers, strengths)
+    return list(by_relevance(cosines, words, identifiers, strengths, min_relevance))
+
+
+def recomputed(terms: Terms) -> float:
+    """Return the score that these terms give, as docs/recall.md says."""
+    assert terms.semantic is not None
+    assert terms.words is not None
+    relevance = 1 - (1 - terms.semantic) * (1 - terms.words)
+    return round(relevance + (terms.identifiers or 0.0) + STRENGTH_BOOST * terms.strength, 4)
+
+
+def ranked_one_by_one(pool: Sequence[Lesson], min_relevance: float) -> list[Ranked]:
+    """Return the ranking by the rules of docs/recall.md for each lesson."""
+    matching = []
+    for position, (cosine, words, identified, strength) in enumerate(pool):
+        terms = Terms(
+            semantic=round(max(0.0, cosine) ** 2, 4),
+            words=round(MAX_WORDS_SHARE * max(0.0, words - CHANCE_WORDS) / (1 - CHANCE_WORDS), 4),
+            identifiers=round(identified, 4),
+            strength=round(strength, 4),
+        )
+        score = recomputed(terms)
+        relevant = round(score - STRENGTH_BOOST * terms.strength, 4) >= min_relevance or cosine == NO_VECTOR
+        if terms.identifiers or cosine >= ALIKE_WITHOUT_WORDS or (words > 0 and relevant):
+            matching.append(Ranked(position, score, terms))
+    return sorted(matching, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
+
+
+@given(pools, st.sampled_from([0.0, MIN_RELEVANCE]))
+def test_a_pool_is_ranked_as_its_lessons_are_one_by_one(pool: list[Lesson], min_relevance: float) -> None:
+    assert _ranked(pool, min_relevance) == ranked_one_by_one(pool, min_relevance)
+
+
+@given(st.lists(units, max_size=20))
+def test_strengths_are_ranked_as_they_are_one_by_one(strengths: list[float]) -> None:
+    order = sorted(range(len(strengths)), key=lambda position: -strengths[position])
+    rounded = [(position, round(strengths[position], 4)) for position in order]
+    assert list(by_strength(strengths)) == [Ranked(at, score, Terms(strength=score)) for at, score in rounded]
 
 
 @given(pools)
-def test_every_score_recomputes_from_its_terms(pool: list[tuple[float, float, float, float]]) -> None:
+def test_every_score_recomputes_from_its_terms(pool: list[Lesson]) -> None:
     for one in _ranked(pool):
         assert recomputed(one.terms) == one.score
 
 
 @given(pools, st.lists(st.tuples(st.just(0.6), units, units, units), max_size=3))
-def test_a_score_does_not_depend_on_the_rest_of_the_pool(
-    pool: list[tuple[float, float, float, float]], others: list[tuple[float, float, float, float]]
-) -> None:
+def test_a_score_does_not_depend_on_the_rest_of_the_pool(pool: list[Lesson], others: list[Lesson]) -> None:
     assert set(_ranked(pool)) <= set(_ranked([*pool, *others]))
 
 
 @given(pools)
 def test_strength_never_overturns_a_clear_difference_in_relevance(
-    pool: list[tuple[float, float, float, float]],
+    pool: list[Lesson],
 ) -> None:
     relevance = [one.score - STRENGTH_BOOST * one.terms.strength for one in _ranked(pool)]
     for place, value in enumerate(relevance):
@@ -56,7 +97,7 @@ def test_strength_never_overturns_a_clear_difference_in_relevance(
 @given(pools)
 @example([(1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)])
 def test_the_lessons_that_hold_the_only_identifier_of_a_question_come_first(
-    pool: list[tuple[float, float, float, float]],
+    pool: list[Lesson],
 ) -> None:
     ranked = _ranked([(cosine, words, float(held > 0.5), 0.8) for cosine, words, held, _ in pool])
     holding = [one.terms.identifiers for one in ranked]
@@ -76,7 +117,7 @@ def test_a_word_that_texts_have_by_chance_outranks_no_meaning() -> None:
 
 
 def test_a_lesson_that_matches_by_chance_alone_is_no_answer() -> None:
-    assert by_relevance([0.1, 0.29], [0.2, 0.0], [0.0, 0.0], [0.9, 0.9]) == []
+    assert not by_relevance([0.1, 0.29], [0.2, 0.0], [0.0, 0.0], [0.9, 0.9])
 
 
 def test_where_nothing_shall_be_lost_a_match_by_chance_is_ordered_too() -> None:
@@ -129,16 +170,22 @@ def test_without_a_question_the_strongest_comes_first_and_ties_keep_their_order(
     assert [one.position for one in by_strength([0.2, 0.9, 0.2, 0.5])] == [1, 3, 0, 2]
 
 
-def test_the_score_of_a_lesson_that_no_question_ranked_is_its_strength() -> None:
-    assert recomputed(Terms(strength=0.4)) == 0.4
+def test_the_first_matches_are_a_slice_and_the_rest_only_a_number() -> None:
+    ranking = by_strength([0.2, 0.9, 0.2])
+    first = Ranked(1, 0.9, Terms(strength=0.9))
+    assert (ranking[:1], ranking[:0], len(ranking), ranking[0]) == ([first], [], 3, first)
+    assert list(by_strength([])) == []
 
 
-def _match(score: float) -> Match[KnowledgeRow]:
-    when = datetime(2026, 1, 1, tzinfo=UTC)
-    row = KnowledgeRow(
-        key="pattern/claims/1", pattern="Release it.", domain="claims", confidence=0.8, last_confirmed=when
-    )
-    return Match(row, score, Terms(strength=1.0))
+def test_what_stands_in_for_several_comes_once_at_the_best_place_and_with_its_score() -> None:
+    ranking = by_strength([0.9, 0.8, 0.7, 0.6])
+    best, second, _, last = ranking
+    assert list(ranking.replaced([2, 1, 2, 3])) == [best._replace(position=2), second, last]
+    assert list(ranking.replaced(range(4))) == list(ranking)
+
+
+def _match(score: float) -> Ranked:
+    return Ranked(0, score, Terms(strength=1.0))
 
 
 def test_the_best_match_fits_well_from_a_relevance_on_however_strong_it_is() -> None:

@@ -26,8 +26,8 @@ from fleet_memory.schemas.value import Input, Value
 from fleet_memory.server.app import create_server
 from fleet_memory.server.json_schema import input_schema
 from fleet_memory.server.registration import FleetTool, ToolFunction, ToolSpec, registered, validated
-from fleet_memory.server.tool_names import Successor, ToolNames
-from fleet_memory.server.toolsets import READS, RENAMED, TOOLS, WRITES
+from fleet_memory.server.tool_names import RENAMED, Successor, ToolNames
+from fleet_memory.server.toolsets import READS, TOOLS, WRITES
 from fleet_memory.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -105,7 +105,11 @@ async def break_toy(kind: str) -> ToyAnswer:
     raise FAILURES[kind]
 
 
-TOYS = {"core": [ToolSpec(function, function.__name__, WRITES) for function in (store_toy, count_toys, break_toy)]}
+TOYS = {
+    "core": [
+        registered(ToolSpec(function, function.__name__, WRITES)) for function in (store_toy, count_toys, break_toy)
+    ]
+}
 
 
 @pytest.fixture(params=["auto", "legacy"])
@@ -243,7 +247,7 @@ def test_the_documented_output_never_speaks_of_null() -> None:
         "required": ["someCount"],
         "properties": {"someCount": {"type": "integer"}, "onlySometimes": {"type": "string"}},
     }
-    assert registered(TOYS["core"][0]).answer["properties"] == {
+    assert TOYS["core"][0].answer["properties"] == {
         "programId": {"type": "string"},
         "isReadOnly": {"type": "boolean"},
         "inner": inner,
@@ -394,7 +398,7 @@ async def test_deep_nesting_is_refused(toys: Client) -> None:
 
 
 async def test_half_an_emoji_is_refused() -> None:
-    tool = registered(TOYS["core"][0])
+    tool = TOYS["core"][0]
     with pytest.raises(Exception, match="invalid_argument: arguments: nested too deeply, or not Unicode text"):
         await tool.run({"programId": "x", "lesson": {"lessonText": "\ud83d"}}, None)  # type: ignore[arg-type]
 
@@ -512,7 +516,7 @@ async def test_the_callers_name_goes_by_either_word(
         return await client.call_tool(function.__name__, {**rest, **arguments})
 
     spec = ToolSpec(function, function.__name__, WRITES)
-    async with Client(create_server(settings, {"core": [spec]})) as client:
+    async with Client(create_server(settings, {"core": [registered(spec)]})) as client:
         for sent in ({own: "wren"}, {other: "wren"}, {own: "wren", other: "wren"}, {own: None, other: "wren"}):
             result = await answered(dict(sent))
             assert result.structured_content is not None

@@ -2,20 +2,15 @@
 
 from dataclasses import replace
 
-from fleet_memory.rules.retrieval.ranking import Match, Terms
-from fleet_memory.rules.retrieval.repeats import entries_saying, own_keys, without_repeats
+from fleet_memory.rules.retrieval.repeats import entries_saying, own_keys, stand_ins
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import Pattern, Rewrite
+from fleet_memory.schemas.patterns import Rewrite
 from tests.entries import CHECK, KEY, LOOK
 from tests.lessons import START, pattern, program
 
 ROW = KnowledgeRow(key=KEY, pattern=CHECK, domain="tasks", confidence=0.8, last_confirmed=START)
 OTHER = replace(ROW, key="pattern/logs/rotate", pattern="Rotate the logs")
 JOINED = pattern(LOOK, knowledge_key=KEY)
-
-
-def matched(lesson: Pattern | KnowledgeRow, score: float) -> Match[Pattern | KnowledgeRow]:
-    return Match(lesson, score, Terms(strength=score))
 
 
 def test_a_lesson_is_said_by_the_entry_that_it_joined_or_whose_words_it_has() -> None:
@@ -37,13 +32,11 @@ def test_both_texts_of_a_rewrite_are_shown_until_their_author_has_judged_them() 
     assert entries_saying([replace(JOINED, rewrite=replace(rewrite, judged_same=True))], [ROW]) == {"p1": ROW}
 
 
-def test_an_entry_comes_once_where_the_better_of_both_was() -> None:
-    alone = pattern("Pin it", id="alone")
-    best = [matched(JOINED, 0.9), matched(alone, 0.8), matched(ROW, 0.7), matched(OTHER, 0.6)]
-    once = [matched(ROW, 0.9), matched(alone, 0.8), matched(OTHER, 0.6)]
-    assert without_repeats(best, {"p1": ROW}) == once
-    assert without_repeats([matched(ROW, 0.9), matched(JOINED, 0.7)], {"p1": ROW}) == [matched(ROW, 0.9)]
-    assert without_repeats([matched(JOINED, 0.7)], {"p1": ROW}) == [matched(ROW, 0.7)]
+def test_an_entry_stands_in_for_the_lessons_that_it_states() -> None:
+    equal = pattern(f"{CHECK.upper()}.", id="equal")
+    assert stand_ins([JOINED, pattern("Pin it", id="alone"), equal], [OTHER, ROW]) == [4, 1, 4, 3, 4]
+    assert stand_ins([JOINED], [OTHER]) == [0, 1]
+    assert stand_ins([], [ROW]) == [0]
 
 
 def test_an_entry_is_own_through_a_lesson_of_now_or_of_before() -> None:

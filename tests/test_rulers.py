@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from calls import calls_tables, fleet_sizes, measured
+from calls import ALL, CallRow, CallsReport, Resident, calls_tables, fleet_sizes, goal_rows, measured
 from made_fleet import FleetSize, lessons_by_program, measured_calls
-from measuring import Figures, Meter, Sample, figures_of, markdown_table, percentile, rounded
+from measuring import Figures, Meter, Sample, Surroundings, figures_of, markdown_table, percentile, rounded
 from rpc import Launch, NoAnswerError, RawServer, Reply
 
 SERVER = Path(__file__).parent / "data" / "scripted_server.py"
@@ -117,6 +117,33 @@ def test_only_the_first_number_of_entries_is_measured_with_every_size() -> None:
     ]
 
 
+def test_a_program_without_shared_lessons_may_be_alone() -> None:
+    assert [len(texts) for texts in lessons_by_program(FleetSize(6, 6, 0)).values()] == [6]
+
+
+def row_of(fleet: FleetSize, kind: str, p50_ms: float, kb: float = 0.0) -> CallRow:
+    return CallRow(fleet, kind, Figures(9, p50_ms, p50_ms, p50_ms, kb, kb), p50_ms, p50_ms)
+
+
+def test_each_goal_has_its_figure_and_whether_it_is_met() -> None:
+    large, few, many = FleetSize(1000, 500, 20), FleetSize(1000, 100, 20), FleetSize(4000, 100, 2000)
+    rows = [
+        *(row_of(large, "store", 11.3, 7.96), row_of(large, ALL, 99.0), row_of(few, "store", 8.0, 9.0)),
+        *(row_of(few, ALL, 4.0), row_of(many, ALL, 10.0)),
+    ]
+    where = Surroundings("2026-01-02", "0.1.0", "abc", "a processor", 2, "3.11", 0.5)
+    report = CallsReport(where, 9, Figures(9, 1.0, 1.0, 1.0, 0.0, 0.0), rows, [Resident(few, 160.0)])
+    assert list(goal_rows(report)) == [
+        ("written by a store, 500 lessons a program, 1,000 in the fleet, 20 entries", "8.0 kB", "8.0, met"),
+        ("recall of all with a query, 2,000 entries against 20", "2.5 times", "2.0, missed"),
+        ("resident after use, 100 lessons a program, 1,000 in the fleet, 20 entries", "160 MB", "160.0, met"),
+    ]
+    tables = list(calls_tables(report))
+    assert "| store | 11.3 | 11.2, missed | 11.3 |" in tables[2]
+    assert "| store | 8.0 | 8.0, met | 8.0 |" in tables[4]
+    assert tables[-2] == "\nOther goals:\n"
+
+
 def test_no_question_is_asked_twice() -> None:
     asked = [call.arguments.get("query") for number in range(300) for call in measured_calls(number)]
     questions = [each for each in asked if each is not None]
@@ -129,6 +156,7 @@ def test_every_call_is_measured_in_every_fleet(tmp_path: Path) -> None:
     assert len(rows) == len(report.rows) == 9
     assert report.nothing.calls == 9
     assert {row.figures.calls for row in report.rows} == {1}
+    assert all(each.memory_mb > 10 for each in report.resident)
     assert {kind for kind, row in rows.items() if row.figures.written_kb} == {"store", "reinforce", "commit_session"}
     assert all(row.times == row.figures.p50_ms / report.nothing.p50_ms for row in report.rows)
     table = "\n".join(calls_tables(report))

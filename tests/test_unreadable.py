@@ -90,6 +90,7 @@ async def test_a_check_reads_every_document_and_names_those_that_it_cannot(fleet
     for group in ("programs", "gsp", "pairs", "ledger", "archive", "history"):
         await damaged(fleet, group, "bad", {"programId": "bad"})
     await store.commit(Write(fleet.programs.paths.policy, {"threshold": "many"}))
+    await damaged(fleet, "maintenance", "sums", {"text": "no JSON"})
     report = await check_memory(store, "default", fleet.embedder)
     assert not report.healthy
     assert report.rows["unreadable"] == [
@@ -100,6 +101,7 @@ async def test_a_check_reads_every_document_and_names_those_that_it_cannot(fleet
         "archive/bad cannot be read: KeyError",
         "history/bad cannot be read: KeyError",
         "fleets/default cannot be read: ValidationError",
+        "maintenance/sums cannot be read: ValidationError",
     ]
 
 

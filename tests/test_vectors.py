@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix, packed, packed_chars, unpacked
+from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix, int8_rows, packed, unpacked
 
 SIZE = 384
 directions = arrays(np.float32, SIZE, elements=st.floats(-1, 1, width=32)).filter(lambda v: np.linalg.norm(v) > 0.1)
@@ -41,9 +41,13 @@ def test_cosines_of_kept_vectors_are_off_by_less_than_a_hundredth() -> None:
     assert np.abs(kept @ kept.T - units @ units.T).max() < 0.005
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 3, 384, 1_536])
-def test_the_characters_of_a_kept_vector_tell_its_dimensions(dimensions: int) -> None:
-    assert len(packed(np.ones(dimensions, np.float32))) == packed_chars(dimensions)
+@pytest.mark.parametrize("count", [0, 1, 256, 600])
+def test_cosines_to_one_vector_are_those_of_the_rows_of_length_one(count: int) -> None:
+    vectors = np.random.default_rng(0).normal(size=(count + 1, SIZE)).astype(np.float32)
+    question, *stored = unpacked([packed(vector) for vector in vectors])
+    rows = int8_rows([(packed(vector), "") for vector in stored], "")[:count]
+    assert np.abs(cosines(rows, question) - np.array(stored).reshape(-1, SIZE) @ question).max(initial=0) < 1e-5
+    assert cosines(np.zeros((2, SIZE), np.int8), question).tolist() == [0, 0]
 
 
 def test_keeping_a_kept_vector_again_changes_nothing() -> None:

@@ -1,9 +1,16 @@
+import math
+import re
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from fleet_memory.similarity.words import word_scores
+from fleet_memory.similarity.words import STOP_WORDS, WordIndex, word_scores
 
 LESSONS = [
     "Claim a task only when its status is created",
@@ -11,6 +18,42 @@ LESSONS = [
     "Rotate credentials every quarter",
 ]
 any_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+some_words = st.lists(
+    st.sampled_from(["task", "tasks", "claimed", "Claim", "main_py", "py", "the", "café", "CAFE", "_", "東京", "x²"]),
+    max_size=6,
+).map(" ".join)
+questions_and_pools = st.tuples(any_text | some_words, st.lists(any_text | some_words, max_size=6))
+
+
+def shares_by_search(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return the scores by asking SQLite's full-text search for each word."""
+    scores, whole = np.zeros(len(texts)), 0.0
+    words = dict.fromkeys(re.findall(r"\w+", question.lower()))
+    with closing(sqlite3.connect(":memory:")) as index:
+        index.execute("CREATE VIRTUAL TABLE lesson USING fts5(text, tokenize='porter unicode61')")
+        index.executemany("INSERT INTO lesson(rowid, text) VALUES (?, ?)", enumerate(texts))
+        for word in [word for word in words if word not in STOP_WORDS] or words:
+            found = index.execute("SELECT rowid FROM lesson WHERE lesson MATCH ?", (f'"{word}"',))
+            holders = [row for (row,) in found]
+            information = math.log(1 + len(texts) / max(1, len(holders)))
+            scores[holders] += information
+            whole += information
+    return scores / whole if whole else scores
+
+
+@given(st.lists(questions_and_pools, min_size=1, max_size=4), st.integers(0, 60))
+def test_scores_are_those_of_a_full_text_search_as_texts_come_and_go(
+    asked: list[tuple[str, list[str]]], max_chars: int
+) -> None:
+    indices = (WordIndex(), WordIndex(max_chars))
+    for question, texts in asked:
+        expected = shares_by_search(question, texts).tolist()
+        assert [index.scores(question, texts).tolist() for index in indices] == [expected] * 2
+
+
+def test_a_word_of_several_stems_is_found_where_they_follow_each_other() -> None:
+    texts = ["main_py", "edit main.py first", "py main", "main", "py"]
+    assert (word_scores("main_py", texts) > 0).tolist() == [True, True, False, False, False]
 
 
 def test_a_text_with_more_of_the_words_scores_higher_and_one_with_none_scores_zero() -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from fleet_memory.errors import ForbiddenError
+from fleet_memory.repositories.fleet_sums import SumsDocument
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.last_run import LastRuns
 from fleet_memory.repositories.model_runs import ModelRuns
@@ -99,6 +100,7 @@ class Fleet:
     policies: Policies
     last_runs: LastRuns
     model_runs: ModelRuns
+    sums: SumsDocument
     embedder: Embedder
     now: Callable[[], datetime]
     caller: Caller = Caller()
@@ -120,6 +122,7 @@ class Fleet:
             policies=Policies(store, paths),
             last_runs=LastRuns(store, paths),
             model_runs=ModelRuns(store, paths),
+            sums=SumsDocument(store, paths),
             embedder=embedder,
             now=now,
             caller=caller,

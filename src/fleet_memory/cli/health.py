@@ -18,11 +18,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Print the health that was asked for; 1 when the verdict is not a good one, or no server proposes pairs."""
+    """Print the health that was asked for; 1 when the verdict is not a good one, or no server proposes pairs.
+
+    A large fleet that no run has counted has no verdict.
+    """
     answer = anyio.run(health_of, settings)
     if given.json:
         print_json(answer.wire())
     else:
         say("\n".join(report(answer, settings.fleet)))
     unattended = NOBODY_PROPOSES in answer.freshness.reason
-    return EXIT_NO if unattended or answer.verdict in UNHEALTHY else 0
+    return EXIT_NO if unattended or answer.verdict is None or answer.verdict in UNHEALTHY else 0

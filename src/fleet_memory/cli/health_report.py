@@ -37,7 +37,7 @@ def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
     else:
         name, rows = f"fleet {fleet}", _fleet(answer)
     rows["waiting"] = [answer.freshness.reason]
-    return [f"{name}: {answer.verdict}", *(answer.advice or ["Nothing to do."]), "", *_table(rows)]
+    return [f"{name}: {answer.verdict or 'not counted yet'}", *(answer.advice or ["Nothing to do."]), "", *_table(rows)]
 
 
 def _program(answer: HealthAnswer) -> dict[str, list[str]]:
@@ -54,6 +54,7 @@ def _program(answer: HealthAnswer) -> dict[str, list[str]]:
 
 def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
     lessons, entries, left = answer.patterns, asdict(answer.knowledge), answer.omitted or {}
+    shares = asdict(answer.rates) if answer.rates else {}
     del entries["constitutional"]  # rules of people, which are in one of the other states too
     missing = [f"{counted(each.times, 'session')}: {each.text}" for each in answer.missing or ()]
     contested = [f"{each.key}: {each.pattern}" for each in answer.contested or ()]
@@ -64,11 +65,12 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
         "missing": [*missing, *_more(left.get("missing"))],
         "contested": [*contested, *_more(left.get("contested"))],
         "relearnt": [*relearnt, *_more(left.get("relearnt"))],
-        "programs": [_counted_parts(answer.programs, answer.verdicts)],
+        "programs": [_counted_parts(answer.programs, answer.verdicts or {})],
         "not well": [*unwell, *_more(left.get("unwell"))],
-        "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)],
-        "rates": [f"{share:.0%} {_RATES[name]}" for name, share in asdict(answer.rates).items() if share],
+        "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)] if lessons else [],
+        "rates": [f"{share:.0%} {_RATES[name]}" for name, share in shares.items() if share],
         "knowledge": [_counted_parts(sum(entries.values()), entries)],
+        "as of": [f"{answer.as_of.isoformat()}: the lessons as the last run counted them"] if answer.as_of else [],
         "model": [model_line(answer.judge_model)] if answer.judge_model else [],
         "soon": [
             f"in {HORIZONS[-1]} days {counted(stale, 'more lesson')} stale, "
@@ -85,8 +87,9 @@ def _lessons(active: int, stale: int, promoted: int) -> str:
 
 
 def _counted_parts(total: int, parts: Mapping[str, int]) -> str:
-    """Return e.g. "3: 2 healthy, 1 hoarding"; parts of nothing are left out."""
-    return f"{total}: " + ", ".join(f"{count} {name}" for name, count in parts.items() if count) if total else "none"
+    """Return e.g. "3: 2 healthy, 1 hoarding", "3" without parts; parts of nothing are left out."""
+    shown = ", ".join(f"{count} {name}" for name, count in parts.items() if count)
+    return (f"{total}: {shown}" if shown else str(total)) if total else "none"
 
 
 def _more(count: int | None) -> list[str]:

@@ -10,6 +10,7 @@ from fleet_memory.errors import ConflictError, DocumentRejectedError, EmbedderEr
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.entry_codec import versioned_entry
+from fleet_memory.repositories.fleet_sums import fleet_sums_of
 from fleet_memory.repositories.history import past_summary
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pages import page_of
@@ -73,8 +74,9 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
     for group, decode in _CODECS.items():
         async for documents in document_blocks(store, Query(paths.collection(group))):
             unreadable += await to_thread.run_sync(_refused, documents, decode)
-    (policy,) = await store.get(paths.policy)
+    policy, sums = await store.get(paths.policy, paths.sums)
     unreadable += _refused([policy], versioned_policy) if policy else []
+    unreadable += _refused([sums], fleet_sums_of) if sums else []
     try:
         await Snapshots(store, paths).read()
     except (ConflictError, DocumentRejectedError) as error:

@@ -128,7 +128,7 @@ def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
 
 
 async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
-    """Return the writes that remove the program with pages and history, and make warm maintainers read all again."""
+    """Return the writes that remove the program, pages, history and the sums; warm maintainers read all again."""
     store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
     history = await store.find(Query(paths.history, {"programId": name}))
     run = await fleet.last_runs.read()
@@ -136,5 +136,6 @@ async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write
         Write(paths.program(name), None, versioned.revision),
         *(Write(paths.page(name, number), None, revision) for number, revision in versioned.pages.items()),
         *(Write(document.ref, None, document.revision) for document in history),
+        Write(paths.sums, None),  # which may name it, and have its questions
         fleet.last_runs.write(run, replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)),
     ]

@@ -1,6 +1,6 @@
 """Storing a lesson: its program, and the entry that it contributes to when its text changes, in one commit."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -23,25 +23,33 @@ class _Stored(NamedTuple):
 
 
 async def store_lesson(
-    fleet: Fleet, program_id: str, lesson: SentLesson, on_duplicate: OnDuplicate, now: datetime
+    fleet: Fleet,
+    program_id: str,
+    embedded: Callable[[], Awaitable[SentLesson]],
+    on_duplicate: OnDuplicate,
+    now: datetime,
 ) -> Admission:
     """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it is in and rewrites or reinforces.
 
-    Calls that wait for one program share a read and a commit, as far as they concern no entry.
+    `embedded` waits for the lesson's vector: it is made while the program is read. Calls that wait for one program
+    share a read and a commit, as far as they concern no entry.
     """
 
-    def admission_to(program: Program) -> Admission:
+    def admission_to(program: Program, lesson: SentLesson) -> Admission:
         return admitted(program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now)
 
     async def change(program: Program) -> tuple[_Stored, Sequence[Write]]:
-        admission = admission_to(program)
+        admission = admission_to(program, await embedded())
         drafts = await read_drafts(fleet, _keys(program, admission), now)
         admission, drafts = drafted_store(drafts, admission)
         result = _Stored(admission.program, admission.archived, admission, drafts.changes)
         return result, drafts.writes(fleet, program_id)
 
     if fleet.programs.is_busy(program_id):
-        shared = await fleet.programs.update(program_id, lambda program: _alone(program, admission_to(program)), now)
+        lesson = await embedded()
+        shared = await fleet.programs.update(
+            program_id, lambda program: _alone(program, admission_to(program, lesson)), now
+        )
         if not _keys(shared.program, shared.admission):
             log_store(shared.admission)
             return shared.admission

@@ -1,7 +1,7 @@
 """Moves a fleet between any two stores, for `fleet-memory export` and `import`.
 
 A file has one JSON value a line: a header, the documents, a footer with their count and hash, so that a file that was
-cut off is noticed. Leases and the note of the last run stay behind, and the next run reads everything again.
+cut off is noticed. Leases, the note of the last run and its sums stay behind, and the next run reads everything again.
 Snapshots move along: programs refer to the version that they read. A collection is read whole: a fleet of
 1,000 full programs takes some 300 MB.
 """

@@ -90,6 +90,25 @@ class ProgramHealth(Value):
     stale: int
 
 
+class FleetSums(Value):
+    """A fleet's programs as numbers, as of `at`: small, however many there are.
+
+    `signs` are the numbers of all programs as if they were one, by name; `verdicts` counts programs. `unwell` and
+    `missing` have the first 25, `missing_count` counts all questions. `fading` counts the lessons that turn stale on
+    each of the 60 days from `at` on. `names_advice` has the line about names that several agents share, if any.
+    """
+
+    at: Timestamp
+    programs: int
+    signs: Mapping[str, int]
+    verdicts: Mapping[str, int]
+    unwell: tuple[ProgramHealth, ...]
+    fading: tuple[int, ...]
+    missing: tuple[MissingQuestion, ...]
+    missing_count: int
+    names_advice: tuple[str, ...]
+
+
 class ModelRun(Value):
     """A run in which the policy's model judged pairs; `at` is its end, absent when there was none yet.
 

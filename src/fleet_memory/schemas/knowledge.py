@@ -1,5 +1,7 @@
 """Shared knowledge: an entry as stored, and the compact rows that boot reads."""
 
+from base64 import b64decode
+from functools import cached_property
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from pydantic import Field
@@ -192,6 +194,16 @@ class KnowledgeRow(Value):
         """Whether no agent reads it at boot: retired, or a candidate again."""
         return self.state in ("candidate", "retired")
 
+    @cached_property
+    def searched_text(self) -> str:
+        """The text that the words of a question are found in: with its domain and its other wordings."""
+        return " ".join((self.pattern, self.domain, *self.wordings))
+
+    @cached_property
+    def searched_vector(self) -> bytes:
+        """The vector that a question is compared with, one number a byte."""
+        return b64decode(self.reading_vector or self.vector, validate=True)
+
 
 class Snapshot(Value):
     """The knowledge of the fleet at one version; version 0 is the empty one before any consolidation."""
@@ -199,6 +211,11 @@ class Snapshot(Value):
     version: int = 0
     consolidated_at: Timestamp | None = None
     rows: tuple[KnowledgeRow, ...] = ()
+
+    @cached_property
+    def readable(self) -> tuple[KnowledgeRow, ...]:
+        """The rows that agents read at boot."""
+        return tuple(row for row in self.rows if not row.is_hidden)
 
 
 class LedgerLine(Value):

@@ -123,3 +123,13 @@ class Pattern(Value):
     def vector_bytes(self) -> bytes:
         """Its vector, one number a byte. Raises ValueError when it is not base64."""
         return b64decode(self.vector, validate=True)
+
+    @property
+    def searched_vector(self) -> bytes:
+        """The vector that a question is compared with, one number a byte."""
+        return self.vector_bytes
+
+    @cached_property
+    def searched_text(self) -> str:
+        """The text that the words of a question are found in: with its domain and its evidence."""
+        return " ".join((self.pattern, self.domain, self.evidence))

@@ -144,6 +144,11 @@ class Program(Value):
         )
 
     @property
+    def on_pages(self) -> list[Pattern | PagedLesson]:
+        """The lessons on pages, each as a pattern if it was read."""
+        return [self.patterns.get(id_, lesson) for id_, lesson in self.paged.items()]
+
+    @property
     def patterns_count(self) -> int:
         """The number of its lessons, those on pages too."""
         return len(self.patterns) + len(self.unread)

@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager
 from typing import Final, Literal, cast
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.tools import Tool
 
 from fleet_memory import __version__
 from fleet_memory.clock import clock
 from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.listing import listed_tools
 from fleet_memory.server.prompts import prompts
-from fleet_memory.server.registration import ToolSpec, registered
-from fleet_memory.server.tool_names import FleetServer, ToolNames
-from fleet_memory.server.toolsets import RENAMED, TOOLS
+from fleet_memory.server.tool_names import RENAMED, FleetServer, ToolNames
 from fleet_memory.settings import Settings
 
 _INSTRUCTIONS: Final = """\
@@ -43,8 +43,12 @@ def instructions(toolsets: Sequence[str]) -> str:
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
-def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = TOOLS) -> MCPServer[LazyFleet]:
-    """Return a server that is ready to run; it opens its store at the first tool call."""
+def create_server(settings: Settings, tools: Mapping[str, Sequence[Tool]] | None = None) -> MCPServer[LazyFleet]:
+    """Return a server that is ready to run; it imports the code of its tools and opens its store at the first call.
+
+    `tools` are those of every toolset; `listed_tools` unless given.
+    """
+    offered = listed_tools() if tools is None else tools
     # mcp would install a handler of its own, in colours, if the root had none by then.
     logging.basicConfig(
         level=settings.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -67,10 +71,10 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[ToolSpec]] = 
         instructions=instructions(settings.toolsets),
         lifespan=lifespan,
         log_level=cast("_LogLevel", settings.log_level),
-        tools=[registered(spec) for toolset in settings.toolsets for spec in tools[toolset]],
+        tools=[tool for toolset in settings.toolsets for tool in offered[toolset]],
     )
     for prompt in prompts(settings.toolsets):
         server.add_prompt(prompt)
-    names = {toolset: [spec.function.__name__ for spec in specs] for toolset, specs in tools.items()}
+    names = {toolset: [tool.name for tool in each] for toolset, each in offered.items()}
     server.tool_names = ToolNames(names, settings.toolsets, RENAMED)
     return server

@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from mcp import Client
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import TextContent
 
 from fleet_memory.server.app import create_server
-from fleet_memory.server.registration import ToolSpec
-from fleet_memory.server.toolsets import TOOLS
-from fleet_memory.settings import Settings
+from fleet_memory.settings import TOOLSETS, Settings
 
 
 class Answer(NamedTuple):
@@ -21,10 +20,12 @@ class Answer(NamedTuple):
 
 
 async def call_in_process(
-    settings: Settings, tool: str, arguments: dict[str, object], tools: Mapping[str, Sequence[ToolSpec]] = TOOLS
+    settings: Settings, tool: str, arguments: dict[str, object], tools: Mapping[str, Sequence[Tool]] | None = None
 ) -> Answer:
     """Call one tool, of any toolset, against the configured store."""
-    everything = replace(settings, toolsets=tuple(tools))  # who calls one tool pays nothing for the others
+    everything = replace(
+        settings, toolsets=TOOLSETS if tools is None else tuple(tools)
+    )  # who calls one tool pays nothing for the others
     async with Client(create_server(everything, tools)) as client:
         result = await client.call_tool(tool, arguments)
     if result.is_error:

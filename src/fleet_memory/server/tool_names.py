@@ -24,6 +24,15 @@ class Successor(NamedTuple):
     arguments: str = ""
 
 
+RENAMED: Final[Mapping[str, Successor]] = {
+    "add_note": Successor("write_note"),
+    "edit_note": Successor("write_note", "noteId"),
+    "remove_note": Successor("write_note", "noteId and remove: true"),
+    "get_context_history": Successor("get_program_state", "history: 5"),
+}
+"""The tool that does the work of one that is gone."""
+
+
 class ToolNames(NamedTuple):
     """The tools of every toolset by name, the toolsets that a server serves, and the successors of renamed tools."""
 

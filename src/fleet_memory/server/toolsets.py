@@ -6,7 +6,6 @@ from typing import Final
 from mcp.types import ToolAnnotations
 
 from fleet_memory.server.registration import ToolSpec
-from fleet_memory.server.tool_names import Successor
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
@@ -51,11 +50,3 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(fleet_health, "Show fleet health", READS),
     ),
 }
-
-RENAMED: Final[Mapping[str, Successor]] = {
-    "add_note": Successor("write_note"),
-    "edit_note": Successor("write_note", "noteId"),
-    "remove_note": Successor("write_note", "noteId and remove: true"),
-    "get_context_history": Successor("get_program_state", "history: 5"),
-}
-"""The tool that does the work of one that is gone."""

@@ -41,6 +41,12 @@ class Embedder(Protocol):
         Raises EmbedderError when the engine cannot answer.
         """
 
+    async def release(self, idle_s: float) -> float:
+        """Free a model that no text has needed for `idle_s` seconds; the next text loads it again.
+
+        Return the seconds after which to ask again.
+        """
+
 
 class Quotation(NamedTuple):
     """A lesson as a judge model sees it."""

@@ -52,6 +52,10 @@ class Fallback:
         await self.ready()
         return await self._engine.vectors(texts)
 
+    async def release(self, idle_s: float) -> float:
+        """See `Embedder.release`."""
+        return await self._engine.release(idle_s)
+
     async def _settle(self) -> None:
         try:
             await self._engine.ready()

@@ -42,6 +42,10 @@ class Lexical:
     async def ready(self) -> None:
         """See `Embedder.ready`. There is nothing to load."""
 
+    async def release(self, idle_s: float) -> float:
+        """See `Embedder.release`. There is nothing to free."""
+        return idle_s
+
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`."""
         rows = np.empty((len(texts), DIMENSIONS), np.float32)

@@ -56,6 +56,10 @@ class OpenAI:
     async def ready(self) -> None:
         """See `Embedder.ready`. An endpoint keeps its name whether it answers or not."""
 
+    async def release(self, idle_s: float) -> float:
+        """See `Embedder.release`. There is nothing to free."""
+        return idle_s
+
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`. Raises EmbedderUnavailableError when the endpoint may answer later."""
         if not texts:

@@ -1,14 +1,16 @@
 """Leave a session: everything it taught, in one commit, and then its verdicts, one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.jobs.concurrent import started
 from fleet_memory.jobs.entry_drafts import read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.log_lines import log_session
@@ -17,7 +19,7 @@ from fleet_memory.rules.consensus.asking import ChosenQuestions, chosen_question
 from fleet_memory.rules.knowledge.state import EntryChange
 from fleet_memory.rules.lifecycle.notes import NewNote
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
-from fleet_memory.rules.lifecycle.sent import timestamp_problem
+from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.answers.state import SessionAnswer
 from fleet_memory.schemas.fields import HandoffText, Name, outlined_as
@@ -33,7 +35,7 @@ from fleet_memory.schemas.session import (
 )
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Write
-from fleet_memory.tools.asking import asked_pairs, leave_ignored, to_judge_answers
+from fleet_memory.tools.asking import AskedPairs, asked_pairs, leave_ignored, to_judge_answers
 from fleet_memory.tools.parameters import OwnProgram, RequestId
 from fleet_memory.tools.session_items import SentSession, SessionWork
 from fleet_memory.tools.session_receipts import Receipt, SessionRequest, read_repeated, receipt_write, with_session
@@ -87,17 +89,17 @@ async def commit_session(
     _require_sound(patterns, reinforcements, now)
     summary = _with_notes(context_summary, handoff)
     items = (*patterns, *reinforcements, *((summary,) if summary else ()), *notes, *verdicts)
-    content = [item.model_dump_json(by_alias=True, exclude_unset=True) for item in items]
     answered = {verdict.pair_id: verdict.verdict for verdict in verdicts}
+    lessons, asked = await _embedded_and_asked(fleet, program_id, patterns, session_id, answered)
     session = SentSession(
-        request=SessionRequest(request_id, digest(session_id or "", *content, *missing)),
-        lessons=await embedded(fleet, [_of_session(pattern, session_id) for pattern in patterns]) if patterns else [],
+        request=SessionRequest(request_id, digest(session_id or "", *map(_as_sent, items), *missing)),
+        lessons=lessons,
         reports=[(report.pattern_id, _report(fleet.caller, report, session_id, now)) for report in reinforcements],
         handoff=Update(patch_of(summary), None, None, now) if summary else None,
         notes=[NewNote(note.text, note.pinned, None, now) for note in notes],
         missing=missing,
         profile=fleet.embedder.profile,
-        asked=await asked_pairs(fleet, program_id, await fleet.policies.read(now), answered=answered, third=True),
+        asked=asked,
         answered=answered,
         known_domains=fleet.knowledge.snapshots.known_domains(),
         close_keys=fleet.knowledge.snapshots.known_close_keys,
@@ -117,6 +119,21 @@ async def commit_session(
     if left.is_new:
         log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
     return replace(left.answer, failed=failed, judged=tuple(map(judged_answer, judged)) or None)
+
+
+async def _embedded_and_asked(
+    fleet: Fleet,
+    program_id: str,
+    patterns: Sequence[NewPattern],
+    session_id: str | None,
+    answered: Collection[str],
+) -> tuple[list[SentLesson], AskedPairs]:
+    """Return a session's lessons, embedded while the pairs are read that the answer may ask about, and these."""
+    sent = [_of_session(pattern, session_id) for pattern in patterns]
+    async with started(partial(embedded, fleet, sent)) as lessons:
+        policy = await fleet.policies.read(fleet.now())
+        asked = await asked_pairs(fleet, program_id, policy, answered=answered, third=True)
+        return await lessons(), asked
 
 
 def _require_sound(patterns: Sequence[NewPattern], reinforcements: Sequence[SessionReport], now: datetime) -> None:
@@ -145,6 +162,10 @@ def _of_session(pattern: NewPattern, session_id: str | None) -> NewPattern:
         return pattern
     sent = pattern.model_dump(by_alias=True, exclude_unset=True)
     return NewPattern.model_validate({**sent, "sessionId": session_id})
+
+
+def _as_sent(item: BaseModel) -> str:
+    return item.model_dump_json(by_alias=True, exclude_unset=True)
 
 
 def _report(caller: Caller, sent: SessionReport, session_id: str | None, now: datetime) -> OutcomeReport:

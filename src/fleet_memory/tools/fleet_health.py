@@ -1,5 +1,6 @@
 """A whole fleet's memory as numbers, for those who look after it."""
 
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Final, get_args
 
@@ -9,14 +10,16 @@ from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.fleet import looked_at
+from fleet_memory.rules.health.sums import fleet_sums
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
-from fleet_memory.schemas.health import ModelRun
+from fleet_memory.schemas.health import FleetSums, ModelRun
 from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.tools.freshness import fleet_judging
 from fleet_memory.views.health import FleetReading, fleet_health_answer
 
 MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
+MAX_PROGRAMS_LOOKED_AT: Final = 64  # programs that one call reads, each billed; Source: docs/firestore.md, chosen
 
 
 async def fleet_health(
@@ -33,27 +36,45 @@ async def fleet_health(
 ) -> FleetHealthAnswer:
     """See how the whole fleet's memory does: what waits for somebody, waste, echoes, duplicates, what ages next.
 
-    For those who look after the fleet: it reads every program once. `advice` says what to do, the first thing first.
-    `unwell` lists programs, the gravest first; call memory_health for their advice.
+    For those who look after the fleet. `advice` says what to do, the first thing first. `unwell` lists programs, the
+    gravest first; call memory_health for their advice. Of more than 64 programs lessons are counted `asOf` a run.
+    """
+    return await health_of_fleet(fleet, max_tokens)
+
+
+async def health_of_fleet(
+    fleet: Fleet, max_tokens: int, max_programs: int = MAX_PROGRAMS_LOOKED_AT
+) -> FleetHealthAnswer:
+    """Return a fleet's health: up to so many programs are read, of more the sums that the last run left.
+
+    Billed 1 read for each program or for the sums, the snapshot, the policy, and 21 sums.
     """
     if not fleet.caller.sees_other_programs:
         raise ForbiddenError("You are bound to one program and see no others. Call memory_health for your own memory.")
     await fleet.embedder.ready()
     now = fleet.now()
-    scale = Scale(fleet.embedder.name, fleet.embedder.profile)
-    looks = await fleet.programs.map_programs(partial(looked_at, scale=scale, now=now))
+    programs = await fleet.programs.count()
+    is_live = programs <= max_programs
     open_pairs = await fleet.pairs.count_open()
     reading = FleetReading(
-        looks=looks,
+        sums=await (_sums_now(fleet, now) if is_live else fleet.sums.read()),
+        is_live=is_live,
+        programs=programs,
+        pending=await fleet.programs.count_pending(),
         left=await fleet.programs.archive.counts(),
         snapshot=await fleet.knowledge.snapshots.read(),
         events={event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)},
         open_pairs=open_pairs,
-        judging=await fleet_judging(fleet, len(looks)),
+        judging=await fleet_judging(fleet, programs),
         similarity_engine=fleet.degraded_engine,
         model_run=await _model_run(fleet),
     )
     return fleet_health_answer(reading, max_tokens, now)
+
+
+async def _sums_now(fleet: Fleet, now: datetime) -> FleetSums:
+    scale = Scale(fleet.embedder.name, fleet.embedder.profile)
+    return fleet_sums(await fleet.programs.map_programs(partial(looked_at, scale=scale, now=now)), now)
 
 
 async def _model_run(fleet: Fleet) -> ModelRun | None:

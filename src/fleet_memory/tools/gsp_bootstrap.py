@@ -9,7 +9,7 @@ from pydantic import Field
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.consensus.asking import ChosenQuestions, with_questions
 from fleet_memory.rules.knowledge.diff import Changes, changes_since
-from fleet_memory.rules.lifecycle.decay import strength
+from fleet_memory.rules.lifecycle.decay import strengths
 from fleet_memory.rules.retrieval.boot import (
     SHARES,
     BootReading,
@@ -21,7 +21,6 @@ from fleet_memory.rules.retrieval.boot import (
     ordered_lessons,
     own_lessons,
 )
-from fleet_memory.rules.retrieval.ranking import PooledLesson
 from fleet_memory.rules.retrieval.repeats import entries_saying, own_keys
 from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.fields import Name, QueryText
@@ -31,7 +30,7 @@ from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.tools.asking import AskedPairs, asked_pairs, fitting_questions, leave_ignored, to_judge_answers
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import keys_for, ranked
+from fleet_memory.tools.retrieval import embedded_question, keys_for, ranked
 from fleet_memory.views.boot import boot_answer
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, fitting_names
 
@@ -128,12 +127,12 @@ async def _scores(
 ) -> TaskScores:
     if task is None:
         return TaskScores({}, {})
-    pool: list[PooledLesson[Pattern | KnowledgeRow]] = [
-        *(PooledLesson(row, row.confidence) for row in rows),
-        *(PooledLesson(pattern, strength(pattern, now)) for pattern in own),
-    ]
-    best = await ranked(fleet, pool, task, min_relevance=0)  # it orders, and leaves nothing out
+    trusted = [*(row.confidence for row in rows), *strengths(own, now)]
+    best = ranked(
+        [*rows, *own], trusted, await embedded_question(fleet, task), min_relevance=0
+    )  # it orders, and leaves nothing out
+    score_at = {match.position: match.score for match in best}
     return TaskScores(
-        {match.lesson.key: match.score for match in best if isinstance(match.lesson, KnowledgeRow)},
-        {match.lesson.id: match.score for match in best if isinstance(match.lesson, Pattern)},
+        {row.key: score_at[at] for at, row in enumerate(rows) if at in score_at},
+        {lesson.id: score_at[at] for at, lesson in enumerate(own, len(rows)) if at in score_at},
     )

@@ -1,21 +1,22 @@
 """Search the fleet's knowledge."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.together import both
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import SearchFilters
-from fleet_memory.rules.retrieval.ranking import PooledLesson
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.knowledge import SearchAnswer
 from fleet_memory.schemas.fields import Confidence, Domain, QueryText
 from fleet_memory.schemas.knowledge import EntryState, Tier
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import ranked
+from fleet_memory.tools.retrieval import embedded_question, ranked
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import score_fields
@@ -39,11 +40,11 @@ async def gsp_search(
     For your own lessons call recall_memory. For one entry with its sources and history call gsp_read.
     """
     now = fleet.now()
-    snapshot = await fleet.knowledge.snapshots.read()
+    snapshot, question = await both(fleet.knowledge.snapshots.read, partial(embedded_question, fleet, query))
     filters = SearchFilters(domain, tier, status, min_confidence)
-    pool = [PooledLesson(row, row.confidence) for row in snapshot.rows if filters.admit(row, now)]
-    best = await ranked(fleet, pool, query)
-    domains = [row.domain for row in snapshot.rows if not row.is_hidden]
+    pool = [row for row in snapshot.rows if filters.admit(row, now)]
+    best = ranked(pool, [row.confidence for row in pool], question)
+    domains = [row.domain for row in snapshot.readable]
     close = () if domain is None or domain in domains else close_names(domain, domains)
     ways = {"other words": query is not None, "fewer filters": filters != SearchFilters(None, None, None, 0.0)}
     frame = SearchAnswer(
@@ -62,7 +63,7 @@ async def gsp_search(
         freshness=await fleet_freshness(fleet, snapshot),
     )
     shown = [
-        knowledge_answer(match.lesson, now, **score_fields(match, asked=query is not None, explain=explain))
+        knowledge_answer(pool[match.position], now, **score_fields(match, asked=query is not None, explain=explain))
         for match in best[:limit]
     ]
     fitting = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]

@@ -1,18 +1,22 @@
 """Recall a program's lessons and its fleet's knowledge."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import Annotated, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.together import both
 from fleet_memory.rules.knowledge.freshness import count_waiting, own_freshness
-from fleet_memory.rules.lifecycle.decay import is_stale, strength
+from fleet_memory.rules.lifecycle.decay import is_stale, strengths
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import RecallFilters
-from fleet_memory.rules.retrieval.ranking import Match, PooledLesson
-from fleet_memory.rules.retrieval.repeats import entries_saying, own_keys, without_repeats
+from fleet_memory.rules.retrieval.ranking import Ranking
+from fleet_memory.rules.retrieval.repeats import own_keys, stand_ins
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer, RecallAnswer
@@ -22,19 +26,23 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import keys_for, ranked
+from fleet_memory.tools.retrieval import embedded_question, keys_for, ranked
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, WIDER, Scope, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer, score_fields
 
 
 class _Found(NamedTuple):
-    """The lessons and entries that match, best first, of all that the scope has; no snapshot for scope `own`."""
+    """The lessons and entries of `pool` that match, best first; no snapshot for scope `own`.
+
+    `known` are all that the scope has, `pool` those that the filters admit.
+    """
 
     program: Program
     snapshot: Snapshot | None
     known: Sequence[Pattern | KnowledgeRow]
-    best: Sequence[Match[Pattern | KnowledgeRow]]
+    pool: Sequence[Pattern | KnowledgeRow]
+    best: Ranking
 
 
 async def recall_memory(
@@ -60,16 +68,16 @@ async def recall_memory(
     now = fleet.now()
     filters = RecallFilters(domain, project_id, tags, min_confidence, include_stale)
     found = await _found(fleet, program_id, filters, scope, query)
-    program, shown = found.program, found.best[:limit]
-    keys = await keys_for(fleet, [one.lesson for one in shown if isinstance(one.lesson, Pattern)], found.snapshot)
-    own = own_keys(program, [one.lesson for one in shown if isinstance(one.lesson, KnowledgeRow)])
+    program, shown = found.program, [(found.pool[match.position], match) for match in found.best[:limit]]
+    keys = await keys_for(fleet, [lesson for lesson, _ in shown if isinstance(lesson, Pattern)], found.snapshot)
+    own = own_keys(program, [lesson for lesson, _ in shown if isinstance(lesson, KnowledgeRow)])
     hits: list[PatternAnswer | KnowledgeAnswer] = []
-    for match in shown:
+    for lesson, match in shown:
         scores = score_fields(match, asked=query is not None, explain=explain)
-        if isinstance(match.lesson, Pattern):
-            hits.append(pattern_answer(match.lesson, now, program, keys, **scores))
+        if isinstance(lesson, Pattern):
+            hits.append(pattern_answer(lesson, now, program, keys, **scores))
         else:
-            hits.append(knowledge_answer(match.lesson, now, own=match.lesson.key in own, **scores))
+            hits.append(knowledge_answer(lesson, now, own=lesson.key in own, **scores))
     frame = await _frame(fleet, found, filters, scope, asked=query is not None)
     fitting = hits[: count_fitting(frame.wire(), (hit.wire() for hit in hits), max_tokens)]
     return replace(
@@ -83,37 +91,34 @@ async def recall_memory(
 async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: Scope, query: str | None) -> _Found:
     """Return the matches, an entry in place of the own lessons that it repeats.
 
-    A question searches the pages too. Billed 1 read, with a question each page, and the snapshot.
+    Billed 1 read, with a question each page, and the snapshot.
     """
-    now = fleet.now()
-    program = await (fleet.programs.read if query is None else fleet.programs.read_whole)(program_id)
-    snapshot = None if scope == "own" else await fleet.knowledge.snapshots.read()
+    now, needs_pages = fleet.now(), query is not None and scope != "shared"
+    program_of = partial(fleet.programs.read_whole if needs_pages else fleet.programs.read, program_id)
+    read = partial(_read, fleet, program_of, scope)
+    question = partial(embedded_question, fleet, query)
+    (program, snapshot), asked = await both(read, question) if query is not None else (await read(), None)
     own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
-    rows = [row for row in snapshot.rows if not row.is_hidden] if snapshot else []
-    lessons = [pattern for pattern in own if filters.admit(pattern, program, now)]
-    entries = [row for row in rows if filters.admit_entry(row)]
-    pool: list[PooledLesson[Pattern | KnowledgeRow]] = [
-        *(PooledLesson(pattern, strength(pattern, now)) for pattern in lessons),
-        *(PooledLesson(row, row.confidence) for row in entries),
-    ]
-    best = without_repeats(await ranked(fleet, pool, query), entries_saying(lessons, entries))
-    return _Found(program, snapshot, [*own, *rows], best)
+    rows = snapshot.readable if snapshot else ()
+    lessons, entries = filters.admitted(own, program.decay, now), filters.admitted_entries(rows)
+    pool: list[Pattern | KnowledgeRow] = [*lessons, *entries]
+    trusted = np.concatenate((strengths(lessons, now), [row.confidence for row in entries]))
+    best = ranked(pool, trusted, asked).replaced(stand_ins(lessons, entries))
+    return _Found(program, snapshot, [*own, *rows], pool, best)
+
+
+async def _read(
+    fleet: Fleet, program: Callable[[], Awaitable[Program]], scope: Scope
+) -> tuple[Program, Snapshot | None]:
+    return (await program(), None) if scope == "own" else await both(program, fleet.knowledge.snapshots.read)
 
 
 async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Scope, *, asked: bool) -> RecallAnswer:
     """Return the answer without its hits; without a snapshot its freshness is that of the program's own lessons."""
     program, now = found.program, fleet.now()
-    domains = [lesson.domain for lesson in found.known]
+    domains = [lesson.domain for lesson in found.known] if filters.domain is not None or not found.best else []
     close = () if filters.domain is None or filters.domain in domains else close_names(filters.domain, domains)
     programs = () if program.exists else await fleet.close_programs(program.program_id)
-    ways = {
-        "other words": asked,
-        "a query": not asked and bool(program.paged),
-        "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),
-        "includeStale": not filters.include_stale
-        and any(isinstance(one, Pattern) and is_stale(one, now, program.decay) for one in found.known),
-        WIDER: found.snapshot is None,
-    }
     return RecallAnswer(
         exists=None if program.exists else False,
         suggestions=fitting_names([*close, *programs], MAX_SUGGESTIONS_CHARS) or None,
@@ -121,7 +126,7 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Sco
         note=finding_note(
             found.best,
             asked=asked,
-            ways=[way for way, helps in ways.items() if helps],
+            ways=() if found.best else _ways(found, filters, now, asked=asked),
             domains=domains,
             scope=scope,
         ),
@@ -131,3 +136,16 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Sco
         if found.snapshot is None
         else await fleet_freshness(fleet, found.snapshot),
     )
+
+
+def _ways(found: _Found, filters: RecallFilters, now: datetime, *, asked: bool) -> list[str]:
+    """Return the ways to find more that are worth a try."""
+    ways = {
+        "other words": asked,
+        "a query": not asked and bool(found.program.paged),
+        "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),
+        "includeStale": not filters.include_stale
+        and any(isinstance(one, Pattern) and is_stale(one, now, found.program.decay) for one in found.known),
+        WIDER: found.snapshot is None,
+    }
+    return [way for way, helps in ways.items() if helps]

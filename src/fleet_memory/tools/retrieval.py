@@ -1,74 +1,75 @@
 """Ranking that several tools share: it needs the fleet's embedder."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.ranking import (
     MIN_RELEVANCE,
     NO_VECTOR,
-    LessonT_co,
-    Match,
-    PooledLesson,
+    Ranking,
+    Scores,
     by_relevance,
     by_strength,
     identifier_shares,
 )
-from fleet_memory.rules.text.vectors import packed_chars, unpacked
+from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.similarity.words import word_scores
 from fleet_memory.views.lessons import has_foreign_key
 
 
-async def ranked(
-    fleet: Fleet,
-    pool: Sequence[PooledLesson[LessonT_co]],
-    query: str | None,
-    min_relevance: float = MIN_RELEVANCE,
-) -> list[Match[LessonT_co]]:
-    """Return the pool best first: by relevance to the query, matches only; without a query by strength.
+class Question(NamedTuple):
+    """A question, its vector and the name of the engine that made it; no vector while the engine is down."""
 
-    A match in words below `min_relevance` is none, unless it has no vector.
-    """
-    strengths = [pooled.strength for pooled in pool]
+    text: str
+    vector: Vectors | None
+    embedder: str
+
+
+async def embedded_question(fleet: Fleet, query: str | None) -> Question | None:
+    """Return a question with its vector, None for none."""
     if query is None:
-        order = by_strength(strengths)
-    else:
-        lessons = [pooled.lesson for pooled in pool]
-        texts = [_words_of(lesson) for lesson in lessons]
-        cosines = await _cosines_to(fleet, query, lessons)
-        words, names = list(word_scores(query, texts)), identifier_shares(query, texts)
-        order = by_relevance(cosines, words, names, strengths, min_relevance)
-    return [Match(pool[one.position].lesson, one.score, one.terms) for one in order]
-
-
-def _words_of(lesson: Pattern | KnowledgeRow) -> str:
-    """Return the text that a question's words are found in: with a lesson's evidence, or an entry's other wordings."""
-    more = (lesson.evidence,) if isinstance(lesson, Pattern) else lesson.wordings
-    return " ".join((lesson.pattern, lesson.domain, *more))
-
-
-def _vector_of(lesson: Pattern | KnowledgeRow) -> str:
-    """Return the vector that a question is compared with: that of an entry's wordings too, where it has one."""
-    mean = lesson.reading_vector if isinstance(lesson, KnowledgeRow) else ""
-    return mean or lesson.vector
-
-
-async def _cosines_to(fleet: Fleet, text: str, lessons: Sequence[Pattern | KnowledgeRow]) -> list[float]:
-    """Return each lesson's cosine to `text`, `NO_VECTOR` where its vector is another embedder's or missing."""
-    cosines = [NO_VECTOR] * len(lessons)
+        return None
     try:
-        row = (await fleet.embedder.vectors([text]))[0]
+        vector = (await fleet.embedder.vectors([query]))[0]
     except EmbedderError:
-        return cosines  # words still rank; `similarityEngine` and the server's log show that the engine is down
-    name, length = fleet.embedder.name, packed_chars(len(row))  # an endpoint may change its model behind one name
-    vectors = list(map(_vector_of, lessons))
-    known = [i for i, lesson in enumerate(lessons) if lesson.embedder == name and len(vectors[i]) == length]
-    if known:
-        for i, cosine in zip(known, unpacked([vectors[i] for i in known]) @ row, strict=True):
-            cosines[i] = float(cosine)
-    return cosines
+        vector = None  # words still rank; `similarityEngine` and the server's log show that the engine is down
+    return Question(query, vector, fleet.embedder.name)
+
+
+def ranked(
+    pool: Sequence[Pattern | KnowledgeRow],
+    strengths: ArrayLike,
+    question: Question | None,
+    min_relevance: float = MIN_RELEVANCE,
+) -> Ranking:
+    """Return the pool best first: by relevance to the question, matches only; without a question by strength.
+
+    `strengths` 0..1 of the pool. A match in words below `min_relevance` is none, unless it has no vector.
+    """
+    if question is None:
+        return by_strength(strengths)
+    texts = [lesson.searched_text for lesson in pool]
+    words, names = word_scores(question.text, texts), identifier_shares(question.text, texts)
+    return by_relevance(_cosines_to(question, pool), words, names, strengths, min_relevance)
+
+
+def _cosines_to(question: Question, pool: Sequence[Pattern | KnowledgeRow]) -> Scores:
+    """Return each lesson's cosine to a question, `NO_VECTOR` where its vector is another embedder's or missing."""
+    result = np.full(len(pool), NO_VECTOR)
+    if question.vector is None:
+        return result
+    size = len(question.vector)  # an endpoint may change its model behind one name
+    vectors = [lesson.searched_vector if lesson.embedder == question.embedder else b"" for lesson in pool]
+    known = [at for at, vector in enumerate(vectors) if len(vector) == size]
+    result[known] = cosines(int8_matrix([vectors[at] for at in known]), question.vector)
+    return result
 
 
 async def keys_for(fleet: Fleet, lessons: Iterable[Pattern], snapshot: Snapshot | None = None) -> frozenset[str]:

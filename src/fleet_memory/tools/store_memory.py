@@ -7,6 +7,7 @@ from pydantic import Field
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.concurrent import started
 from fleet_memory.jobs.storing import store_lesson
 from fleet_memory.rules.lifecycle.admission import OnDuplicate
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
@@ -33,13 +34,19 @@ async def store_memory(
     now = fleet.now()
     if problem := timestamp_problem(pattern, now):
         raise InvalidArgumentError(problem)
-    (lesson,) = await embedded(fleet, [pattern])
-    done = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
+
+    async def lesson() -> SentLesson:
+        return (await embedded(fleet, [pattern]))[0]
+
+    async with started(lesson) as embedded_lesson:
+        done = await store_lesson(fleet, program_id, embedded_lesson, on_duplicate, now)
     return store_answer(done, fleet.degraded_engine, fleet.knowledge.snapshots.known_domains())
 
 
 async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
     """Return the caller's lessons with their vectors, without when the engine does not answer."""
+    if not sent:
+        return []
     source, session_id = fleet.caller.source, fleet.caller.session_id
     try:
         vectors = await fleet.embedder.vectors([one.pattern for one in sent])

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final, Literal, TypeAlias
 
-from fleet_memory.rules.retrieval.ranking import LessonT_co, Match, fits_well
+from fleet_memory.rules.retrieval.ranking import Ranked, fits_well
 
 Scope: TypeAlias = Literal["own", "shared", "all"]
 
@@ -21,7 +21,7 @@ MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
 
 
 def finding_note(
-    best: Sequence[Match[LessonT_co]], *, asked: bool, ways: Sequence[str], domains: Iterable[str], scope: Scope
+    best: Sequence[Ranked], *, asked: bool, ways: Sequence[str], domains: Iterable[str], scope: Scope
 ) -> str | None:
     """Return that nothing fits a question well, or how to go on when nothing was found at all; else None.
 

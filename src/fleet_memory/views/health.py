@@ -7,28 +7,31 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.health.fleet import (
-    Look,
-    by_verdict,
     contested_rows,
     counts,
     curation_advice,
     fleet_advice,
     forecast,
     knowledge_counts,
-    names_advice,
     rates,
     relearnt_entries,
-    together,
-    unwell,
 )
-from fleet_memory.rules.health.missing import commonest_questions, missing_advice
-from fleet_memory.rules.health.program import MAX_FADING, verdict
+from fleet_memory.rules.health.missing import missing_advice
+from fleet_memory.rules.health.program import GRAVITY, MAX_FADING, verdict
+from fleet_memory.rules.health.sums import count_unwell, fading_from, fleet_sums, signs_of
 from fleet_memory.rules.health.waiting import people_advice, programs_advice
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import Section, shared, size
 from fleet_memory.schemas.answers.consolidation import ContestedAnswer
 from fleet_memory.schemas.answers.health import FadingPattern, FleetHealthAnswer
-from fleet_memory.schemas.health import JudgingCounts, MissingQuestion, ModelRun, ProgramHealth, RelearntEntry
+from fleet_memory.schemas.health import (
+    FleetSums,
+    JudgingCounts,
+    MissingQuestion,
+    ModelRun,
+    ProgramHealth,
+    RelearntEntry,
+)
 from fleet_memory.schemas.knowledge import LedgerEvent, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import ArchiveCounts
@@ -40,10 +43,15 @@ MAX_MISSING_SHOWN: Final = 5  # questions that memory could not answer; chosen: 
 class FleetReading(NamedTuple):
     """All that is read of a fleet for its health; `events` counts the lines of its ledger.
 
-    `model_run` is the last run of the policy's model, None where it names none.
+    `sums` are those of its programs, None where it is too large to be read and no run has counted it; `is_live` if
+    they were read now. `pending` and `programs` are counted now. `model_run` is the last run of the policy's model,
+    None where it names none.
     """
 
-    looks: Sequence[Look]
+    sums: FleetSums | None
+    is_live: bool
+    programs: int
+    pending: int
     left: ArchiveCounts
     snapshot: Snapshot
     events: Mapping[LedgerEvent, int]
@@ -98,44 +106,62 @@ class HealthLists(NamedTuple):
 
 def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -> FleetHealthAnswer:
     """Return a fleet's health, and of each list as many items as the budget allows, 25 at most, 5 questions."""
-    looks, left, snapshot = reading.looks, reading.left, reading.snapshot
-    seen, ageing = together(looks), knowledge_counts(snapshot.rows, now)
+    sums, left, snapshot = reading.sums, reading.left, reading.snapshot
+    if sums is None:
+        sums, left = fleet_sums([], now), ArchiveCounts(junk=0, used=0)
+    seen, ageing = signs_of(sums), knowledge_counts(snapshot.rows, now)
     lists = HealthLists(
-        missing=commonest_questions(look.missing for look in looks),
+        missing=sums.missing,
         contested=[ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested_rows(snapshot.rows, now)],
         relearnt=relearnt_entries(snapshot.rows),
-        unwell=unwell(looks),
+        unwell=sums.unwell,
     )
-    shares, patterns = rates(seen, left), counts(seen, left)
-    fresh = freshness(seen.pending, reading.open_pairs, snapshot.consolidated_at, now)
+    shares, patterns, ill = rates(seen, left), counts(seen, left), count_unwell(sums)
+    fresh = freshness(reading.pending, reading.open_pairs, snapshot.consolidated_at, now)
     frame = FleetHealthAnswer(
         similarity_engine=reading.similarity_engine,
+        as_of=None if reading.is_live else sums.at,
         verdict=verdict(seen),
         advice=(
             *people_advice(reading.judging),
             *missing_advice(lists.missing),
             *programs_advice(reading.judging),
             *curation_advice(ageing.contested, lists.relearnt),
-            *names_advice(looks),
-            *fleet_advice(lists.unwell, shares, patterns, ageing, fresh),
+            *sums.names_advice,
+            *fleet_advice(ill, shares, patterns, ageing, fresh),
         ),
         judging=judging_answer(reading.judging),
-        programs=len(looks),
+        programs=reading.programs,
         patterns=patterns,
         rates=shares,
         knowledge=ageing,
-        verdicts=by_verdict(looks),
+        verdicts={name: sums.verdicts[name] for name in GRAVITY if name in sums.verdicts},
         ledger={event: count for event, count in reading.events.items() if count} or None,
-        forecast=forecast(looks, snapshot.rows, now) or None,
+        forecast=forecast(fading_from(sums, now), snapshot.rows, now) or None,
         freshness=fresh,
         judge_model=reading.model_run,
     )
-    return with_lists(frame, lists, max_tokens)
+    if reading.sums is None:
+        frame = _uncounted(frame)
+    return with_lists(frame, lists, max_tokens, {"missing": sums.missing_count, "unwell": ill})
 
 
-def with_lists(frame: FleetHealthAnswer, lists: HealthLists, max_tokens: int) -> FleetHealthAnswer:
-    """Return the answer with as many items of each list as fit, each list having a quarter of the room for its own."""
-    every = lists.lengths()
+def _uncounted(frame: FleetHealthAnswer) -> FleetHealthAnswer:
+    """Return the answer about a large fleet whose programs no run has counted: the rest of it, and what to run."""
+    line = f"No run has counted the lessons of these {frame.programs:,} programs yet: run fleet-memory maintain."
+    return replace(
+        frame, as_of=None, verdict=None, patterns=None, rates=None, verdicts=None, advice=(line, *frame.advice)
+    )
+
+
+def with_lists(
+    frame: FleetHealthAnswer, lists: HealthLists, max_tokens: int, totals: Mapping[str, int] = {}
+) -> FleetHealthAnswer:
+    """Return the answer with as many items of each list as fit, each list having a quarter of the room for its own.
+
+    `totals` counts the items of a list that has not all of them.
+    """
+    every = {**lists.lengths(), **totals}
     largest = replace(frame, missing=(), contested=(), relearnt=(), unwell=(), omitted=every)
     room = max_tokens * 4 - size(largest.wire())  # a token is 4 bytes
     most = lists.first(MAX_MISSING_SHOWN, MAX_OF_A_KIND, MAX_OF_A_KIND, MAX_OF_A_KIND)

@@ -13,7 +13,7 @@ from fleet_memory.rules.lifecycle.admission import Admission, Near
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
-from fleet_memory.rules.retrieval.ranking import Match
+from fleet_memory.rules.retrieval.ranking import Ranked
 from fleet_memory.rules.text.domain_names import domain_hint
 from fleet_memory.rules.text.keys import knowledge_key, pair_id, text_hash
 from fleet_memory.schemas.answers.common import ScoreTerms, ToJudge
@@ -25,7 +25,7 @@ from fleet_memory.schemas.answers.memory import (
     RelatedPattern,
     StoreAnswer,
 )
-from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.views.consolidation import rewrite_to_judge
@@ -38,7 +38,7 @@ class ScoreFields(TypedDict):
     explain: ScoreTerms | None
 
 
-def score_fields(match: Match[Pattern | KnowledgeRow], *, asked: bool, explain: bool) -> ScoreFields:
+def score_fields(match: Ranked, *, asked: bool, explain: bool) -> ScoreFields:
     """Return a match's score if there was a question, and its terms if they were asked for."""
     terms = match.terms
     return {

@@ -23,6 +23,7 @@ from fleet_memory.jobs.proposing.joining import (
     publish_candidates,
 )
 from fleet_memory.jobs.proposing.judged_words import judged_words
+from fleet_memory.jobs.proposing.looking import look_at_programs, sums_to_write
 from fleet_memory.jobs.proposing.pairing import PairPlan, place_of, planned_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
@@ -221,21 +222,24 @@ def _plan(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> PairPlan:
 async def _leave(
     fleet: Fleet, writer: FencedWriter, run: _Run, seen: Mapping[str, Considered], changes: Sequence[PairChange]
 ) -> None:
-    """Write the pairs, the stamps, the snapshot and the note of this run; the memory follows."""
+    """Write the pairs, the stamps, the snapshot, the sums and the note of this run; the memory follows."""
     seen = {name: run.without_left(name, one) for name, one in seen.items()}
     stamped = await stamp_considered(fleet, writer, seen, changes, run.view.run)
     run.report.skipped += stamped.skipped
     for program in stamped.programs:
         run.memory.remember(program)
+    renewed = [one for one in stamped.programs if one.program_id in seen and seen[one.program_id].vectors]
+    await look_at_programs(fleet, run.memory, renewed)
     for pair in stamped.pairs:
         run.memory.remember_pair(pair)
     now = fleet.now()
     by = fleet.caller.program_id or fleet.caller.client or MAINTAINER
     last = run.view.last.last
     note = replace(last, run=run.view.run, considered=last.epoch, at=now, by=by)
-    await retry_conflicts(
-        lambda: writer.commit(fleet.last_runs.write(run.view.last, note)), "the note of the last run", 0.0
-    )
+    sums = await sums_to_write(fleet, run.memory)
+    writes = [fleet.last_runs.write(run.view.last, note), *([fleet.sums.write(sums)] if sums else [])]
+    await retry_conflicts(lambda: writer.commit(*writes), "the note of the last run", 0.0)
+    run.memory.sums = sums or run.memory.sums
     run.memory.run = run.view.run
     if run.report.joined or run.memory.policy != run.policy:
         run.memory.candidates = None

@@ -1,7 +1,7 @@
 """The pairs of a run: which open ones go on, and which new ones a reader should judge."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -31,7 +31,7 @@ class PairPlan:
     """The lessons and entries that were compared, the proposals by position, and the open pairs that changed."""
 
     compared: Sequence[KnownLesson | KnownEntry]
-    proposals: Sequence[Proposal]
+    proposals: Iterable[Proposal]
     renewed: Sequence[Pair]
 
 
@@ -42,8 +42,10 @@ def planned_pairs(memory: ProposingMemory, view: FleetView, profile: Profile, en
     compared: list[KnownLesson | KnownEntry] = [*(one for one in living if one.knowledge_key is None), *entries]
     after = renewed_pairs(memory, view, living, now)
     wanted = _wanted([one.comparable for one in compared], memory, view, after)
+    if not wanted:
+        return PairPlan(compared, (), after)
     rows = int8_rows([(one.vector, one.embedder) for one in compared], engine)
-    found = proposals([one.comparable for one in compared], rows, wanted, profile) if wanted else []
+    found = proposals([one.comparable for one in compared], rows, wanted, profile)
     return PairPlan(compared, found, after)
 
 

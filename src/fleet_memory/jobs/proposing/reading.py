@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.proposing.looking import look_at_programs
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
 from fleet_memory.repositories.program_codec import VersionedProgram
@@ -17,7 +18,8 @@ from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.policy import Policy
 
 MAX_RUNS_BEHIND: Final = 20  # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
-READ_PAIRS_AFTER: Final = timedelta(days=1)  # a warm server finds answers that are overdue no later. Chosen
+# a warm server finds answers that are overdue, and reinforcements, which no run waits for, no later. Chosen
+READ_AGAIN_AFTER: Final = timedelta(days=1)
 PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
 
 
@@ -69,21 +71,22 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> F
     """Bring the memory up to date, and return the lessons to consider.
 
     Billed 1 read for each program that changed or that another server's run considered since, all of them on a cold
-    server; 2 queries and their pairs for each of these; 3 queries for all pairs once a day; 1 query for the entries
-    that the snapshot is behind, and 1 read for each candidate if a program, an entry or the policy has changed since
-    the last run.
+    server and once a day; 2 queries and their pairs for each of these, 3 queries for all pairs where all programs are
+    read; 1 query for the entries that the snapshot is behind, and 1 read for each candidate if a program, an entry or
+    the policy has changed since the last run.
     """
     view = FleetView(await fleet.last_runs.read())
     last = view.last.last
     behind = last.run - memory.run
-    if view.is_whole or memory.epoch != last.epoch or not 0 <= behind <= MAX_RUNS_BEHIND:
+    is_old = memory.pairs_at is not None and fleet.now() - memory.pairs_at >= READ_AGAIN_AFTER
+    if view.is_whole or memory.epoch != last.epoch or is_old or not 0 <= behind <= MAX_RUNS_BEHIND:
         memory.forget()
     if memory.is_cold:
         await _read_everything(fleet, memory, view)
     elif await _read_changes(fleet, memory, view, last) or policy != memory.policy:
         memory.candidates = None
-    if memory.pairs_at is None or fleet.now() - memory.pairs_at >= READ_PAIRS_AFTER:
-        await _read_pairs(fleet, memory)
+    if behind:
+        memory.sums = None  # another server has written some since
     memory.epoch, memory.run = last.epoch, last.run
     await _read_entries(fleet, memory, view)
     return view
@@ -94,6 +97,7 @@ async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetVie
         view.unreadable += [str(one) for one in block.unreadable]
         for versioned in block.programs:
             _remember(versioned, memory, view)
+        await look_at_programs(fleet, memory, [versioned.program for versioned in block.programs])
     await _read_pairs(fleet, memory)
 
 
@@ -110,6 +114,7 @@ async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, 
     names = sorted({versioned.program.program_id for versioned in changed})
     for versioned in changed:
         _remember(versioned, memory, view)
+    await look_at_programs(fleet, memory, [versioned.program for versioned in changed])
     waiting = [pair for name in names for pair in await fleet.pairs.waiting_of(name)]
     memory.remember_pairs(names, (versioned.pair for versioned in waiting if versioned.pair))
     return bool(changed)

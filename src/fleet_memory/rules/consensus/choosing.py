@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -35,26 +37,39 @@ def chosen(
 ) -> list[Proposal]:
     """Return the pairs to open, best rank first; `retired` are the keys of retired entries.
 
-    `asked` has the program that is asked about each entry, by key: its pairs count for that program too. With those of
-    `known`, at most 12 pairs of a program and 3 of a lesson are open, and at most one of them pairs the lesson with an
-    entry. A lesson near a retired entry gets that pair and no other until it is judged. Two entries are a pair if one
-    of them asks a program, and not both are retired. A known pair is not opened again, and takes a place only if it is
-    open.
+    `proposed` comes best rank first, equal ranks in any order, and is iterated twice. `asked` has the program that is
+    asked about each entry, by key: its pairs count for that program too. With those of `known`, at most 12 pairs of a
+    program and 3 of a lesson are open, and at most one of them pairs the lesson with an entry. A lesson near a retired
+    entry gets that pair and no other until it is judged. Two entries are a pair if one of them asks a program, and not
+    both are retired. A known pair is not opened again, and takes a place only if it is open.
     """
-    new = [pair for pair in proposed if _id(pair, lessons) not in known.ids]
-    new.sort(key=lambda pair: (-pair.rank, sorted(_sides(pair, lessons))))
-    only = _only_pairs([*known.open_sides, *(_sides(pair, lessons) for pair in new)], retired)
+    only = _only_pairs([*known.open_sides, *_with_retired(proposed, lessons, known, retired)], retired)
     taken = Counter(slot for sides in known.open_sides for slot in _slots(sides, asked))
+    full = {name for (kind, name, _), count in taken.items() if kind == "program" and count >= MAX_OPEN_PER_PROGRAM}
     opened: dict[str, Proposal] = {}
-    for pair in new:
-        sides, id_ = _sides(pair, lessons), _id(pair, lessons)
-        slots = _slots(sides, asked)
-        allowed = _is_useful(sides, retired, asked)
-        allowed &= all(only.get(place, set(sides)) == set(sides) for place in sides)
-        if allowed and id_ not in opened and all(taken[slot] < _LIMITS[slot[0]] for slot in slots):
-            taken.update(slots)
-            opened[id_] = pair
+    for _, tied in groupby(proposed, attrgetter("rank")):
+        # Most proposals are of programs that have their pairs already: half a million in a fleet of 100,000 lessons.
+        left = [pair for pair in tied if not {lessons[pair.a].program_id, lessons[pair.b].program_id} & full]
+        for pair in sorted(left, key=lambda one: sorted(_sides(one, lessons))):
+            sides, id_ = _sides(pair, lessons), _id(pair, lessons)
+            slots = _slots(sides, asked)
+            allowed = id_ not in known.ids and _is_useful(sides, retired, asked)
+            allowed &= all(only.get(place, set(sides)) == set(sides) for place in sides)
+            if allowed and id_ not in opened and all(taken[slot] < _LIMITS[slot[0]] for slot in slots):
+                taken.update(slots)
+                full.update(slot[1] for slot in slots if slot[0] == "program" and taken[slot] >= MAX_OPEN_PER_PROGRAM)
+                opened[id_] = pair
     return list(opened.values())
+
+
+def _with_retired(
+    proposed: Iterable[Proposal], lessons: Sequence[ComparableLesson], known: KnownPairs, retired: Collection[str]
+) -> list[_Sides]:
+    """Return the sides of the pairs of a lesson and a retired entry that are not known, best first."""
+    gone = {at for at, one in enumerate(lessons) if one.is_entry and one.lesson_id in retired} if retired else set()
+    new = [pair for pair in proposed if pair.a in gone or pair.b in gone] if gone else []
+    new.sort(key=lambda pair: (-pair.rank, sorted(_sides(pair, lessons))))
+    return [_sides(pair, lessons) for pair in new if _id(pair, lessons) not in known.ids]
 
 
 def _id(pair: Proposal, lessons: Sequence[ComparableLesson]) -> str:

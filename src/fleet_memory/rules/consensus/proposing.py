@@ -4,6 +4,7 @@ Why margins and not cosines, and why lessons of a large fleet meet in cells: doc
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +23,8 @@ MAX_NEAR_PROGRAMS: Final = 64  # programs searched for partners of one lesson of
 MAX_LISTED: Final = 16  # partners of a lesson of a fleet in cells, until those that list it are known too
 SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
 
+_MADE_AT_ONCE: Final = 4_096  # objects of proposals in memory at once
+
 _FIRST_LOOKED_UP: Final = 4 * MAX_PARTNERS  # pairs of a lesson whose rivals are looked up first; most need no more
 
 _Block: TypeAlias = tuple[Indices, Indices]  # rows and columns that are all compared
@@ -39,9 +42,30 @@ class _Pairs(NamedTuple):
         return _Pairs(self.lessons[kept], self.partners[kept], self.cosines[kept])
 
 
+@dataclass(frozen=True, eq=False)
+class Proposals:
+    """m proposals, best rank first, in columns: those of 100,000 lessons are half a million, 140 MB as objects.
+
+    `ends` is m×2, the positions; `scores` is m×4: cosine, rival, margin and rank.
+    """
+
+    ends: NDArray[np.int32]
+    scores: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.ends)
+
+    def __iter__(self) -> Iterator[Proposal]:
+        """Yield them, best rank first."""
+        for start in range(0, len(self.ends), _MADE_AT_ONCE):
+            part = slice(start, start + _MADE_AT_ONCE)
+            yield from map(Proposal, *self.ends[part].T.tolist(), *self.scores[part].T.tolist())
+
+
 def proposals(
     lessons: Sequence[ComparableLesson], vectors: Int8Rows, wanted: Collection[int], profile: Profile
-) -> list[Proposal]:
+) -> Proposals:
     """Return the pairs to judge of the `wanted` positions in `lessons`, best rank first, each pair once.
 
     A lesson proposes its `MAX_PARTNERS` best partners by margin, at least `profile.review`: lessons of other programs,
@@ -54,7 +78,7 @@ def proposals(
     asked[list(wanted)] = True
     rows = np.flatnonzero(asked[fleet.order] & (fleet.scales > 0))
     if not len(rows):
-        return []
+        return Proposals(np.zeros((0, 2), np.int32), np.zeros((0, 4)))
     exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
     made = None if exact else cells(fleet)
     programs, partners = (len(lessons), MAX_PARTNERS) if made is None else (MAX_NEAR_PROGRAMS, MAX_LISTED)
@@ -193,7 +217,7 @@ def _margins(cosines: Vectors, rivals: Vectors, profile: Profile) -> Vectors:
 
 def _ranked(
     lessons: Sequence[ComparableLesson], fleet: Comparison, found: _Pairs, asked: Flags, profile: Profile
-) -> list[Proposal]:
+) -> Proposals:
     """Return the best pairs of each asked lesson once, best rank first.
 
     A pair that one side found is a pair of the other too. Its rivals are those of both sides among all lessons.
@@ -210,8 +234,8 @@ def _ranked(
     order = np.lexsort((pairs.partners, pairs.lessons, -ranks))
     ends.sort(axis=1)
     counted = np.maximum(rivals, np.float32(profile.floor))
-    scores = (_rounded(column)[order].tolist() for column in (pairs.cosines, counted, margins, ranks))
-    return [Proposal(*row) for row in zip(*ends[order].T.tolist(), *scores, strict=True)]
+    scores = np.stack([_rounded(column)[order] for column in (pairs.cosines, counted, margins, ranks)], axis=1)
+    return Proposals(ends[order].astype(np.int32), scores)
 
 
 def _best_of_either(pairs: _Pairs, margins: Vectors, asked: Flags, profile: Profile) -> Indices:

@@ -1,13 +1,16 @@
 """A program's lessons that repeat an earlier one of its own."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from fleet_memory.rules.guard import objection
+from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.rules.text.vectors import unpacked
 from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.similarity import Profile
 
 _NONE: Final = -1.0  # below every cosine
@@ -27,18 +30,25 @@ class Repeat(NamedTuple):
     of: str
 
 
+class RepeatSpan(NamedTuple):
+    """A time in which a lesson repeats an earlier one: after `begin` until `end`, in seconds since 1970."""
+
+    begin: float
+    end: float
+
+
 def repeats(patterns: Iterable[Pattern], scale: Scale) -> list[Repeat]:
     """Return the lessons that repeat an earlier one: in equal words, or alike to the nearest without an objection.
 
     Lessons of different projects are never compared. Looking at the nearest alone bounds the work of the guard.
     """
-    ordered = sorted(patterns, key=lambda pattern: (pattern.stored_at, pattern.id))
-    nearest = _nearest(ordered, scale)
+    ordered = _by_age(patterns)
+    alike = _alike(ordered, scale)
     first: dict[tuple[str | None, str], str] = {}
     found: list[Repeat] = []
     for pattern in ordered:
-        words = (pattern.project_id, pattern.words or pattern.id)
-        near = nearest.get(pattern.id)
+        words = _words(pattern)
+        near = next(iter(alike.get(pattern.id, ())), None)
         if words in first:
             found.append(Repeat(pattern.id, first[words]))
         elif near is not None and objection(near.pattern, pattern.pattern) is None:
@@ -47,8 +57,40 @@ def repeats(patterns: Iterable[Pattern], scale: Scale) -> list[Repeat]:
     return found
 
 
-def _nearest(ordered: Sequence[Pattern], scale: Scale) -> Mapping[str, Pattern]:
-    """Return, for each lesson that has one, the nearest earlier lesson of its project that is alike."""
+def repeat_spans(program: Program, scale: Scale) -> list[RepeatSpan]:
+    """Return when lessons of a program repeat others: at each time `repeats` of those that are not stale then.
+
+    The spans of one lesson do not overlap. A lesson turns stale, and a further one is the nearest from then on.
+    """
+    ordered = _by_age(program.active.values())
+    alike = _alike(ordered, scale)
+    stale = {pattern.id: stale_after(pattern, program.decay) for pattern in ordered}
+    last: dict[tuple[str | None, str], float] = {}
+    spans: list[RepeatSpan] = []
+    for pattern in ordered:
+        words, end = _words(pattern), stale[pattern.id]
+        begin = last.get(words, -inf)
+        if begin > -inf:
+            spans.append(RepeatSpan(-inf, min(begin, end)))
+        for near in alike.get(pattern.id, ()):
+            if begin < min(stale[near.id], end):
+                if objection(near.pattern, pattern.pattern) is None:
+                    spans.append(RepeatSpan(begin, min(stale[near.id], end)))
+                begin = stale[near.id]
+        last[words] = max(last.get(words, -inf), end)
+    return spans
+
+
+def _by_age(patterns: Iterable[Pattern]) -> list[Pattern]:
+    return sorted(patterns, key=lambda pattern: (pattern.stored_at, pattern.id))
+
+
+def _words(pattern: Pattern) -> tuple[str | None, str]:
+    return pattern.project_id, pattern.words or pattern.id
+
+
+def _alike(ordered: Sequence[Pattern], scale: Scale) -> Mapping[str, Sequence[Pattern]]:
+    """Return, for each lesson that has one, the earlier lessons of its project that are alike, the nearest first."""
     comparable = [pattern for pattern in ordered if pattern.vector and pattern.embedder == scale.embedder]
     if len(comparable) < 2:
         return {}
@@ -56,9 +98,9 @@ def _nearest(ordered: Sequence[Pattern], scale: Scale) -> Mapping[str, Pattern]:
     projects = np.array([pattern.project_id or "" for pattern in comparable])
     cosines = np.where(projects[:, None] == projects, vectors @ vectors.T, _NONE)
     cosines[np.triu_indices(len(comparable))] = _NONE  # only earlier ones
-    best = cosines.argmax(axis=1)
+    threshold = scale.profile.alike
     return {
-        pattern.id: comparable[best[at]]
-        for at, pattern in enumerate(comparable)
-        if cosines[at, best[at]] >= scale.profile.alike
+        comparable[at].id: [comparable[near] for near in np.argsort(-row, kind="stable") if row[near] >= threshold]
+        for at, row in enumerate(cosines)
+        if row.max() >= threshold
     }

@@ -24,12 +24,13 @@ from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
 from fleet_memory.schemas.programs import ArchiveCounts, Missing, Program
 
 HORIZONS: Final = (7, 14, 21, 30)  # days of the forecast
+FADING_DAYS: Final = 60  # days that a look counts ahead: sums of the last 30 days have a forecast
 JUNK_FROM: Final = 0.5  # share of all lessons ever stored; half of the work of storing was wasted
 JUNK_OF: Final = 20  # archived lessons; fewer prove nothing
 
 
 class Look(NamedTuple):
-    """One program: its numbers, and in how many days each of its active lessons turns stale within the forecast.
+    """One program: its numbers, and in how many days each of its active lessons turns stale, up to 60.
 
     `missing` are the questions that its memory could not answer.
     """
@@ -49,7 +50,7 @@ def looked_at(program: Program, scale: Scale, now: datetime) -> Look:
         program_id=program.program_id,
         signs=seen,
         verdict=verdict(seen),
-        fading=[days for days in left if 0 <= days <= HORIZONS[-1]],
+        fading=[days for days in left if 0 <= days <= FADING_DAYS],
         missing=program.missing,
     )
 
@@ -123,18 +124,18 @@ def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
     return [RelearntEntry(key=row.key, pattern=row.pattern, relearnt=row.relearnt) for row in found]
 
 
-def forecast(looks: Sequence[Look], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
-    """Return how many age within 7, 14, 21 and 30 days; each horizon includes the one before, and adds to it."""
-    fading = [days for look in looks for days in look.fading]
+def forecast(fading: Sequence[int], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
+    """Return how many age within 7, 14, 21 and 30 days; each horizon includes the one before, and adds to it.
+
+    `fading` counts the lessons that turn stale on each day from now on.
+    """
     verify = [
         (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1) for row in rows if row_state(row, now) == "fresh"
     ]
     found: list[Forecast] = []
     before = Forecast(days=0, stale=0, verify=0)
     for until in HORIZONS:
-        ageing = Forecast(
-            days=until, stale=sum(days < until for days in fading), verify=sum(days < until for days in verify)
-        )
+        ageing = Forecast(days=until, stale=sum(fading[:until]), verify=sum(days < until for days in verify))
         if (ageing.stale, ageing.verify) != (before.stale, before.verify):
             found.append(before := ageing)
     return tuple(found)
@@ -179,9 +180,9 @@ def names_advice(looks: Iterable[Look]) -> tuple[str, ...]:
 
 
 def fleet_advice(
-    ill: Sequence[ProgramHealth], rates: FleetRates, counts: PatternCounts, ageing: KnowledgeCounts, fresh: Freshness
+    ill: int, rates: FleetRates, counts: PatternCounts, ageing: KnowledgeCounts, fresh: Freshness
 ) -> tuple[str, ...]:
-    """Return advice about lessons, programs and entries to check, at most a line per kind of trouble."""
+    """Return advice about lessons, `ill` programs and entries to check, at most a line per kind of trouble."""
     return tuple(
         line
         for applies, line in (
@@ -192,7 +193,7 @@ def fleet_advice(
             ),
             (
                 bool(ill),
-                f"{counted(len(ill), 'program is', 'programs are')} not well. Call memory_health for each in `unwell`; "
+                f"{counted(ill, 'program is', 'programs are')} not well. Call memory_health for each in `unwell`; "
                 "its advice is for them.",
             ),
             (

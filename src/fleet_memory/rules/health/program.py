@@ -56,7 +56,7 @@ class Signs(NamedTuple):
 def signs(program: Program, scale: Scale, now: datetime) -> Signs:
     """Return the numbers of a program's memory: totals of all its lessons, the others of those that are on no page."""
     patterns = program.active.values()
-    paged = program.paged.values()
+    paged = program.on_pages
     stale_paged = sum(is_stale(lesson, now, program.decay) for lesson in paged)
     active = [pattern for pattern in patterns if not is_stale(pattern, now, program.decay)]
     settled = [pattern for pattern in active if pattern.id not in program.pending]

@@ -1,6 +1,6 @@
 """Whether several agents work under one program's name: sessions whose lessons interleave in time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -14,11 +14,18 @@ NAME_EACH: Final = (
 )
 
 
+class SessionTime(NamedTuple):
+    """When a lesson was stored, in seconds since 1970, and the number of its session within the program."""
+
+    session: int
+    at: float
+
+
 class _Span(NamedTuple):
     """The time from a session's first lesson to its last."""
 
-    first: datetime
-    last: datetime
+    first: float
+    last: float
 
 
 def sessions_at_once(patterns: Iterable[Pattern], now: datetime) -> int:
@@ -27,12 +34,27 @@ def sessions_at_once(patterns: Iterable[Pattern], now: datetime) -> int:
     A session goes from its first lesson to its last: where A, B, A and then B, C, B follow each other, two do at any
     time. 0 where none overlap. A lesson without a session counts for none.
     """
-    spans: dict[str, _Span] = {}
-    for pattern in patterns:
-        at = pattern.stored_at
-        if pattern.session_id is not None and timedelta() <= now - at <= SESSIONS_WITHIN:
-            span = spans.get(pattern.session_id, _Span(at, at))
-            spans[pattern.session_id] = _Span(min(span.first, at), max(span.last, at))
+    return most_at_once(session_times(patterns, now), now)
+
+
+def session_times(patterns: Iterable[Pattern], now: datetime) -> Sequence[SessionTime]:
+    """Return the lessons that `most_at_once` counts, now or later."""
+    numbers: dict[str, int] = {}
+    return [
+        SessionTime(numbers.setdefault(pattern.session_id, len(numbers)), pattern.stored_at.timestamp())
+        for pattern in patterns
+        if pattern.session_id is not None and now - pattern.stored_at <= SESSIONS_WITHIN
+    ]
+
+
+def most_at_once(times: Iterable[SessionTime], now: datetime) -> int:
+    """Return how many sessions ran at one time at most, by the lessons of the last 7 days; 0 where none overlap."""
+    instant, within = now.timestamp(), SESSIONS_WITHIN.total_seconds()
+    spans: dict[int, _Span] = {}
+    for session, at in times:
+        if 0 <= instant - at <= within:
+            span = spans.get(session, _Span(at, at))
+            spans[session] = _Span(min(span.first, at), max(span.last, at))
     most = max((_at_start_of(span, spans.values()) for span in spans.values()), default=0)
     return most if most > 1 else 0
 

@@ -1,13 +1,14 @@
 """The conditions that a lesson or an entry must meet to be found."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.rules.knowledge.state import row_state
-from fleet_memory.rules.lifecycle.decay import is_stale
+from fleet_memory.rules.lifecycle.decay import living
 from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Tier
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.programs import DecayConfig
 
 
 class RecallFilters(NamedTuple):
@@ -19,25 +20,29 @@ class RecallFilters(NamedTuple):
     min_confidence: float
     include_stale: bool
 
-    def admit(self, pattern: Pattern, program: Program, now: datetime) -> bool:
-        """Whether one of the program's own lessons passes."""
-        return (
-            self.domain in (None, pattern.domain)
-            and self.project_id in (None, pattern.project_id)
-            and set(self.tags) <= set(pattern.tags)
-            and pattern.confidence >= self.min_confidence
-            and (self.include_stale or not is_stale(pattern, now, program.decay))
-        )
+    def admitted(self, patterns: Iterable[Pattern], decay: DecayConfig, now: datetime) -> Sequence[Pattern]:
+        """Return the program's own lessons that pass."""
+        passing = list(patterns) if self.include_stale else living(patterns, now, decay)
+        if self.domain is not None:
+            passing = [pattern for pattern in passing if pattern.domain == self.domain]
+        if self.project_id is not None:
+            passing = [pattern for pattern in passing if pattern.project_id == self.project_id]
+        if self.tags:
+            passing = [pattern for pattern in passing if set(self.tags) <= set(pattern.tags)]
+        if self.min_confidence:
+            passing = [pattern for pattern in passing if pattern.confidence >= self.min_confidence]
+        return passing
 
-    def admit_entry(self, row: KnowledgeRow) -> bool:
-        """Whether an entry passes: one of no project, or of the one asked for; entries carry no tags."""
-        return (
-            not row.is_hidden
-            and self.domain in (None, row.domain)
-            and (self.project_id is None or row.project_id in (None, self.project_id))
-            and not self.tags
-            and row.confidence >= self.min_confidence
-        )
+    def admitted_entries(self, readable: Sequence[KnowledgeRow]) -> Sequence[KnowledgeRow]:
+        """Return the readable entries that pass: those of no project, or of the one asked for; they carry no tags."""
+        passing = () if self.tags else readable
+        if self.domain is not None:
+            passing = [row for row in passing if row.domain == self.domain]
+        if self.project_id is not None:
+            passing = [row for row in passing if row.project_id in (None, self.project_id)]
+        if self.min_confidence:
+            passing = [row for row in passing if row.confidence >= self.min_confidence]
+        return passing
 
 
 class SearchFilters(NamedTuple):
@@ -50,11 +55,10 @@ class SearchFilters(NamedTuple):
 
     def admit(self, row: KnowledgeRow, now: datetime) -> bool:
         """Whether an entry passes."""
-        state = row_state(row, now)
         return (
             not row.never_published
             and self.domain in (None, row.domain)
             and self.tier in (None, row.tier)
-            and (state == self.status if self.status else not row.is_hidden)
+            and (row_state(row, now) == self.status if self.status else not row.is_hidden)
             and row.confidence >= self.min_confidence
         )

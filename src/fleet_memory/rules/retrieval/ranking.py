@@ -1,14 +1,16 @@
 """The order of results: by relevance to a question, by strength without one."""
 
 import re
-from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from fleet_memory.rules.guard.identifiers import identifiers
-from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import Pattern
 
-LessonT_co = TypeVar("LessonT_co", bound=Pattern | KnowledgeRow, covariant=True)
+Scores: TypeAlias = NDArray[np.float64]
+Places: TypeAlias = NDArray[np.intp]
 
 STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/recall.md, measured
@@ -37,47 +39,65 @@ class Terms(NamedTuple):
     identifiers: float | None = None
 
 
-class PooledLesson(NamedTuple, Generic[LessonT_co]):
-    """A lesson or an entry that may be shown, and its strength 0..1."""
-
-    lesson: LessonT_co
-    strength: float
-
-
-class Match(NamedTuple, Generic[LessonT_co]):
-    """A lesson or an entry that fits, its score and the terms that it recomputes from."""
-
-    lesson: LessonT_co
-    score: float
-    terms: Terms
-
-
 class Ranked(NamedTuple):
-    """Positions best first, with each one's score and the terms it recomputes from."""
+    """A place in a pool, its score and the terms it recomputes from."""
 
     position: int
     score: float
     terms: Terms
 
 
-def fits_well(best: Sequence[Match[LessonT_co]] | Sequence[Ranked]) -> bool:
+class Ranking(Sequence[Ranked]):
+    """The matches in a pool, best first. A `Ranked` is made when it is asked for: a pool costs arrays, not objects."""
+
+    def __init__(self, positions: Places, scores: Scores, terms: Mapping[str, Scores]) -> None:
+        self._positions = positions
+        self._scores = scores
+        self._terms = terms  # by name, in the order of the scores
+
+    def __len__(self) -> int:
+        """Return how many match."""
+        return len(self._positions)
+
+    @overload
+    def __getitem__(self, place: int) -> Ranked: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Ranked]: ...
+    def __getitem__(self, place: int | slice) -> Ranked | list[Ranked]:
+        """Return one match, or several."""
+        if isinstance(place, slice):
+            return [self[at] for at in range(len(self))[place]]
+        terms = Terms(**{name: float(values[place]) for name, values in self._terms.items()})
+        return Ranked(int(self._positions[place]), float(self._scores[place]), terms)
+
+    def replaced(self, stands_in: Sequence[int]) -> "Ranking":
+        """Return the ranking with `stands_in[p]` in place of each position p; each comes once, at its best place."""
+        positions = np.asarray(stands_in, np.intp)[self._positions]
+        first = np.sort(np.unique(positions, return_index=True)[1])
+        terms = {name: values[first] for name, values in self._terms.items()}
+        return Ranking(positions[first], self._scores[first], terms)
+
+
+def fits_well(best: Sequence[Ranked]) -> bool:
     """Whether the first of `best` (best first, ranked by a question) is about what it asks; False for no match."""
-    return bool(best) and _relevance(best[0]) >= FITS_WELL
+    return bool(best) and round(best[0].score - STRENGTH_BOOST * best[0].terms.strength, 4) >= FITS_WELL
 
 
-def by_strength(strengths: Sequence[float]) -> list[Ranked]:
+def by_strength(strengths: ArrayLike) -> Ranking:
     """Rank by strength alone; equal strengths keep their order."""
-    order = sorted(range(len(strengths)), key=lambda i: -strengths[i])
-    return [Ranked(i, round(strengths[i], 4), Terms(strength=round(strengths[i], 4))) for i in order]
+    exact = np.asarray(strengths, np.float64)
+    order = np.argsort(-exact, kind="stable")
+    rounded = _rounded(exact[order])
+    return Ranking(order, rounded, {"strength": rounded})
 
 
 def by_relevance(
-    cosines: Sequence[float],
-    words: Sequence[float],
-    identifiers: Sequence[float],
-    strengths: Sequence[float],
+    cosines: ArrayLike,
+    words: ArrayLike,
+    identifiers: ArrayLike,
+    strengths: ArrayLike,
     min_relevance: float = MIN_RELEVANCE,
-) -> list[Ranked]:
+) -> Ranking:
     """Rank by meaning or words, lessons with the question's identifiers first; chance matches are left out.
 
     `cosines` to the question (`NO_VECTOR` where none is comparable: any word then suffices), `words` 0..1
@@ -87,38 +107,34 @@ def by_relevance(
     Of equal scores, the one with an identifier comes first. A match in words below `min_relevance` is chance.
     Source: docs/decisions/recall-fusion.md.
     """
-    ranked = [_ranked(at, *each) for at, each in enumerate(zip(cosines, words, identifiers, strengths, strict=True))]
-    matching = [one for one in ranked if _is_match(one, cosines[one.position], words[one.position], min_relevance)]
-    return sorted(matching, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
+    cosine, share = np.asarray(cosines, np.float64), np.asarray(words, np.float64)
+    terms = {
+        "semantic": _rounded(np.maximum(0.0, cosine) ** 2),
+        "words": _rounded(MAX_WORDS_SHARE * np.maximum(0.0, share - CHANCE_WORDS) / (1 - CHANCE_WORDS)),
+        "identifiers": _rounded(np.asarray(identifiers, np.float64)),
+        "strength": _rounded(np.asarray(strengths, np.float64)),
+    }
+    scores = _scores(**terms)
+    relevance = _rounded(scores - STRENGTH_BOOST * terms["strength"])
+    worded = (share > 0) & ((relevance >= min_relevance) | (cosine == NO_VECTOR))
+    matching = worded | (terms["identifiers"] > 0) | (cosine >= ALIKE_WITHOUT_WORDS)
+    order = np.lexsort((-terms["identifiers"], -scores))
+    order = order[matching[order]]
+    return Ranking(order, scores[order], {name: values[order] for name, values in terms.items()})
 
 
-def _is_match(ranked: Ranked, cosine: float, words: float, min_relevance: float) -> bool:
-    if ranked.terms.identifiers or cosine >= ALIKE_WITHOUT_WORDS:
-        return True
-    return words > 0 and (_relevance(ranked) >= min_relevance or cosine == NO_VECTOR)
+def _scores(semantic: Scores, words: Scores, identifiers: Scores, strength: Scores) -> Scores:
+    return _rounded(1 - (1 - semantic) * (1 - words) + identifiers + STRENGTH_BOOST * strength)
 
 
-def _ranked(position: int, cosine: float, words: float, identified: float, strength: float) -> Ranked:
-    terms = Terms(
-        semantic=round(max(0.0, cosine) ** 2, 4),
-        words=round(MAX_WORDS_SHARE * max(0.0, words - CHANCE_WORDS) / (1 - CHANCE_WORDS), 4),
-        identifiers=round(identified, 4),
-        strength=round(strength, 4),
-    )
-    return Ranked(position, recomputed(terms), terms)
-
-
-def _relevance(match: Match[LessonT_co] | Ranked) -> float:
-    """Return the score of a match without its strength."""
-    return round(match.score - STRENGTH_BOOST * match.terms.strength, 4)
-
-
-def recomputed(terms: Terms) -> float:
-    """Return the score that these terms give."""
-    if terms.semantic is None or terms.words is None:
-        return terms.strength
-    relevance = 1 - (1 - terms.semantic) * (1 - terms.words)
-    return round(relevance + (terms.identifiers or 0.0) + STRENGTH_BOOST * terms.strength, 4)
+def _rounded(values: Scores) -> Scores:
+    """Return values rounded to four digits as `round` does: numpy's own rounds some that lie between two otherwise."""
+    scaled = values * 10_000
+    whole = np.rint(scaled)
+    rounded: Scores = whole / 10_000
+    for place in np.flatnonzero(np.abs(np.abs(scaled - whole) - 0.5) < 1e-6):
+        rounded[place] = round(float(values[place]), 4)
+    return rounded
 
 
 def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
@@ -127,9 +143,10 @@ def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
     Identifiers are names in code (`named_in`), as written but for capitals: `main.py` is in a text with
     `src/main.py`, `v2` in none with `v21`. The first `MAX_NAMES` count. All 0 for a question without identifiers.
     """
-    folded = [text.casefold() for text in texts]
+    names = dict.fromkeys(name.casefold() for name in named_in(question)[:MAX_NAMES])
+    folded = [text.casefold() for text in texts] if names else []
     holders = []
-    for name in dict.fromkeys(name.casefold() for name in named_in(question)[:MAX_NAMES]):
+    for name in names:
         whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         holding = [name in text and bool(whole.search(text)) for text in folded]
         if any(holding):

@@ -1,12 +1,11 @@
 """Repeats: a program's lesson and the entry that states the same are shown once."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Final
 
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
-from fleet_memory.rules.retrieval.ranking import Match
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
@@ -36,23 +35,15 @@ def entries_saying(lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]) -
     return joined | equal
 
 
-def without_repeats(
-    best: Sequence[Match[Pattern | KnowledgeRow]], entries: Mapping[str, KnowledgeRow]
-) -> list[Match[Pattern | KnowledgeRow]]:
-    """Return matches, best first, with an entry in the place of each lesson that it states, each entry once.
-
-    `entries` is by lesson id. An entry has the better of both scores.
-    """
-    seen: set[str] = set()
-    once: list[Match[Pattern | KnowledgeRow]] = []
-    for match in best:
-        lesson = entries.get(match.lesson.id, match.lesson) if isinstance(match.lesson, Pattern) else match.lesson
-        if isinstance(lesson, KnowledgeRow):
-            if lesson.key in seen:
-                continue
-            seen.add(lesson.key)
-        once.append(match if lesson is match.lesson else match._replace(lesson=lesson))
-    return once
+def stand_ins(lessons: Sequence[Pattern], rows: Sequence[KnowledgeRow]) -> list[int]:
+    """Return for each place in the pool of `lessons`, then `rows`, the place of the entry that states it, or itself."""
+    places = list(range(len(lessons) + len(rows)))
+    entries = entries_saying(lessons, rows)
+    place_of = {row.key: place for place, row in enumerate(rows, len(lessons))} if entries else {}
+    for place, lesson in enumerate(lessons if entries else ()):
+        if lesson.id in entries:
+            places[place] = place_of[entries[lesson.id].key]
+    return places
 
 
 def own_keys(program: Program, rows: Sequence[KnowledgeRow]) -> frozenset[str]:

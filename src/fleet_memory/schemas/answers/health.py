@@ -55,6 +55,8 @@ class HealthAnswer(Absence, Degraded):
 class FleetHealthAnswer(Degraded):
     """A fleet's memory, the advice first. Absent parts are empty or 0.
 
+    `as_of` is when a run counted the lessons of a fleet of more than 64 programs, of which `verdict`, `patterns`,
+    `rates`, `verdicts`, `missing` and `unwell` speak: absent before the first run. A smaller fleet is read now.
     `judging` counts the pairs that wait: for `people`, for a `third` program, for `programs` with a lesson in them.
     `missing` are questions that memory could not answer, the commonest first, `relearnt` retired entries that were
     learnt again. `verdicts` counts programs, `ledger` changes of knowledge by kind. `forecast` leaves out the days that
@@ -62,7 +64,8 @@ class FleetHealthAnswer(Degraded):
     out of each list.
     """
 
-    verdict: HealthVerdict
+    as_of: Timestamp | None = None
+    verdict: HealthVerdict | None = None
     advice: tuple[str, ...]
     judging: Mapping[str, int] | None = None
     missing: tuple[MissingQuestion, ...] | None = None
@@ -70,10 +73,10 @@ class FleetHealthAnswer(Degraded):
     relearnt: tuple[RelearntEntry, ...] | None = None
     unwell: tuple[ProgramHealth, ...] | None = None
     programs: int
-    patterns: PatternCounts
-    rates: FleetRates
+    patterns: PatternCounts | None = None
+    rates: FleetRates | None = None
     knowledge: KnowledgeCounts
-    verdicts: Mapping[str, int]
+    verdicts: Mapping[str, int] | None = None
     ledger: Mapping[str, int] | None = None
     forecast: tuple[Forecast, ...] | None = None
     freshness: Freshness

@@ -17,18 +17,15 @@ import anyio.to_thread
 from fleet_memory.clock import machine_time
 from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
+from fleet_memory.stores.sqlite.cache import DocumentCache
 from fleet_memory.stores.sqlite.failures import is_busy, translated
-from fleet_memory.stores.sqlite.tables import apply, check_version, find, health, prepare, read, total
+from fleet_memory.stores.sqlite.queries import find, health, total
+from fleet_memory.stores.sqlite.rows import apply, read
+from fleet_memory.stores.sqlite.schema import check_version, open_database
 
 _T = TypeVar("_T")
 Work: TypeAlias = Callable[[sqlite3.Connection], _T]
 
-_SETTINGS = (
-    # "A call that returned OK is durable": NORMAL ensures it through kill -9, only FULL through a power cut.
-    # It costs one fsync a commit: 0.05 to 3 ms by disk, where an agent stores once in seconds.
-    "pragma synchronous = full",
-    "pragma fullfsync = on",  # macOS: its plain fsync leaves the data in the drive's cache. Ignored elsewhere
-)
 _FIRST_PAUSE_S = 0.001
 _MAX_PAUSE_S = 0.02
 _WAIT_S = 20.0  # Source: 20 processes that commit back to back on 2 busy cores waited 6 s at worst
@@ -45,16 +42,17 @@ class SqliteStore:
         self._wait_s = wait_s
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._cache = DocumentCache()  # of the connection's thread
         self._turn = anyio.Lock()  # taken for all attempts of a verb: served in order, and one caller polls, not all
         self._thread = anyio.CapacityLimiter(1)  # our own, never behind the tools' work in the shared 40 threads
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         """See `Store.get`."""
-        return await self._run("begin", lambda db: [read(db, ref) for ref in refs])
+        return await self._run("begin", lambda db: [read(db, self._cache, ref) for ref in refs])
 
     async def find(self, query: Query) -> list[Document]:
         """See `Store.find`."""
-        return await self._run("begin", lambda db: find(db, query))
+        return await self._run("begin", lambda db: find(db, self._cache, query))
 
     async def total(self, query: Query, field: str | None = None) -> int:
         """See `Store.total`."""
@@ -63,7 +61,7 @@ class SqliteStore:
     async def commit(self, *writes: Write) -> datetime:
         """See `Store.commit`."""
         if writes:  # the write lock comes before the read, or a commit fails because another one overtook it
-            await self._run("begin immediate", lambda db: apply(db, writes))
+            await self._run("begin immediate", lambda db: apply(db, self._cache, writes))
         return machine_time()
 
     async def check(self) -> StoreHealth:
@@ -118,19 +116,7 @@ class SqliteStore:
         if self._db is not None:
             self._db.close()
         self._db = None
-
-
-def open_database(path: Path) -> sqlite3.Connection:
-    """Return a connection, for one thread at a time, to a file that is ready. Raises the errors of `prepare`."""
-    db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
-    try:
-        for setting in _SETTINGS:
-            db.execute(setting)
-        prepare(db)
-    except BaseException:
-        db.close()
-        raise
-    return db
+        self._cache.clear()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

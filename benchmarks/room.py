@@ -1,0 +1,108 @@
+"""How much one agent may know: 300 lessons of one program under the defaults, and a question to each in other words.
+
+    python benchmarks/room.py [--held-out]
+
+The lessons of asked/one_agent.json are stored by `store_memory`, and `recall_memory` with its defaults is asked the
+questions of the public half once 100 are stored and once all are; `--held-out` asks those of the other half instead,
+on which nothing was chosen. `findable` are the stored lessons that their own words bring among the first 5. Exits with
+1 when less than .7 of the questions find their lesson first once all are stored. retrieval.py has the same questions
+to the same lessons without a program, so without any cap.
+"""
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+import anyio
+from questions import OwnLesson, one_agent
+from sets import table
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.similarity import Embedder
+from fleet_memory.similarity.minilm import MiniLM
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.store_memory import store_memory
+
+PROGRAM: Final = "agent"
+NOW: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)  # of every call: all lessons are equally strong
+CONFIDENCE: Final = 0.8
+SIZES: Final = (100, 300)
+MIN_FIRST: Final = 0.7  # of the questions, once all are stored. Source: chosen
+ROOM: Final = ("stored", "findable", "questions", "MRR", "hit@1", "hit@5")
+
+
+class Room(NamedTuple):
+    """A program with so many lessons stored.
+
+    `findable` are those that their own words find, `places` those of the questions' lessons in the answers, 0 for none.
+    """
+
+    stored: int
+    findable: int
+    places: Sequence[int]
+
+    def row(self) -> tuple[str | float, ...]:
+        """Return a row of `ROOM`."""
+        reciprocal = sum(1 / place for place in self.places if place) / len(self.places)
+        return self.stored, self.findable, len(self.places), reciprocal, self.share_within(1), self.share_within(5)
+
+    def share_within(self, limit: int) -> float:
+        """Return the share of the questions whose lesson was among the first `limit`."""
+        return sum(0 < place <= limit for place in self.places) / len(self.places)
+
+
+async def rooms(
+    lessons: Sequence[OwnLesson], sizes: Sequence[int], embedder: Embedder, *, held_out: bool
+) -> Sequence[Room]:
+    """Return what one program finds once so many of its lessons are stored, for ascending sizes."""
+    with TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "memory.db")
+        fleet = Fleet.on(store, "default", embedder, lambda: NOW)
+        measured: list[Room] = []
+        try:
+            for number, lesson in enumerate(lessons, 1):
+                await store_memory(fleet, PROGRAM, sent(lesson))
+                if number in sizes:
+                    measured.append(await _room(fleet, lessons[:number], held_out=held_out))
+        finally:
+            await store.close()
+    return measured
+
+
+async def _room(fleet: Fleet, stored: Sequence[OwnLesson], *, held_out: bool) -> Room:
+    findable = [0 < await place_of(fleet, lesson.id, lesson.pattern) <= 5 for lesson in stored]
+    asked = [lesson for lesson in stored if lesson.held_out is held_out]
+    return Room(len(stored), sum(findable), [await place_of(fleet, lesson.id, lesson.question) for lesson in asked])
+
+
+async def place_of(fleet: Fleet, lesson_id: str, query: str) -> int:
+    """Return the place of a lesson in the answer to a question, from 1; 0 if it is not there."""
+    answer = await recall_memory(fleet, PROGRAM, query=query)
+    ids = [pattern.id for pattern in answer.patterns]
+    return ids.index(lesson_id) + 1 if lesson_id in ids else 0
+
+
+def sent(lesson: OwnLesson) -> NewPattern:
+    """Return the lesson as the agent stores it."""
+    texts = {"domain": lesson.domain, "pattern": lesson.pattern, "evidence": lesson.evidence}
+    return NewPattern.model_validate({"id": lesson.id, **texts, "confidence": CONFIDENCE})
+
+
+def main() -> None:
+    """Print a row for each size; exit with 1 when the last misses the gate."""
+    parser = argparse.ArgumentParser(description="Measure how many lessons one agent may know.")
+    parser.add_argument("--held-out", action="store_true", help="ask the questions that nothing was chosen on")
+    held_out: bool = parser.parse_args().held_out
+    measured = anyio.run(lambda: rooms(one_agent().lessons, SIZES, MiniLM(), held_out=held_out))
+    half = "held out" if held_out else "public"
+    table(f"Questions of one agent to its own lessons, {half}", ROOM, [each.row() for each in measured])
+    raise SystemExit(0 if measured[-1].share_within(1) >= MIN_FIRST else "missed")
+
+
+if __name__ == "__main__":
+    main()

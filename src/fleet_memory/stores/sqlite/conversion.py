@@ -1,0 +1,26 @@
+"""The conversion of a file of schema 1, which had each document in one row, to parts."""
+
+import json
+import sqlite3
+
+from fleet_memory.stores import Ref
+from fleet_memory.stores.sqlite.layout import DocumentChange
+from fleet_memory.stores.sqlite.rows import insert, write_parts
+
+
+def split_documents(db: sqlite3.Connection) -> None:
+    """Copy the documents of `docs_before`, with their revisions; a damaged one is copied as it is."""
+    rows = db.execute(
+        "select collection, id, revision, cast(body as blob) from docs_before order by collection, id"
+    )  # a blob: a damaged text may be no text
+    for collection, id_, revision, body in rows:
+        change = DocumentChange()
+        try:
+            change.apply(json.loads(body))
+            number = insert(db, Ref(collection, id_), revision, change)
+            write_parts(db, number, {}, change)
+        except (ValueError, AttributeError):  # no JSON, or not the JSON of a map
+            values = (collection, id_, revision, body)
+            db.execute(
+                "insert into docs(collection, id, revision, bytes, body) values(?, ?, ?, 0, cast(? as text))", values
+            )

@@ -1,0 +1,112 @@
+"""The schema of a memory file: its tables, how an older file becomes one of today, and which files are refused."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from fleet_memory.errors import StoreRejectedError
+from fleet_memory.stores.sqlite.conversion import split_documents
+from fleet_memory.stores.sqlite.failures import FOREIGN, NEWER_FILE
+
+Step: TypeAlias = str | Callable[[sqlite3.Connection], None]
+Migrations: TypeAlias = Sequence[Sequence[Step]]
+
+APPLICATION_ID: Final = 0x464D454D  # "FMEM" in the file's header tells it from every other SQLite database
+PAGE_BYTES: Final = 1024  # Source: docs/decisions/rows-and-pages.md
+LOG_BYTES: Final = 4_000_000  # of the write-ahead log before it is copied to the file; SQLite's own choice
+
+# Step n takes a file from schema version n to n + 1: statements and functions. Steps are appended, never edited.
+MIGRATIONS: Final[Migrations] = (
+    (
+        f"pragma application_id = {APPLICATION_ID}",
+        "create table docs(collection text, id text, body text not null, revision integer not null,"
+        " primary key(collection, id))",
+        "create table fields(collection text, id text, name text, value, primary key(collection, id, name))"
+        " without rowid",
+        "create index by_value on fields(collection, name, value)",
+        "create table clock(now integer not null)",
+        "insert into clock values(0)",
+    ),
+    (
+        "alter table docs rename to docs_before",
+        "create table docs(number integer primary key, collection text not null, id text not null,"
+        " revision integer not null, bytes integer not null, body text not null)",
+        "create unique index by_id on docs(collection, id)",
+        # Long fields and the entries of maps; `place` is number << 32 and a count, so that a document lies together
+        "create table parts(place integer primary key, name text not null, value not null) without rowid",
+        # The top-level scalars once more: equalities, order and sums without opening a body
+        "create table scalars(collection text, name text, value, id text, primary key(collection, name, value, id))"
+        " without rowid",
+        split_documents,
+        "insert into scalars select collection, name, value, id from fields order by collection, name, value, id",
+        "drop table docs_before",
+        "drop table fields",
+        "drop table clock",
+    ),
+)
+
+
+_SETTINGS: Final = (
+    # "A call that returned OK is durable": NORMAL keeps that promise through kill -9, only FULL through a power cut.
+    # It costs one fsync a commit: 0.05 to 3 ms by disk, where an agent stores once in seconds.
+    "pragma synchronous = full",
+    "pragma fullfsync = on",  # macOS: its plain fsync leaves the data in the drive's cache. Ignored elsewhere
+    f"pragma page_size = {PAGE_BYTES}",  # of a file that is created, or written anew by VACUUM
+)
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Return a connection, for one thread at a time, to a file that is ready; `prepare` says what it refuses."""
+    db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+    try:
+        for setting in _SETTINGS:
+            db.execute(setting)
+        prepare(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def prepare(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> None:
+    """Bring the file to the newest schema; any number of processes may do so at once.
+
+    Raises StoreRejectedError for a file of another program or of a newer fleet-memory.
+    """
+    if not _is_ours(db):
+        raise StoreRejectedError(FOREIGN)
+    db.execute("pragma journal_mode = wal")
+    while check_version(db, steps) < len(steps):
+        _take_step(db, steps)
+    (page_bytes,) = db.execute("pragma page_size").fetchone()
+    db.execute(f"pragma wal_autocheckpoint = {LOG_BYTES // page_bytes}")
+
+
+def check_version(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> int:
+    """Return the file's schema version, or raise StoreRejectedError when a newer fleet-memory has moved it on."""
+    version: int = db.execute("pragma user_version").fetchone()[0]
+    if version > len(steps):
+        raise StoreRejectedError(NEWER_FILE, operator_detail=f"schema {version}, known up to {len(steps)}")
+    return version
+
+
+def _is_ours(db: sqlite3.Connection) -> bool:
+    db.execute("begin")  # both reads of one moment: another process may be creating the file
+    (application,) = db.execute("pragma application_id").fetchone()
+    is_empty = db.execute("select 1 from sqlite_master").fetchone() is None
+    db.execute("commit")
+    return bool(application == APPLICATION_ID or (is_empty and not application))
+
+
+def _take_step(db: sqlite3.Connection, steps: Migrations) -> None:
+    db.execute("begin immediate")
+    version = check_version(db, steps)  # again, now that no other process can move it
+    if version < len(steps):
+        for part in steps[version]:
+            if isinstance(part, str):
+                db.execute(part)
+            else:
+                part(db)
+        db.execute(f"pragma user_version = {version + 1}")
+    db.execute("commit")

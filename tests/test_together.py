@@ -1,0 +1,119 @@
+"""Calls under way at once: neither waits for the other, and an error of one is that error."""
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+
+from fleet_memory.errors import ConflictError, StoreUnavailableError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.together import both
+from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.stores import Document, Query, Ref, Store
+from fleet_memory.tools.gsp_search import gsp_search
+from fleet_memory.tools.recall_memory import recall_memory
+from tests.fleets import FLEET, learn
+from tests.wrapped import Wrapped
+
+pytestmark = pytest.mark.anyio
+
+WAIT_S = 5.0
+
+
+class Meeting:
+    """Its members leave when all of them have come; who waits alone fails."""
+
+    def __init__(self, members: int) -> None:
+        self.missing = members
+        self.is_full = anyio.Event()
+
+    async def join(self) -> None:
+        self.missing -= 1
+        if self.missing == 0:
+            self.is_full.set()
+        with anyio.fail_after(WAIT_S):
+            await self.is_full.wait()
+
+
+class MeetingStore(Wrapped):
+    """A store that answers each read at the meeting of the next reads."""
+
+    def __init__(self, store: Store, *meetings: int) -> None:
+        super().__init__(store)
+        self.meetings = [meeting for members in meetings for meeting in [Meeting(members)] * members]
+
+    async def get(self, *refs: Ref) -> list[Document | None]:
+        await self.join()
+        return await super().get(*refs)
+
+    async def total(self, query: Query, field: str | None = None) -> int:
+        await self.join()
+        return await super().total(query, field)
+
+    async def join(self) -> None:
+        await self.meetings.pop(0).join()
+
+
+class MeetingEmbedder(Lexical):
+    """An embedder that answers at a meeting of its store's."""
+
+    def __init__(self, store: MeetingStore) -> None:
+        super().__init__()
+        self.store = store
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        await self.store.join()
+        return await super().vectors(texts)
+
+
+def meeting(fleet: Fleet, *meetings: int) -> Fleet:
+    store = MeetingStore(fleet.knowledge.store, *meetings)
+    return Fleet.on(store, FLEET, MeetingEmbedder(store), fleet.now, fleet.caller)
+
+
+async def fails() -> None:
+    raise ConflictError("moved")
+
+
+async def test_two_calls_are_under_way_at_once_and_return_in_order() -> None:
+    room = Meeting(2)
+
+    async def first() -> int:
+        await room.join()
+        return 1
+
+    async def second() -> str:
+        await room.join()
+        return "2"
+
+    assert await both(first, second) == (1, "2")
+
+
+async def test_an_error_leaves_as_it_is_and_ends_the_other_call() -> None:
+    with anyio.fail_after(WAIT_S):
+        with pytest.raises(ConflictError, match="moved"):
+            await both(fails, anyio.sleep_forever)
+        with pytest.raises(ConflictError, match="moved"):
+            await both(anyio.sleep_forever, fails)
+
+
+async def test_recall_waits_for_its_documents_and_its_vector_together_and_then_for_both_counts(fleet: Fleet) -> None:
+    await learn(fleet, "basher", "Claim a task first")
+    answer = await recall_memory(meeting(fleet, 3, 2), "basher", query="claim a task")
+    assert [lesson.pattern for lesson in answer.patterns] == ["Claim a task first"]
+    assert await recall_memory(meeting(fleet, 2, 2), "basher") == await recall_memory(fleet, "basher")
+
+
+async def test_search_waits_for_the_snapshot_and_its_vector_together_and_then_for_both_counts(fleet: Fleet) -> None:
+    assert await gsp_search(meeting(fleet, 2, 2), query="claim") == await gsp_search(fleet, query="claim")
+
+
+async def test_a_store_that_is_down_is_named_to_the_caller_of_a_recall(fleet: Fleet) -> None:
+    class Down(Wrapped):
+        async def get(self, *_refs: Ref) -> list[Document | None]:
+            raise StoreUnavailableError("down")
+
+    down = Fleet.on(Down(fleet.knowledge.store), FLEET, fleet.embedder, fleet.now)
+    with pytest.raises(StoreUnavailableError, match="down"):
+        await recall_memory(down, "basher", query="claim")
