@@ -1,5 +1,6 @@
 """Pages: documents of their own for the lessons that the cap moved out of a program's document."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
@@ -11,10 +12,8 @@ from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import Entries, VersionedProgram, decoded_entries, pattern_key
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, decoded_or_raised
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import MAX_PAGES, PagedLesson, Program
+from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
-
-PAGE_NUMBERS = range(1, MAX_PAGES + 1)
 
 
 class Page(NamedTuple):
@@ -76,7 +75,7 @@ class Pages:
 
         Billed 1 read for each of these.
         """
-        changed = (number for number in PAGE_NUMBERS if _changed_lessons(before.program, after, number))
+        changed = _changed_lessons(before.program, after)
         refs = {number: self.paths.page(after.program_id, number) for number in changed if number not in before.pages}
         if not refs:
             return before
@@ -89,11 +88,8 @@ class Pages:
     def writes(self, before: VersionedProgram, after: Program) -> list[Write]:
         """Return the writes of the pages whose lessons a change moves or changes; one without lessons is removed."""
         writes: list[Write] = []
-        for number in PAGE_NUMBERS:
-            lessons = _changed_lessons(before.program, after, number)
+        for number, lessons in _changed_lessons(before.program, after).items():
             ref, revision = self.paths.page(after.program_id, number), before.pages.get(number, ABSENT)
-            if not lessons:
-                continue
             if not any(lesson.page == number for lesson in after.paged.values()):
                 writes += [Write(ref, None, revision)] if revision != ABSENT else []
             elif revision == ABSENT:
@@ -134,16 +130,17 @@ def _decoded_pages(documents: Mapping[Ref, Document]) -> dict[Ref, Page | Unread
     return {ref: decoded(document, page_of) for ref, document in documents.items()}
 
 
-def _changed_lessons(before: Program, after: Program, number: int) -> dict[str, str | None]:
-    """Return the stored texts of a page's lessons that differ, by their keys in its map; None for one that left."""
-    old, new = _on_page(before, number), _on_page(after, number)
-    changed: dict[str, str | None] = dict.fromkeys(pattern_key(id_) for id_ in old.keys() - new.keys())
-    for id_ in new:
-        pattern = after.patterns.get(id_)
-        if pattern is not None and (id_ not in old or pattern is not before.patterns.get(id_)):
-            changed[pattern_key(id_)] = pattern.stored_text
-    return changed
+def _changed_lessons(before: Program, after: Program) -> dict[int, dict[str, str | None]]:
+    """Return the stored texts of the lessons on pages that differ, by page and by their keys in its map.
 
-
-def _on_page(program: Program, number: int) -> dict[str, PagedLesson]:
-    return {id_: lesson for id_, lesson in program.paged.items() if lesson.page == number}
+    None for a lesson that left its page.
+    """
+    changed: defaultdict[int, dict[str, str | None]] = defaultdict(dict)
+    for id_, old in before.paged.items():
+        if (now := after.paged.get(id_)) is None or now.page != old.page:
+            changed[old.page][pattern_key(id_)] = None
+    for id_, new in after.paged.items():
+        was, pattern = before.paged.get(id_), after.patterns.get(id_)
+        if pattern and (was is None or was.page != new.page or pattern is not before.patterns.get(id_)):
+            changed[new.page][pattern_key(id_)] = pattern.stored_text
+    return dict(sorted(changed.items()))
