@@ -7,19 +7,21 @@ from typing import cast
 
 import anyio
 import pytest
-from fleets import NOW, consolidate, fleet_on, learn, lesson
+from fleets import LOOK, NOW, consolidate, fleet_on, learn, learn_text, lesson, open_pair
 
 from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.deletion import delete_program
+from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.reembedding import reembed_fleet
-from fleet_memory.jobs.restoration import list_archive
+from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.jobs.transfer import Imported, export_fleet, import_fleet
+from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.stores import Json, Query, Store
+from fleet_memory.stores import Json, Query, Store, Write
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
@@ -114,6 +116,40 @@ async def test_a_lesson_on_a_page_becomes_knowledge_and_stays_there(fleet: Fleet
     assert await fleet.programs.count_pending() == 0
     assert (await memory_health(fleet, "basher")).promoted_patterns == 1
     assert (await recalled(fleet, query="Lesson birch"))["birch"] is True
+
+
+async def test_a_lesson_on_a_page_is_asked_about_and_judged(store: Store, fleet: Fleet) -> None:
+    await learn_text(fleet, "basher", LOOK)
+    for name in NEW:
+        await reinforce_memory(fleet_on(store, LATER + timedelta(hours=1)), "basher", name)
+    assert "claims" in (await fleet.programs.read("basher")).unread
+    pair_id = await open_pair(fleet, "basher", "sark")
+    verdicts = [NewVerdict.model_validate({"pairId": pair_id, "verdict": "same"})]
+    for name in ("basher", "sark"):
+        (judged,) = await judge(fleet, Judge(name), verdicts)
+        assert isinstance(judged, Judged), judged
+    program = await fleet.programs.read_whole("basher")
+    assert (program.paged["claims"].promoted, program.patterns["claims"].promoted) == (True, True)
+
+
+async def test_a_lesson_comes_back_from_the_archive_beside_pages(fleet: Fleet) -> None:
+    for name in ("ash", "elm"):
+        await forget_memory(fleet, "basher", name, "by mistake")
+    assert (await restore_archived(fleet, "basher", "ash"))["restored"] is True
+    assert (await restore_archived(fleet, "basher", "elm"))["restored"] is False  # it is at its cap
+    assert (set(await recalled(fleet)), await pages(fleet)) == ({"ash", "fir", "gorse"}, [3])
+
+
+async def test_a_program_of_the_version_before_has_no_pages_until_its_cap_needs_one(store: Store) -> None:
+    fleet = fleet_on(store)
+    await update_program_state(fleet, "basher", decay_config=cap(2))
+    await learn(fleet, "basher", "ash", "birch")
+    (document,) = await store.get(fleet.programs.paths.program("basher"))
+    assert document is not None
+    await store.commit(Write(document.ref, {"paged": None}, document.revision))
+    older = fleet_on(store, LATER)
+    await learn(older, "basher", "cedar")
+    assert (len((await older.programs.read_whole("basher")).patterns), await pages(older)) == (3, [1])
 
 
 async def test_a_faded_lesson_on_a_page_is_swept_into_the_archive(fleet: Fleet, store: Store) -> None:
