@@ -122,11 +122,14 @@ async def test_a_page_that_is_gone_takes_its_lessons_and_nothing_else(fleet: Fle
     paths = fleet.programs.paths
     await fleet.programs.store.commit(Write(paths.page("basher", 1), None))
     assert await recalled(fleet, "Lesson elm") == set(NEW)
+    report = await check_memory(fleet.programs.store, "default", fleet.embedder)
+    assert report.rows["unreadable"] == ["pages of basher: lessons that they should have are gone: 2"]
     await learn(fleet, "basher", "Lesson oak", id_="oak")
     await learn(fleet, "basher", "Lesson ash", id_="ash")
     program = await whole(fleet)
     assert set(program.patterns) == {*NEW, "oak", "ash"}
     assert program.is_whole
+    assert (await check_memory(fleet.programs.store, "default", fleet.embedder)).healthy
 
 
 async def test_a_page_that_cannot_be_read_stops_questions_and_no_store(fleet: Fleet) -> None:

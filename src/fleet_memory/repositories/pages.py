@@ -62,9 +62,7 @@ class Pages:
         Pages are decoded in a thread: other calls go on meanwhile.
         """
         documents = await self._documents(heads)
-        if not documents:
-            return list(heads)
-        values = await to_thread.run_sync(_decoded_pages, documents)
+        values = await to_thread.run_sync(_decoded_pages, documents) if documents else {}
         bad = {ref: one for ref, one in values.items() if isinstance(one, UnreadableDocument)}
         unreadable += bad.values()
         pages = {ref: one for ref, one in values.items() if isinstance(one, Page)}
