@@ -51,7 +51,10 @@ class ProgramReads:
 
         Raises DocumentRejectedError for a page that cannot be read.
         """
-        joined = await self.pages.joined(heads)
+        return await self._settled(await self.pages.joined(heads))
+
+    async def _settled(self, joined: list[VersionedProgram]) -> list[VersionedProgram]:
+        """Return programs as they are; one that seems to have lost lessons and has changed meanwhile is read again."""
         torn = {one.program.program_id: one.revision for one in joined if one.lost}
         again = [one for one in await self.heads(*torn) if one.revision != torn[one.program.program_id]] if torn else []
         renewed = {one.program.program_id: one for one in (await self.whole(again) if again else ())}
@@ -61,7 +64,7 @@ class ProgramReads:
         """Return the programs of documents, whole. Billed 1 read each page."""
         programs, unreadable = await self.block_of_heads(documents)
         del documents
-        return ProgramBlock(await self.pages.joined_readable(programs, unreadable), unreadable)
+        return ProgramBlock(await self._settled(await self.pages.joined_readable(programs, unreadable)), unreadable)
 
     async def block_of_heads(self, documents: list[Document]) -> ProgramBlock:
         """Return the programs of documents without their pages, decoded in a thread: other calls go on meanwhile."""
