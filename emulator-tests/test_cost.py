@@ -22,6 +22,7 @@ from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.composition import MAX_PROGRAMS_READ_FIRESTORE
 from fleet_memory.stores import Store
 from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.fleet_health import health_of_fleet
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -103,6 +104,7 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),
     "read an entry": (lambda fleet: gsp_read(fleet, KEY), Bill(3, sums=2)),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
+    "health of more than 64 programs": (lambda fleet: health_of_fleet(fleet, 2_000, max_programs=2), Bill(2, sums=21)),
 }
 
 

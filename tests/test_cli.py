@@ -146,7 +146,7 @@ def test_check_counts_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixtur
     report = json.loads(capsys.readouterr().out)
     assert (report["intact"], report["documents"]) == (True, {"programs": 1})
     assert main(["check"]) == 0
-    assert f"file: {tmp_path / 'memory.db'}\nintact: True\nschemaVersion: 1\n" in capsys.readouterr().out
+    assert f"file: {tmp_path / 'memory.db'}\nintact: True\nschemaVersion: 2\n" in capsys.readouterr().out
 
 
 def test_check_shows_a_person_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.lifecycle.decay import (
@@ -36,9 +36,10 @@ def test_a_stale_pattern_is_prunable_after_another_90_days() -> None:
 
 
 @given(st.integers(0, 10**9), st.integers(-2, 2), st.integers(1, 3_650))
+@example(offset=6, later=0, max_age=90)  # seconds since 1970 as floats lose a bit in 2038
 def test_to_the_microsecond_a_pattern_is_stale_once_its_days_are_over(offset: int, later: int, max_age: int) -> None:
-    lesson = pattern(last_reinforced=START + timedelta(microseconds=offset))
-    now = lesson.last_reinforced + days(max_age) + timedelta(microseconds=later)
+    lesson = pattern(last_reinforced=datetime(2037, 12, 1, tzinfo=UTC) + timedelta(microseconds=offset))
+    now = lesson.last_reinforced + timedelta(days=max_age, microseconds=later)
     assert is_stale(lesson, now, DecayConfig(max_age=max_age)) == (later > 0)
     assert is_prunable(lesson, now + days(90), DecayConfig(max_age=max_age)) == (later > 0)
 

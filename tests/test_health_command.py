@@ -18,7 +18,9 @@ from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
+from fleet_memory.tools.fleet_health import MAX_PROGRAMS_LOOKED_AT
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from tests.fleets import learn
 from tests.shared import CHECK, KEY, LOOK, Lesson, opened_pair, shared_entry
 
 LEARNT, FADING, STALE = "2026-03-01T00:00:00Z", "2026-05-25T00:00:00Z", "2026-06-20T00:00:00Z"
@@ -114,6 +116,32 @@ def test_an_unhealthy_fleet_says_what_to_do_first_and_who_and_exits_1(capsys: py
     assert "Call memory_health for each in" in advice
     assert "not well  basher forgetting, 1 of 1 stale" in table
     assert "          sark forgetting, 1 of 1 stale" in table
+
+
+def test_a_large_fleet_exits_1_until_a_run_has_counted_it_and_then_says_when(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def grow(fleet: Fleet) -> None:
+        for number in range(MAX_PROGRAMS_LOOKED_AT):
+            await learn(fleet, f"program-{number:02}", f"Own lesson {number}")
+        await reinforce_memory(fleet, "program-00", "mine")
+
+    changed(tmp_path, grow)
+    assert health() == 1
+    title, advice, *table = capsys.readouterr().out.splitlines()
+    assert title == "fleet default: not counted yet"
+    assert advice == "No run has counted the lessons of these 66 programs yet: run fleet-memory maintain."
+    assert "programs  66" in table
+    assert not [line for line in table if line.startswith(("lessons", "as of", "rates"))]
+    assert main(["maintain", "--now", LEARNT]) == 0
+    capsys.readouterr()
+    assert health() == 0
+    title, *table = capsys.readouterr().out.splitlines()
+    assert title == "fleet default: healthy"
+    assert "programs  66: 66 healthy" in table
+    (as_of,) = [line for line in table if line.startswith("as of")]
+    assert as_of.startswith("as of     2026-03-01T00:00:0")
+    assert as_of.endswith("Z, when a run counted the lessons")
 
 
 def test_one_program_is_shown_by_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from fleet_memory.cli.model_run import model_line
 from fleet_memory.rules.health.fleet import HORIZONS
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.answers.health import FleetHealthAnswer, HealthAnswer
+from fleet_memory.schemas.fields import format_instant
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.fleet_health import fleet_health
@@ -70,7 +71,7 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
         "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)] if lessons else [],
         "rates": [f"{share:.0%} {_RATES[name]}" for name, share in shares.items() if share],
         "knowledge": [_counted_parts(sum(entries.values()), entries)],
-        "as of": [f"{answer.as_of.isoformat()}: the lessons as the last run counted them"] if answer.as_of else [],
+        "as of": [f"{format_instant(answer.as_of)}, when a run counted the lessons"] if answer.as_of else [],
         "model": [model_line(answer.judge_model)] if answer.judge_model else [],
         "soon": [
             f"in {HORIZONS[-1]} days {counted(stale, 'more lesson')} stale, "

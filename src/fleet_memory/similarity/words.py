@@ -5,6 +5,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Final
 
@@ -33,7 +34,7 @@ STOP_WORDS = frozenset(
 class WordIndex:
     """The stems of texts as numbers, looked up once for each text.
 
-    A text never changes, so that the index is never wrong. It is emptied when its texts exceed `max_chars`.
+    A text never changes, so that the index is never wrong. A question empties it once its texts exceed `max_chars`.
     """
 
     def __init__(self, max_chars: int = MAX_INDEXED_CHARS) -> None:
@@ -48,10 +49,13 @@ class WordIndex:
         words = dict.fromkeys(re.findall(r"\w+", question.lower()))
         asked = [word for word in words if word not in STOP_WORDS] or list(words)
         with _lock:
-            stems = self._stems_of([*texts, *asked])
-        pool, phrases = stems[: len(texts)], stems[len(texts) :]
+            if self._chars > self._max_chars:
+                self._chars = 0
+                self._numbers.clear()
+                self._stems.clear()
+            pool, phrases = self._stems_of(texts), self._stems_of(asked)
         numbers = np.frombuffer(b"".join(pool), np.int32)
-        ends = np.cumsum([len(each) for each in pool]) // numbers.itemsize
+        ends = np.cumsum(np.fromiter(map(len, pool), np.intp, len(pool))) // numbers.itemsize
         for phrase in phrases:  # a word may be several stems, e.g. `main_py`
             places = _places(numbers, np.frombuffer(phrase, np.int32)[:-1])
             holders = np.unique(np.searchsorted(ends, places, side="right"))
@@ -61,15 +65,11 @@ class WordIndex:
         return scores / whole if whole else scores
 
     def _stems_of(self, texts: Sequence[str]) -> list[bytes]:
+        with suppress(KeyError):
+            return [self._stems[text] for text in texts]
         new = [text for text in dict.fromkeys(texts) if text not in self._stems]
+        self._stems.update(zip(new, self._numbered(new), strict=True))
         self._chars += sum(map(len, new))
-        if self._chars > self._max_chars:
-            new = list(dict.fromkeys(texts))
-            self._chars = sum(map(len, new))
-            self._numbers.clear()
-            self._stems.clear()
-        if new:
-            self._stems.update(zip(new, self._numbered(new), strict=True))
         return [self._stems[text] for text in texts]
 
     def _numbered(self, texts: Sequence[str]) -> Iterator[bytes]:

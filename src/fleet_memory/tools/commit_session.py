@@ -10,11 +10,11 @@ from pydantic import BaseModel, Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.jobs.concurrent import started
 from fleet_memory.jobs.entry_drafts import read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.log_lines import log_session
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
+from fleet_memory.jobs.together import both
 from fleet_memory.rules.consensus.asking import ChosenQuestions, chosen_questions, with_questions
 from fleet_memory.rules.knowledge.state import EntryChange
 from fleet_memory.rules.lifecycle.notes import NewNote
@@ -130,10 +130,12 @@ async def _embedded_and_asked(
 ) -> tuple[list[SentLesson], AskedPairs]:
     """Return a session's lessons, embedded while the pairs are read that the answer may ask about, and these."""
     sent = [_of_session(pattern, session_id) for pattern in patterns]
-    async with started(partial(embedded, fleet, sent)) as lessons:
+
+    async def asked() -> AskedPairs:
         policy = await fleet.policies.read(fleet.now())
-        asked = await asked_pairs(fleet, program_id, policy, answered=answered, third=True)
-        return await lessons(), asked
+        return await asked_pairs(fleet, program_id, policy, answered=answered, third=True)
+
+    return await both(partial(embedded, fleet, sent), asked)
 
 
 def _require_sound(patterns: Sequence[NewPattern], reinforcements: Sequence[SessionReport], now: datetime) -> None:

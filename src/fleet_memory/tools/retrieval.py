@@ -1,6 +1,7 @@
 """Ranking that several tools share: it needs the fleet's embedder."""
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -65,10 +66,10 @@ def _cosines_to(question: Question, pool: Sequence[Pattern | KnowledgeRow]) -> S
     result = np.full(len(pool), NO_VECTOR)
     if question.vector is None:
         return result
-    size = len(question.vector)  # an endpoint may change its model behind one name
     vectors = [lesson.searched_vector if lesson.embedder == question.embedder else b"" for lesson in pool]
-    known = [at for at, vector in enumerate(vectors) if len(vector) == size]
-    result[known] = cosines(int8_matrix([vectors[at] for at in known]), question.vector)
+    lengths = np.fromiter(map(len, vectors), np.intp, len(pool))
+    known = lengths == len(question.vector)  # an endpoint may change its model behind one name
+    result[known] = cosines(int8_matrix([*compress(vectors, known)]), question.vector)
     return result
 
 

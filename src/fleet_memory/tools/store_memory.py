@@ -7,8 +7,8 @@ from pydantic import Field
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.concurrent import started
 from fleet_memory.jobs.storing import store_lesson
+from fleet_memory.jobs.together import started
 from fleet_memory.rules.lifecycle.admission import OnDuplicate
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.text.vectors import packed

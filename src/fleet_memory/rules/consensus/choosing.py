@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
-from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -47,7 +46,7 @@ def chosen(
     taken = Counter(slot for sides in known.open_sides for slot in _slots(sides, asked))
     full = {name for (kind, name, _), count in taken.items() if kind == "program" and count >= MAX_OPEN_PER_PROGRAM}
     opened: dict[str, Proposal] = {}
-    for _, tied in groupby(proposed, attrgetter("rank")):
+    for _, tied in groupby(proposed, lambda one: one.rank):
         # Most proposals are of programs that have their pairs already: half a million in a fleet of 100,000 lessons.
         left = [pair for pair in tied if not {lessons[pair.a].program_id, lessons[pair.b].program_id} & full]
         for pair in sorted(left, key=lambda one: sorted(_sides(one, lessons))):

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.lifecycle.decay import stale_after
-from fleet_memory.rules.text.vectors import unpacked
+from fleet_memory.rules.text.vectors import int8_matrix, unit_rows
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.similarity import Profile
-
-_NONE: Final = -1.0  # below every cosine
 
 
 class Scale(NamedTuple):
@@ -82,7 +80,7 @@ def repeat_spans(program: Program, scale: Scale) -> list[RepeatSpan]:
 
 
 def _by_age(patterns: Iterable[Pattern]) -> list[Pattern]:
-    return sorted(patterns, key=lambda pattern: (pattern.stored_at, pattern.id))
+    return sorted(patterns, key=lambda pattern: (pattern.stored_s, pattern.id))
 
 
 def _words(pattern: Pattern) -> tuple[str | None, str]:
@@ -91,16 +89,15 @@ def _words(pattern: Pattern) -> tuple[str | None, str]:
 
 def _alike(ordered: Sequence[Pattern], scale: Scale) -> Mapping[str, Sequence[Pattern]]:
     """Return, for each lesson that has one, the earlier lessons of its project that are alike, the nearest first."""
-    comparable = [pattern for pattern in ordered if pattern.vector and pattern.embedder == scale.embedder]
+    embedded = [pattern for pattern in ordered if pattern.vector and pattern.embedder == scale.embedder]
+    # An endpoint may change its model behind one name: those of the newest lesson count.
+    comparable = [pattern for pattern in embedded if len(pattern.vector) == len(embedded[-1].vector)]
     if len(comparable) < 2:
         return {}
-    vectors = unpacked([pattern.vector for pattern in comparable])
-    projects = np.array([pattern.project_id or "" for pattern in comparable])
-    cosines = np.where(projects[:, None] == projects, vectors @ vectors.T, _NONE)
-    cosines[np.triu_indices(len(comparable))] = _NONE  # only earlier ones
-    threshold = scale.profile.alike
-    return {
-        comparable[at].id: [comparable[near] for near in np.argsort(-row, kind="stable") if row[near] >= threshold]
-        for at, row in enumerate(cosines)
-        if row.max() >= threshold
-    }
+    vectors = unit_rows(int8_matrix([pattern.vector_bytes for pattern in comparable]))
+    cosines = np.tril(vectors @ vectors.T, -1)  # with earlier ones
+    near: dict[str, list[tuple[float, int]]] = {}
+    for at, earlier in np.argwhere(cosines >= scale.profile.alike).tolist():
+        if comparable[earlier].project_id == comparable[at].project_id:
+            near.setdefault(comparable[at].id, []).append((-cosines[at, earlier], earlier))
+    return {id_: [comparable[earlier] for _, earlier in sorted(ranked)] for id_, ranked in near.items()}

@@ -48,7 +48,7 @@ def known_look(program: Program, repeats: Sequence[RepeatSpan]) -> KnownLook:
         promoted=sum(pattern.promoted for pattern in patterns),
         reinforced=sum(pattern.confirmations > 0 for pattern in patterns),
         pending=count_waiting(program),
-        stored=_ascending(pattern.stored_at.timestamp() for pattern in patterns),
+        stored=_ascending(pattern.stored_s for pattern in patterns),
         stale=_ascending(stale_after(pattern, program.decay) for pattern in patterns),
         settled=_ascending(stale_after(pattern, program.decay) for pattern in settled),
         echoes=_ascending(stale_after(pattern, program.decay) for pattern in settled if pattern.echo),

@@ -41,7 +41,7 @@ def session_times(patterns: Iterable[Pattern], now: datetime) -> Sequence[Sessio
     """Return the lessons that `most_at_once` counts, now or later."""
     numbers: dict[str, int] = {}
     return [
-        SessionTime(numbers.setdefault(pattern.session_id, len(numbers)), pattern.stored_at.timestamp())
+        SessionTime(numbers.setdefault(pattern.session_id, len(numbers)), pattern.stored_s)
         for pattern in patterns
         if pattern.session_id is not None and now - pattern.stored_at <= SESSIONS_WITHIN
     ]

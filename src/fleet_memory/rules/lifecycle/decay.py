@@ -13,9 +13,7 @@ from fleet_memory.schemas.programs import DecayConfig
 HALF_LIFE_DAYS: Final = 30.0  # Source: docs/decay.md, chosen; the shape is Ebbinghaus 1885
 MAX_DOUBLINGS: Final = 4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
 _DAY_S: Final = 86_400.0
-_HALF_MICROSECOND_S: Final = (
-    5e-7  # times have microseconds, and their difference as floats is off by half of one at most
-)
+_HALF_MICROSECOND_S: Final = 5e-7  # a difference of two times as floats may be off by less, and none lies between
 
 
 def _unreinforced_s(pattern: Pattern, now: datetime) -> float:
