@@ -14,11 +14,20 @@ from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.repositories import snapshots
+from fleet_memory.rules.lifecycle.paging import paged_lesson
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.answers.consolidation import ProposalsAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
+from fleet_memory.schemas.programs import (
+    MAX_PAGES,
+    MAX_PATTERNS_PER_PAGE,
+    ArchiveCounts,
+    DecayConfig,
+    Program,
+)
 from fleet_memory.schemas.session import SessionReport
-from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.server.composition import MAX_PROGRAMS_READ_FIRESTORE
 from fleet_memory.stores import Store
 from fleet_memory.tools.commit_session import commit_session
@@ -67,6 +76,7 @@ HELPED = (SessionReport.model_validate({"patternId": "a"}), SessionReport.model_
 HELPED_SHARED = (SessionReport.model_validate({"patternId": "shared", "evidence": "seen"}),)
 KEY = "pattern/domain-shared/lesson-shared"
 REWRITTEN = lesson("shared").model_copy(update={"pattern": "Lesson shared by all"})
+CAP = DecayPatch.model_validate({"maxUnpromotedPatterns": 2})
 HANDOFF = ContextSummary.model_validate({"handoffNotes": "go on"})
 DOCUMENTED = Path(__file__).parent.parent / "docs" / "firestore.md"
 
@@ -77,13 +87,19 @@ PUBLICATION = 1  # a read: somebody published less than 5 s ago, so this change 
 Call = Callable[[Fleet], Awaitable[object]]
 CALLS: dict[str, tuple[Call, Bill]] = {
     "store": (lambda fleet: store_memory(fleet, "basher", lesson("new")), Bill(1, 1)),
+    "store at the cap": (lambda fleet: store_memory(fleet, "quorra", lesson("new")), Bill(2, 2)),
     "store what is known": (lambda fleet: store_memory(fleet, "basher", lesson("a")), Bill(1)),
     "rewrite what is shared": (lambda fleet: store_memory(fleet, "sark", REWRITTEN), Bill(2 + PUBLICATION, 2)),
     "reinforce": (lambda fleet: reinforce_memory(fleet, "basher", "a"), Bill(1, 1)),
+    "reinforce what is on a page": (lambda fleet: reinforce_memory(fleet, "quorra", "a"), Bill(2, 2)),
     "reinforce what is shared": (lambda fleet: reinforce_memory(fleet, "sark", "shared", evidence="seen"), Bill(2, 2)),
     "reinforce by its key": (lambda fleet: reinforce_memory(fleet, "basher", KEY, evidence="seen"), Bill(2, 2)),
     "recall own": (lambda fleet: recall_memory(fleet, "basher", scope="own"), Bill(1)),
     "recall own with a query": (lambda fleet: recall_memory(fleet, "basher", query="lesson", scope="own"), Bill(1)),
+    "recall own with a query and a page": (
+        lambda fleet: recall_memory(fleet, "quorra", query="lesson", scope="own"),
+        Bill(2),
+    ),
     "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher"), Bill(2, sums=2)),
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),
     "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2 + OWN_PAIRS, 1, 2)),
@@ -114,6 +130,8 @@ async def test_a_call_is_billed_as_designed(name: str, billed: Billed, fleet: Fl
     await known(fleet, "shared")
     await learn(fleet, "basher", "a", "b", "c")
     await update_program_state(fleet, "iso", HANDOFF)
+    await update_program_state(fleet, "quorra", decay_config=CAP)
+    await learn(fleet, "quorra", "a", "b", "c")
     server = fleet_on(billed)
     await server.policies.read(server.now())  # cached for a minute
     assert await billed_for(billed, call(server)) == bill
@@ -198,10 +216,22 @@ async def test_an_id_that_is_not_found_costs_the_snapshot_which_has_close_keys(b
     assert await billed_for(billed, misspelt()) == Bill(2)
 
 
-async def test_each_lesson_over_the_cap_costs_one_write_to_the_archive(billed: Billed, fleet: Fleet) -> None:
-    for n in range(100):
-        await store_memory(fleet, "basher", lesson(str(n)))
-    assert await billed_for(billed, store_memory(fleet, "basher", lesson("one-more"))) == Bill(1, 2)
+async def test_a_lesson_beyond_full_pages_costs_one_write_to_the_archive(billed: Billed, fleet: Fleet) -> None:
+    await learn(fleet, "basher", *(str(n) for n in range(3)))
+
+    def full(program: Program) -> ProgramChange:
+        (one, *_) = program.patterns.values()
+        paged = [
+            replace(one, id=f"p{n}", words=f"w{n}", confidence=0.1) for n in range(MAX_PAGES * MAX_PATTERNS_PER_PAGE)
+        ]
+        lessons = {one.id: paged_lesson(one, 1 + n // MAX_PATTERNS_PER_PAGE) for n, one in enumerate(paged)}
+        patterns = {**program.patterns, **{one.id: one for one in paged}}
+        decay = DecayConfig(max_unpromoted_patterns=3)
+        return ProgramChange(replace(program, patterns=patterns, paged=lessons, decay=decay))
+
+    await fleet.programs.update("basher", full, NOW)
+    assert await billed_for(billed, store_memory(fleet, "basher", lesson("one-more"))) == Bill(3, 3)
+    assert await fleet.programs.archive.counts() == ArchiveCounts(junk=1, used=0)
 
 
 async def test_a_hundred_stores_at_once_share_their_commits(billed: Billed, fleet: Fleet) -> None:

@@ -10,7 +10,7 @@ from fleet_memory.fleet import no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.stores import Json, Query, Store
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.fleet_health import fleet_health
@@ -28,7 +28,7 @@ from fleet_memory.tools.write_note import write_note
 PROGRAMS = "fleets/f1/programs"
 MAX_INDEXED_BYTES = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
 KNOWLEDGE_GROUPS = ("gsp", "pairs", "snapshots", "ledger", "leases", "maintenance")
-GROUPS = ("programs", "archive", "history", "receipts", *KNOWLEDGE_GROUPS)
+GROUPS = ("programs", "pages", "archive", "history", "receipts", *KNOWLEDGE_GROUPS)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,9 @@ async def used(open_store: Callable[[], Store]) -> Store:
         request_id="s" * 100,
     )
     await get_program_state(fleet, "sark", history=50)
-    await commit_session(fleet, "tron", (long_lesson("own"),))  # it has no pairs, and may be shown those of others
+    await update_program_state(fleet, "tron", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 1}))
+    lessons = (long_lesson("own"), long_lesson("second"))
+    await commit_session(fleet, "tron", lessons)  # it has no pairs, and may be shown those of others
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
     await maintain_fleet(fleet, no_progress)

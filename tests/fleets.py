@@ -17,7 +17,7 @@ from tests.wrapped import Wrapped
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 FLEET = "default"
-COLLECTIONS = ("programs", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "maintenance")
+COLLECTIONS = ("programs", "pages", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "maintenance")
 
 Meanwhile = Callable[[], Awaitable[object]]
 Matches = Callable[[Sequence[Write]], bool]

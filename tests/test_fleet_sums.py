@@ -15,6 +15,7 @@ from fleet_memory.rules.health.known_looks import KnownLook, known_look
 from fleet_memory.rules.health.program import signs
 from fleet_memory.rules.health.sums import count_unwell, fading_from, fleet_sums, next_sums, signs_of
 from fleet_memory.rules.lifecycle.decay import is_stale
+from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.health import Forecast
@@ -71,6 +72,7 @@ def fleets(draw: st.DrawFn) -> list[Program]:
         program(
             *(known := draw(lessons())),
             program_id=f"program-{number}",
+            paged={one.id: paged_lesson(one, 1) for one in known if draw(st.integers(0, 3)) == 0},
             pending=tuple(one.id for one in known if draw(st.booleans())),
             decay=DecayConfig(max_age=draw(st.sampled_from((30, 90))), max_unpromoted_patterns=draw(st.integers(1, 9))),
             missing=tuple(
@@ -91,7 +93,8 @@ def test_the_sums_that_a_run_knows_later_are_those_of_reading_the_fleet_then(
     programs: list[Program], later: timedelta
 ) -> None:
     now = NOW + later
-    assert next_sums(known(programs), None, now) == fleet_sums([looked_at(one, SCALE, now) for one in programs], now)
+    heads = [replace(one, patterns=one.active) for one in programs]
+    assert next_sums(known(programs), None, now) == fleet_sums([looked_at(one, SCALE, now) for one in heads], now)
 
 
 def test_once_the_nearest_earlier_lesson_is_stale_the_next_nearest_decides() -> None:

@@ -20,7 +20,7 @@ from fleet_memory.rules.lifecycle.state import (
     stated,
     too_large,
 )
-from fleet_memory.schemas.programs import Archived, DecayConfig, PastSummary
+from fleet_memory.schemas.programs import DecayConfig, PastSummary
 from fleet_memory.settings import TOOLSETS, load
 from tests.calls import call, refusal
 from tests.lessons import START, days, pattern, program
@@ -77,15 +77,15 @@ def test_a_new_summary_counts_and_leaves_a_copy() -> None:
     assert again == Stated(done.program)
 
 
-def test_a_lower_cap_archives_the_weakest_and_they_wait_for_the_maintainer() -> None:
+def test_a_lower_cap_moves_the_weakest_to_a_page_and_a_higher_one_brings_them_back() -> None:
     patterns = [pattern(f"Lesson {n}", id=f"p{n}", domain=f"d{n}", confidence=0.5 + n / 10) for n in range(4)]
     before = program(*patterns)
     done = stated(before, StatePatch(decay={"maxUnpromotedPatterns": 2}), START)
-    assert [gone.pattern.id for gone in done.archived if isinstance(gone, Archived)] == ["p0", "p1"]
-    assert {gone.reason for gone in done.archived if isinstance(gone, Archived)} == {"cap"}
-    assert list(done.program.patterns) == ["p2", "p3"]
-    assert set(stamped(before, done.program, START).pending) >= {"p0", "p1"}
+    assert (done.moved, done.archived) == (tuple(patterns[:2]), ())
+    assert (list(done.program.active), list(done.program.paged)) == (["p2", "p3"], ["p0", "p1"])
     assert done.program.decay == DecayConfig(max_unpromoted_patterns=2)
+    again = stated(done.program, StatePatch(decay={"maxUnpromotedPatterns": 3}), START)
+    assert list(again.program.active) == ["p1", "p2", "p3"]
 
 
 def test_a_longer_age_revives_what_was_stale_for_consolidation() -> None:
@@ -162,7 +162,7 @@ async def test_a_repeated_request_is_applied_once(client: Client) -> None:
     assert (await state(client))["config"] == {"a": 3}
 
 
-async def test_a_lower_cap_names_what_it_archived(client: Client) -> None:
+async def test_a_lower_cap_names_the_lessons_that_it_moved_out(client: Client) -> None:
     for name in ("one", "two"):
         lesson = {"id": name, "pattern": f"Lesson {name}", "domain": "claims", "confidence": 0.8, "evidence": ""}
         await call(client, "store_memory", pattern=lesson)

@@ -13,10 +13,12 @@ from fleet_memory.repositories.entry_codec import versioned_entry
 from fleet_memory.repositories.fleet_sums import fleet_sums_of
 from fleet_memory.repositories.history import past_summary
 from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.pages import page_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import versioned_policy
-from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.repositories.program_codec import VersionedProgram, versioned_program
+from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.snapshots import Snapshots
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
 from fleet_memory.similarity import Embedder
@@ -26,6 +28,7 @@ MAX_NAMED: Final = 25  # unreadable documents that a report names; the rest is c
 
 _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
     "programs": versioned_program,
+    "pages": page_of,
     "gsp": versioned_entry,
     "pairs": versioned_pair,
     "ledger": ledger_line,
@@ -44,7 +47,8 @@ class CheckReport(NamedTuple):
 async def check_memory(store: Store | None, fleet_id: str, embedder: Embedder) -> CheckReport:
     """Read the whole store, None for one that does not exist yet, and try the embedder. Raises the store's errors.
 
-    Every document of the fleet is decoded; those that cannot be are named. Billed 1 read for each document.
+    Every document of the fleet is decoded; those that cannot be are named. Billed 1 read for each document, for a
+    program and a page 2.
     """
     with suppress(EmbedderError):  # `degraded` has its words
         await embedder.vectors(["Does it load?"])
@@ -72,6 +76,8 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
     for group, decode in _CODECS.items():
         async for documents in document_blocks(store, Query(paths.collection(group))):
             unreadable += await to_thread.run_sync(_refused, documents, decode)
+    async for block in Programs(store, paths.fleet_id).in_blocks():
+        unreadable += [_missing_lessons(one) for one in block.programs if one.lost]
     policy, sums = await store.get(paths.policy, paths.sums)
     unreadable += _refused([policy], versioned_policy) if policy else []
     unreadable += _refused([sums], fleet_sums_of) if sums else []
@@ -80,6 +86,10 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
     except (ConflictError, DocumentRejectedError) as error:
         unreadable.append(f"the snapshot that boot reads: {error}")
     return unreadable
+
+
+def _missing_lessons(versioned: VersionedProgram) -> str:
+    return f"pages of {versioned.program.program_id}: lessons that they should have are gone: {len(versioned.lost)}"
 
 
 def _refused(documents: list[Document], decode: Callable[[Document], object]) -> list[str]:

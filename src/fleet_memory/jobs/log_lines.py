@@ -11,14 +11,15 @@ _logger = logging.getLogger(__name__)
 
 
 def log_store(stored: Admission) -> None:
-    """Log a lesson that was stored, e.g. "store: wren/check-claims created; lessons 12, archived 1"."""
+    """Log a lesson that was stored, e.g. "store: wren/check-claims created; lessons 12, paged 1, archived 0"."""
     program = stored.program
     _logger.info(
-        "store: %s/%s %s; lessons %d, archived %d",
+        "store: %s/%s %s; lessons %d, paged %d, archived %d",
         program.program_id,
         stored.pattern.id,
         stored.status,
-        len(program.patterns),
+        program.patterns_count,
+        len(stored.moved),
         len(stored.archived),
     )
 

@@ -12,6 +12,7 @@ from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.rules.knowledge.wordings import texts_without_vector, with_vectors
+from fleet_memory.rules.lifecycle.paging import require_read
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
@@ -59,6 +60,7 @@ async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
 
 
 def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embedder: str) -> ProgramChange:
+    require_read(program, ids={pattern.id for pattern in old})
     renewed = {
         before.id: replace(pattern, vector=vector, embedder=embedder)
         for before, vector in zip(old, made, strict=True)

@@ -25,6 +25,7 @@ from fleet_memory.fleet import CountProgress
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.entry_codec import versioned_entry
 from fleet_memory.repositories.last_run import LastRuns
+from fleet_memory.repositories.pages import page_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import versioned_program
@@ -40,7 +41,8 @@ NEWER_BY: Final = {
     "history": "number",
     "receipts": "number",
 }
-COLLECTIONS: Final = ("programs", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts")
+# in the order of importing: a program follows its pages
+COLLECTIONS: Final = ("pages", "programs", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts")
 DOCUMENTS_PER_READ: Final = 50  # documents looked up at once
 
 
@@ -85,10 +87,11 @@ async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bo
     """
     lines = await to_thread.run_sync(_checked, file)
     paths = FleetPaths(fleet_id)
+    programs = {line.id: line for line in lines if line.collection == "programs"}
     written, skipped = 0, list[str]()
     for start in range(0, len(lines), DOCUMENTS_PER_READ):
         batch = lines[start : start + DOCUMENTS_PER_READ]
-        writes, kept = await _sorted_out(store, paths, batch, overwrite=overwrite)
+        writes, kept = await _sorted_out(store, paths, batch, programs, overwrite=overwrite)
         if writes and written == 0:
             await _forget_runs(store, paths)
         for together in batches(writes):
@@ -114,14 +117,28 @@ def _write_whole(file: Path, lines: Sequence[str]) -> None:
 
 
 async def _sorted_out(
-    store: Store, paths: FleetPaths, batch: Sequence[Line], *, overwrite: bool
+    store: Store, paths: FleetPaths, batch: Sequence[Line], programs: Mapping[str, Line], *, overwrite: bool
 ) -> tuple[list[Write], list[str]]:
-    """Return the writes of a batch, and the names of documents that the store has newer or otherwise."""
-    known = await store.get(*(Ref(paths.collection(line.collection), line.id) for line in batch))
-    changed = [(line, old) for line, old in zip(batch, known, strict=True) if old is None or old.fields != line.fields]
-    wanted = [(line, old) for line, old in changed if old is None or overwrite or _is_newer(line, old)]
-    kept = [f"{line.collection}/{line.id}" for line, old in changed if (line, old) not in wanted]
-    return [_write(paths, line, old) for line, old in wanted], kept
+    """Return the writes of a batch, and the names of documents that the store has newer or otherwise.
+
+    A page goes with its program, which is among `programs`, those of the file by id.
+    """
+    deciding = [programs.get(_program_id(line), line) for line in batch]
+    known = await store.get(*(Ref(paths.collection(line.collection), line.id) for line in (*batch, *deciding)))
+    writes, kept = list[Write](), list[str]()
+    for line, old, decider, theirs in zip(batch, known, deciding, known[len(batch) :], strict=False):
+        if old is not None and old.fields == line.fields:
+            continue
+        if theirs is None or overwrite or theirs.fields == decider.fields or _is_newer(decider, theirs):
+            writes.append(_write(paths, line, old))
+        else:
+            kept.append(f"{line.collection}/{line.id}")
+    return writes, kept
+
+
+def _program_id(line: Line) -> str:
+    """Return the id of the program's document that a page belongs to, "" for any other document."""
+    return document_id(str(line.fields["programId"])) if line.collection == "pages" else ""
 
 
 async def _lines(store: Store, fleet: str, step: CountProgress) -> AsyncIterator[Line]:
@@ -177,7 +194,10 @@ def _line(text: str, number: int) -> Line:
 
 
 def _require_sound(line: Line) -> None:
-    if line.collection == "programs":
+    if line.collection == "pages":
+        page = page_of(Document(Ref("", line.id), line.fields, ""))
+        expected = document_id(f"{page.program_id}~{page.number}")
+    elif line.collection == "programs":
         versioned_program(Document(Ref("", line.id), line.fields, ""))
         expected = document_id(str(line.fields["programId"]))
     elif line.collection == "pairs":

@@ -10,6 +10,7 @@ from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.rules.knowledge.state import EntryChange
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, reported, was_reported
+from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
@@ -41,7 +42,7 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
         except PatternNotFoundError:
             keys = await fleet.knowledge.snapshots.close_keys(about)
             raise PatternNotFoundError(program_id, about, close_names(about, program.patterns), keys) from None
-        return _Recorded(said.program, (), said, drafts.changes), drafts.writes(fleet, program_id)
+        return _Recorded(said.program, said.archived, said, drafts.changes), drafts.writes(fleet, program_id)
 
     recorded = await fleet.programs.update_with(program_id, change, report.now)
     await publish_changes(fleet, program_id, recorded.changes)
@@ -55,6 +56,7 @@ def entry_key(program: Program, about: str) -> str | None:
         return own.knowledge_key
     if about.startswith(KEY_PREFIXES):
         return about
+    require_whole(program)
     raise PatternNotFoundError(program.program_id, about, close_names(about, program.patterns))
 
 

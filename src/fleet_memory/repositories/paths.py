@@ -29,6 +29,11 @@ class FleetPaths:
         return self.collection("programs")
 
     @property
+    def pages(self) -> str:
+        """The collection of the pages of programs, "fleets/f1/pages"."""
+        return self.collection("pages")
+
+    @property
     def entries(self) -> str:
         """The collection of the knowledge entries, "fleets/f1/gsp"."""
         return self.collection("gsp")
@@ -61,6 +66,10 @@ class FleetPaths:
     def program(self, program_id: str) -> Ref:
         """Return where a program is, e.g. "basher" -> fleets/f1/programs/basher."""
         return Ref(self.programs, document_id(program_id))
+
+    def page(self, program_id: str, number: int) -> Ref:
+        """Return where a page of a program's lessons is, e.g. "basher", 1 -> fleets/f1/pages/basher_7e_1."""
+        return Ref(self.pages, document_id(f"{program_id}~{number}"))
 
     def entry(self, key: str) -> Ref:
         """Return where an entry is, e.g. "pattern/ci/pin" -> fleets/f1/gsp/pattern_2f_ci_2f_pin."""

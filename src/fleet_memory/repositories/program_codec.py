@@ -6,12 +6,14 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
 from fleet_memory.repositories.version_before import is_program_before, verdicts_text
+from fleet_memory.rules.knowledge.freshness import count_waiting
+from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.pruning import sweep_after
 from fleet_memory.rules.lifecycle.stamping import in_order
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig, Note, Program
+from fleet_memory.schemas.programs import DecayConfig, Note, PagedLesson, Program
 from fleet_memory.schemas.value import Value, codec
 from fleet_memory.stores import ABSENT, Document, Json
 
@@ -22,21 +24,26 @@ _V = TypeVar("_V", bound=Value)
 class VersionedProgram(NamedTuple):
     """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document).
 
-    `fields` are those of its document but the maps of lessons and notes. `verdicts_before`: the verdicts that the
-    version before stored on its patterns, "" for none; they survive changes.
+    `fields` are those of its document but the maps of `Entries`. `verdicts_before`: the verdicts that the
+    version before stored on its patterns, "" for none; they survive changes. `pages` are the revisions of its pages
+    that were read, by number; `lost` are the lessons that its document names and no page has, by id: the next change
+    forgets them.
     """
 
     program: Program
     revision: str
     fields: Mapping[str, Json] = {}
     verdicts_before: str = ""
+    pages: Mapping[int, str] = {}
+    lost: Mapping[str, PagedLesson] = {}
 
 
 class Entries(NamedTuple):
-    """The lessons and the notes of a document by their keys in its maps, the oldest first."""
+    """The lessons and the notes of a document by their keys in its maps, the oldest first; `paged` by their ids."""
 
     patterns: Mapping[str, Pattern] = {}
     notes: Mapping[str, Note] = {}
+    paged: Mapping[str, PagedLesson] = {}
 
 
 def versioned_program(document: Document) -> VersionedProgram:
@@ -55,12 +62,18 @@ def decoded_entries(document: Document, known: Entries | None = None) -> Entries
     """
     fields = document.fields
     patterns, notes = cast("_Texts", fields["patterns"]), cast("_Texts", fields.get("notes", {}))
+    paged = cast("_Texts", fields.get("paged", {}))
     if known is None:
         return _in_order(
             {key: Pattern.from_json(text) for key, text in patterns.items()},
             {key: Note.from_json(text) for key, text in notes.items()},
+            {key: PagedLesson.from_json(text) for key, text in paged.items()},
         )
-    return _in_order(_decoded(Pattern, patterns, known.patterns), _decoded(Note, notes, known.notes))
+    return _in_order(
+        _decoded(Pattern, patterns, known.patterns),
+        _decoded(Note, notes, known.notes),
+        _decoded(PagedLesson, paged, known.paged),
+    )
 
 
 def _decoded(kind: type[_V], texts: Mapping[str, str], known: Mapping[str, _V]) -> dict[str, _V]:
@@ -68,10 +81,11 @@ def _decoded(kind: type[_V], texts: Mapping[str, str], known: Mapping[str, _V]) 
     return same | {key: kind.from_stored(text) for key, text in texts.items() if key not in same}
 
 
-def _in_order(patterns: Mapping[str, Pattern], notes: Mapping[str, Note]) -> Entries:
+def _in_order(patterns: Mapping[str, Pattern], notes: Mapping[str, Note], paged: Mapping[str, PagedLesson]) -> Entries:
     return Entries(
         dict(sorted(patterns.items(), key=lambda entry: (entry[1].stored_s, entry[1].id))),
         dict(sorted(notes.items(), key=lambda entry: (entry[1].at, len(entry[1].id), entry[1].id))),
+        dict(sorted(paged.items(), key=lambda entry: entry[1].id)),
     )
 
 
@@ -79,6 +93,7 @@ def program_in(document: Document, entries: Entries) -> VersionedProgram:
     """Return the program of a document with these entries. Raises the errors of `versioned_program`."""
     fields = document.fields
     patterns = {pattern.id: pattern for pattern in entries.patterns.values()}
+    paged = {lesson.id: lesson for lesson in entries.paged.values()}
     pending = {*_waiting(fields).values(), *cast("list[str]", fields.get("pendingIds", ()))}
     return VersionedProgram(
         Program.from_fields(
@@ -87,8 +102,9 @@ def program_in(document: Document, entries: Entries) -> VersionedProgram:
             | {name: json.loads(text) for name in _TEXT_FIELDS if isinstance(text := fields.get(name), str)}
             | {
                 "patterns": patterns,
+                "paged": paged,
                 "notes": {note.id: note for note in entries.notes.values()},
-                "pending": in_order(pending, patterns),
+                "pending": in_order(pending, {**patterns, **paged}),
                 "decay": DecayConfig.from_fields(cast("dict[str, Json]", fields.get("decayConfig", {}))),
             }
         ),
@@ -121,7 +137,7 @@ _PLAIN_FIELDS: Final = (
     "notesMade",
     "sessions",
 )
-_ENTRY_FIELDS: Final = ("patterns", "notes")
+_ENTRY_FIELDS: Final = ("patterns", "notes", "paged")
 _MAP_FIELDS: Final = (*_ENTRY_FIELDS, "waiting")
 _TEXT_FIELDS: Final = ("contextSummary", "config", "baselines", "shown", "asked", "against", "missing")
 
@@ -147,7 +163,10 @@ def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     if "pendingIds" in before.fields:  # the list that `waiting` was
         fields["pendingIds"] = None
     fields |= _waiting_fields(_waiting(before.fields), frozenset(after.pending))
-    fields |= _entry_fields("patterns", pattern_key, before.program.patterns, after.patterns)
+    fields |= _entry_fields("patterns", pattern_key, before.program.active, after.active)
+    fields |= _entry_fields(
+        "paged", pattern_key, {**before.program.paged, **before.lost}, _paged(before.program, after)
+    )
     fields |= _entry_fields("notes", str, before.program.notes, after.notes)
     return _with_whole_maps(fields) if before.revision == ABSENT else fields
 
@@ -179,9 +198,18 @@ def _with_whole_maps(fields: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if "." not in name} | cast("dict[str, Json]", maps)
 
 
+def _paged(before: Program, after: Program) -> dict[str, PagedLesson]:
+    """Return the lessons on pages as they are known now: a lesson may have changed on its page."""
+    changed = changed_entries(before.patterns, after.patterns)
+    return {
+        id_: paged_lesson(changed[id_], lesson.page) if id_ in changed else lesson
+        for id_, lesson in after.paged.items()
+    }
+
+
 def document_size(program: Program) -> int:
     """Return the bytes that a program takes as a document, names of fields aside."""
-    entries = (*program.patterns.values(), *program.notes.values())
+    entries = (*program.active.values(), *program.paged.values(), *program.notes.values())
     return size((_state(program), program.pending)) + sum(entry.stored_bytes for entry in entries)
 
 
@@ -201,7 +229,7 @@ def _derived(program: Program) -> dict[str, Json]:
     `sweepAfter` is in seconds since 1970.
     """
     return {
-        "pending": sum(id_ in program.patterns for id_ in program.pending),
+        "pending": count_waiting(program),
         "dirty": bool(program.pending),
         "stored": program.exists,
         "sweepAfter": sweep_after(program),

@@ -1,4 +1,4 @@
-"""Programs on top of the four verbs: one document each; read, decide, commit with the revision that was read."""
+"""Programs on top of the four verbs: a document each, and pages; read, decide, commit with the revisions read."""
 
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -12,20 +12,15 @@ from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.archive import Archive
 from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK, document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
-from fleet_memory.repositories.decoded_programs import DecodedPrograms
 from fleet_memory.repositories.history import History
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.program_codec import (
-    VersionedProgram,
-    absent_program,
-    changed_fields,
-    iter_versioned_programs,
-)
+from fleet_memory.repositories.program_codec import VersionedProgram, changed_fields
+from fleet_memory.repositories.program_reads import ProgramBlock, ProgramReads
 from fleet_memory.repositories.queueing import ChangeResult, QueuedCall, Turn, applied
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.room import with_archived, with_room
-from fleet_memory.repositories.unreadable import UnreadableDocument, decoded_or_raised
 from fleet_memory.rules.lifecycle.idempotency import MAX_REQUESTS
+from fleet_memory.rules.lifecycle.paging import PagesNeededError
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
 from fleet_memory.stores import Document, Json, Query, Ref, Scalar, Store, Write
@@ -47,13 +42,6 @@ _C = TypeVar("_C", bound=ChangeResult)
 _T = TypeVar("_T")
 
 
-class ProgramBlock(NamedTuple):
-    """Some programs of a fleet, and the documents among them that cannot be read, which are logged too."""
-
-    programs: list[VersionedProgram]
-    unreadable: list[UnreadableDocument]
-
-
 class Programs:
     """The programs of one fleet, with their `archive` and their `history`."""
 
@@ -62,30 +50,35 @@ class Programs:
         self.paths = FleetPaths(fleet_id)
         self.archive = Archive(store, self.paths)
         self.history = History(store, self.paths)
-        self._decoded = DecodedPrograms()
+        self._reads = ProgramReads(store, self.paths)
         self._turns: weakref.WeakValueDictionary[str, Turn] = weakref.WeakValueDictionary()
 
     async def read(self, program_id: str) -> Program:
-        """Return a program, an empty one when nothing was stored for it. Billed 1 read."""
+        """Return a program without its pages, an empty one when nothing was stored for it. Billed 1 read."""
+        return (await self._reads.heads(program_id))[0].program
+
+    async def read_whole(self, program_id: str) -> Program:
+        """Return a program with its pages, an empty one when nothing was stored for it. Billed 1 read, 1 each page."""
         return (await self.read_versioned(program_id))[0].program
 
     async def read_versioned(self, *program_ids: str) -> list[VersionedProgram]:
-        """Return programs with the revisions that a commit must expect. Billed 1 read each.
+        """Return whole programs with the revisions that a commit must expect. Billed 1 read each, and each page.
 
         Raises DocumentRejectedError for one that cannot be read.
         """
-        documents = await self.store.get(*(self.paths.program(program_id) for program_id in program_ids))
-        return [
-            decoded_or_raised(document, self._decoded.versioned) if document else absent_program(program_id)
-            for program_id, document in zip(program_ids, documents, strict=True)
-        ]
+        return await self._reads.whole(await self._reads.heads(*program_ids))
+
+    async def read_many(self, *program_ids: str) -> list[VersionedProgram]:
+        """Like `read_versioned`, for jobs: decoded in a thread, and not kept among those that calls read last."""
+        return await self._reads.whole(await self._reads.unkept_heads(*program_ids))
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
 
-        `change` is pure and may run several times. Changes queued for one program in this process share one read and
-        one commit; between processes the revision decides. Raises the errors of `change`, ConflictError when every race
-        was lost, CapacityExceededError when the program would outgrow its document, and the store's errors.
+        `change` is pure and may run several times, on a whole program if PagesNeededError asks for one. Changes queued
+        for one program in this process share one read and one commit; between processes the revision decides. Raises
+        the errors of `change`, ConflictError when every race was lost, CapacityExceededError when the program would
+        outgrow its document, and the store's errors.
         """
         call = QueuedCall(change, now)
         turn = self._turns.setdefault(program_id, Turn())
@@ -116,13 +109,19 @@ class Programs:
         """
         turn = self._turns.setdefault(program_id, Turn())
 
-        async def attempt() -> _C:
-            (before,) = await self.read_versioned(program_id)
+        async def commit_on(before: VersionedProgram) -> _C:
             outcome, beside = await change(before.program)
             room = with_room(before.program, outcome.program, now)
             outcome = with_archived(outcome, room, tuple(outcome.archived))
             await self.commit([VersionedChange(before, room.program, outcome.archived)], beside)
             return outcome
+
+        async def attempt() -> _C:
+            (head,) = await self._reads.heads(program_id)
+            try:
+                return await commit_on(head)
+            except PagesNeededError:
+                return await commit_on((await self._reads.whole([head]))[0])
 
         async with turn.lock:
             return await retry_conflicts(attempt, f"program {program_id}")
@@ -135,13 +134,16 @@ class Programs:
         A lost answer is settled: each changed program remembers `commit_id` (`new_commit_id()` unless given, e.g. the
         one that lines of the ledger have), and the first of them is read again. Raises ConflictError when any of the
         documents moved; read them again and decide again. Raises OutcomeUnknownError when the store does not answer,
-        or for `others` alone.
+        or for `others` alone. Billed 1 read for each page that a lesson moves to and that was not read.
         """
+        changes = [
+            one._replace(before=await self._reads.pages.with_revisions(one.before, one.after)) for one in changes
+        ]
         commit_id = commit_id or new_commit_id()
         writes = [write for one in changes for write in self.writes(*one, commit_id=commit_id)]
         programs = {self.paths.program(one.after.program_id): one.before.revision for one in changes}
         for one in changes:
-            self._decoded.know(self.paths.program(one.after.program_id), one.before.program, one.after)
+            self._reads.know(one.before.program, one.after)
         changed = next((write.ref for write in writes if write.ref in programs), None)
         if changed is not None:
             witness = Witness(changed, programs[changed], lambda document: _remembers(document, commit_id))
@@ -152,13 +154,13 @@ class Programs:
     async def in_blocks(
         self, size: int = DOCUMENTS_PER_BLOCK, *, after: str | None = None, where: Mapping[str, Scalar] | None = None
     ) -> AsyncIterator[ProgramBlock]:
-        """Yield every program in blocks of at most `size`, by document id, those greater than `after`.
+        """Yield every program, whole, in blocks of at most `size`, by document id, those greater than `after`.
 
-        `where` has equalities, as in a `Query`. Billed 1 read each.
+        `where` has equalities, as in a `Query`. Billed 1 read each, and each page.
         """
         query = Query(self.paths.programs, where or {}, after=after)
         async for documents in document_blocks(self.store, query, size):
-            yield await _block(documents)
+            yield await self._reads.block(documents)
 
     async def dirty(self) -> list[VersionedProgram]:
         """Return the programs with lessons that the maintainer has not considered. Billed 1 read each."""
@@ -170,7 +172,9 @@ class Programs:
 
     async def due_for_sweep(self, limit: int) -> ProgramBlock:
         """Return the programs that the decay sweep must look at first, at most `limit`. Billed 1 read each."""
-        return await _block(await self.store.find(Query(self.paths.programs, order="sweepAfter", limit=limit)))
+        return await self._reads.block(
+            await self.store.find(Query(self.paths.programs, order="sweepAfter", limit=limit))
+        )
 
     async def newest_read_version(self) -> int:
         """Return the newest version of knowledge that any program has read. Billed 2 reads."""
@@ -185,13 +189,13 @@ class Programs:
         return [versioned async for block in self.in_blocks() for versioned in block.programs]
 
     async def map_programs(self, look: Callable[[Program], _T]) -> list[_T]:
-        """Return `look(program)` of every program that stored something. Billed 1 read each.
+        """Return `look(program)` of every program that stored something, without its pages. Billed 1 read each.
 
         It runs in a thread, on one block of programs at a time: a large fleet takes seconds, and other calls go on.
         """
         looks: list[_T] = []
-        async for block in self.in_blocks(where={"stored": True}):
-            looks += await to_thread.run_sync(_looked, look, block.programs)
+        async for documents in document_blocks(self.store, Query(self.paths.programs, {"stored": True})):
+            looks += await to_thread.run_sync(_looked, look, (await self._reads.block_of_heads(documents)).programs)
         return looks
 
     async def count(self) -> int:
@@ -232,10 +236,11 @@ class Programs:
             fields["commits"] = commits[-MAX_COMMITS:]
         change = Write(self.paths.program(after.program_id), fields, before.revision)
         records = {write.ref: write for write in map(self._record_write, archived)}
-        return [*([change] if fields else ()), *records.values()]
+        pages = self._reads.pages.writes(before, after)
+        return [*([change] if fields else ()), *pages, *records.values()]
 
     async def _find(self, query: Query) -> list[VersionedProgram]:
-        return (await _block(await self.store.find(query))).programs
+        return (await self._reads.block(await self.store.find(query))).programs
 
     def _record_write(self, record: ProgramRecord) -> Write:
         return self.history.write(record) if isinstance(record, PastSummary) else self.archive.write(record)
@@ -252,8 +257,12 @@ class Programs:
 
     async def _commit_together(self, program_id: str, batch: Sequence[QueuedCall[ChangeResult]]) -> None:
         async def attempt() -> None:
-            (before,) = await self.read_versioned(program_id)
-            after, archived, outcomes = applied(before.program, batch)
+            (before,) = await self._reads.heads(program_id)
+            try:
+                after, archived, outcomes = applied(before.program, batch)
+            except PagesNeededError:
+                (before,) = await self._reads.whole([before])
+                after, archived, outcomes = applied(before.program, batch)
             await self.commit([VersionedChange(before, after, archived)])
             for call, outcome in outcomes:
                 call.outcome = outcome
@@ -263,14 +272,6 @@ class Programs:
 
 def _remembers(document: Document, commit_id: str) -> bool:
     return commit_id in cast("list[Json]", document.fields.get("commits") or [])
-
-
-async def _block(documents: list[Document]) -> ProgramBlock:
-    """Return the programs of documents, decoded in a thread: other calls go on meanwhile."""
-    unreadable: list[UnreadableDocument] = []
-    programs = iter_versioned_programs(documents, unreadable)
-    del documents
-    return ProgramBlock(await to_thread.run_sync(list, programs), unreadable)
 
 
 def _looked(look: Callable[[Program], _T], block: Sequence[VersionedProgram]) -> list[_T]:

@@ -43,6 +43,6 @@ class DecayPatch(Input):
     max_age: Annotated[Days | None, Field(description="Days without reinforcement until stale, default 90")] = None
     max_unpromoted_patterns: Annotated[
         Annotated[int, Field(strict=True, ge=1, le=MAX_PATTERNS)] | None,
-        Field(description="Patterns kept before the weakest is archived, default 100"),
+        Field(description="Patterns kept before only a question finds the weakest, default 100"),
     ] = None
     prune_after: Annotated[Days | None, Field(description="Days stale until archived, default 90")] = None

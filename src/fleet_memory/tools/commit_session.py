@@ -195,7 +195,7 @@ async def _changed(fleet: Fleet, program: Program, session: SentSession) -> tupl
     after = replace(work.program, request_ids=requests, sessions=number + 1)
     left = _asked(after, answer, session, session.asked.pairs)
     receipt = Receipt(session.request.call, answer, session.now, [pair.pair_id for pair in left.answer.to_judge or ()])
-    write = receipt_write(fleet.programs, number, receipt, len(after.patterns))
+    write = receipt_write(fleet.programs, number, receipt, after.patterns_count)
     writes = [*work.drafts.writes(fleet, program.program_id), write]
     return left._replace(archived=work.archived, changes=work.drafts.changes), writes
 

@@ -10,6 +10,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.archive import archive_record_id
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.forgetting import Forgotten, forgotten
+from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.state import ForgetAnswer
 from fleet_memory.schemas.fields import Name, QueryText
@@ -41,6 +42,7 @@ async def forget_memory(
 def _forgotten(program: Program, pattern_id: str, why: str, now: datetime) -> Forgotten:
     pattern = pattern_of(program, pattern_id)
     if pattern is None:
+        require_whole(program)
         own = [lesson.id for lesson in program.patterns.values() if shown_key(lesson, ()) == pattern_id]
         raise PatternNotFoundError(program.program_id, pattern_id, own or close_names(pattern_id, program.patterns))
     return forgotten(program, pattern, why, now)

@@ -1,6 +1,6 @@
 """Recall a program's lessons and its fleet's knowledge."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -89,8 +89,13 @@ async def recall_memory(
 
 
 async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: Scope, query: str | None) -> _Found:
-    """Return the matches, an entry in place of the own lessons that it repeats. Billed 1 read, and the snapshot."""
-    now, read = fleet.now(), partial(_read, fleet, program_id, scope)
+    """Return the matches, an entry in place of the own lessons that it repeats.
+
+    Billed 1 read, with a question each page, and the snapshot.
+    """
+    now, needs_pages = fleet.now(), query is not None and scope != "shared"
+    program_of = partial(fleet.programs.read_whole if needs_pages else fleet.programs.read, program_id)
+    read = partial(_read, fleet, program_of, scope)
     question = partial(embedded_question, fleet, query)
     (program, snapshot), asked = await both(read, question) if query is not None else (await read(), None)
     own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
@@ -102,8 +107,9 @@ async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: S
     return _Found(program, snapshot, [*own, *rows], pool, best)
 
 
-async def _read(fleet: Fleet, program_id: str, scope: Scope) -> tuple[Program, Snapshot | None]:
-    program = partial(fleet.programs.read, program_id)
+async def _read(
+    fleet: Fleet, program: Callable[[], Awaitable[Program]], scope: Scope
+) -> tuple[Program, Snapshot | None]:
     return (await program(), None) if scope == "own" else await both(program, fleet.knowledge.snapshots.read)
 
 
@@ -136,6 +142,7 @@ def _ways(found: _Found, filters: RecallFilters, now: datetime, *, asked: bool) 
     """Return the ways to find more that are worth a try."""
     ways = {
         "other words": asked,
+        "a query": not asked and bool(found.program.paged),
         "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),
         "includeStale": not filters.include_stale
         and any(isinstance(one, Pattern) and is_stale(one, now, found.program.decay) for one in found.known),

@@ -26,7 +26,13 @@ from fleet_memory.tools.asking import AskedPairs
 from fleet_memory.tools.note_room import require_room_for_notes
 from fleet_memory.tools.session_receipts import SessionRequest
 from fleet_memory.tools.update_program_state import Update, updated
-from fleet_memory.views.lessons import better_known_domain, evicted_answer, reinforce_answer, steering_note
+from fleet_memory.views.lessons import (
+    better_known_domain,
+    evicted_answer,
+    evicted_lessons,
+    reinforce_answer,
+    steering_note,
+)
 
 
 class SentSession(NamedTuple):
@@ -98,7 +104,7 @@ class SessionWork:
             handed_over=True if session.handoff is not None else None,
             missing=kept_questions or None,
             version=self.program.state_version,
-            patterns_count=len(self.program.patterns) if stored else None,
+            patterns_count=self.program.patterns_count if stored else None,
         )
 
     def _with_missing(self, session: SentSession) -> int:
@@ -150,7 +156,7 @@ class SessionWork:
             pattern_id=admission.pattern.id,
             duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
             related=tuple(near.pattern.id for near in admission.related) or None,
-            evicted=tuple(evicted_answer(gone.pattern) for gone in admission.archived) or None,
+            evicted=tuple(map(evicted_answer, evicted_lessons(admission))) or None,
             domain_hint=better_known_domain(admission, session.known_domains),
             note=steering_note(admission.pattern),
         )

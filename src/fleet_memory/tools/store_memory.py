@@ -27,8 +27,8 @@ async def store_memory(
     """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
 
     The same words again reinforce it. The answer names your close lessons (`related`; to rewrite one, and only then,
-    store under its id), those that the cap archived (`evicted`), a better-known name of the domain (`domainHint`), and
-    with `toJudge` asks about a rewrite of a shared lesson.
+    store under its id), those over the cap, which only a question finds (`evicted`), a better-known name of the domain
+    (`domainHint`), and with `toJudge` asks about a rewrite of a shared lesson.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()

@@ -60,10 +60,11 @@ async def update_program_state(
     )
     update = Update(patch, expected_version, request_id, fleet.now())
     done = await fleet.programs.update(program_id, lambda program: updated(program, update), update.now)
+    gone = [line.pattern for line in done.archived if isinstance(line, Archived)]
     return UpdateStateAnswer(
         status="updated" if done.updated else "unchanged",
         version=done.program.state_version,
-        archived=tuple(evicted_answer(gone.pattern) for gone in done.archived if isinstance(gone, Archived)) or None,
+        archived=tuple(map(evicted_answer, (*done.moved, *gone))) or None,
     )
 
 

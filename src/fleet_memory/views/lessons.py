@@ -68,6 +68,7 @@ def pattern_answer(
         confidence=round(pattern.confidence, 2),
         strength=round(strength(pattern, now), 2),
         stale=is_stale(pattern, now, program.decay),
+        archived=pattern.id in program.paged or None,
         age_days=int(age_days(pattern, now)),
         discovered_at=pattern.discovered_at,
         last_reinforced=pattern.last_reinforced,
@@ -109,8 +110,13 @@ def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:
 
 
 def evicted_answer(pattern: Pattern) -> EvictedPattern:
-    """Return a lesson that the cap moved to the archive."""
+    """Return a lesson that the cap moved to a page or to the archive."""
     return EvictedPattern(id=pattern.id, domain=pattern.domain, pattern=pattern.pattern)
+
+
+def evicted_lessons(stored: Admission) -> list[Pattern]:
+    """Return the lessons that a store moved to pages, where a question finds them, and to the archive."""
+    return [*stored.moved, *(line.pattern for line in stored.archived)]
 
 
 def store_answer(done: Admission, similarity_engine: str | None, known_domains: Mapping[str, int]) -> StoreAnswer:
@@ -123,11 +129,11 @@ def store_answer(done: Admission, similarity_engine: str | None, known_domains: 
         duplicate_of=done.duplicate.pattern.id if done.duplicate else None,
         similarity=done.duplicate.similarity if done.duplicate else None,
         related=tuple(_related_answer(near, done.pattern) for near in done.related),
-        evicted=tuple(evicted_answer(gone.pattern) for gone in done.archived),
+        evicted=tuple(map(evicted_answer, evicted_lessons(done))),
         domain_hint=better_known_domain(done, known_domains),
         note=steering_note(done.pattern),
         to_judge=rewrites_to_judge([done.pattern]) or None,
-        patterns_count=len(done.program.patterns),
+        patterns_count=done.program.patterns_count,
     )
 
 

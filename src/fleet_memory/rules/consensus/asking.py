@@ -122,7 +122,7 @@ def with_next_pairs(program: Program, before: Pair | None, after: Pair) -> Progr
     if before is None or not questions(before).programs or questions(after).programs:
         return program
     sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
-    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
+    ids = [side.pattern_id for side in sides if program.has(side.pattern_id)]
     return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
 
 

@@ -60,7 +60,7 @@ def repeat_spans(program: Program, scale: Scale) -> list[RepeatSpan]:
 
     The spans of one lesson do not overlap. A lesson turns stale, and a further one is the nearest from then on.
     """
-    ordered = _by_age(program.patterns.values())
+    ordered = _by_age(program.active.values())
     alike = _alike(ordered, scale)
     stale = {pattern.id: stale_after(pattern, program.decay) for pattern in ordered}
     last: dict[tuple[str | None, str], float] = {}

@@ -45,7 +45,7 @@ class Look(NamedTuple):
 def looked_at(program: Program, scale: Scale, now: datetime) -> Look:
     """Return one program's part of a fleet's numbers."""
     seen = signs(program, scale, now)
-    left = (stale_in_days(pattern, now, program.decay) for pattern in program.patterns.values())
+    left = (stale_in_days(pattern, now, program.decay) for pattern in program.active.values())
     return Look(
         program_id=program.program_id,
         signs=seen,

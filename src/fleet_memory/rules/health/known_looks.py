@@ -22,7 +22,8 @@ class KnownLook(NamedTuple):
     """A program as its looks need it: counts that do not change with time, and ascending instants for the others.
 
     Instants are seconds since 1970: `stored` of each lesson; the last in which it is not stale in `stale`, in `settled`
-    for those that were considered, in `echoes` for those of them that are echoes.
+    for those that were considered, in `echoes` for those of them that are echoes. `paged` is `stale` of the lessons on
+    pages, `paged_promoted` counts those of them that vote: nothing else is about these.
     """
 
     cap: int
@@ -36,11 +37,13 @@ class KnownLook(NamedTuple):
     repeats: Sequence[RepeatSpan]
     sessions: Sequence[SessionTime]
     missing: Sequence[Missing]
+    paged: "array[float]"
+    paged_promoted: int
 
 
 def known_look(program: Program, repeats: Sequence[RepeatSpan]) -> KnownLook:
     """Return a program as its looks need it after its last change; `repeats` are its `repeat_spans`."""
-    patterns = program.patterns.values()
+    patterns = program.active.values()
     pending = frozenset(program.pending)
     settled = [pattern for pattern in patterns if pattern.id not in pending]
     return KnownLook(
@@ -55,6 +58,8 @@ def known_look(program: Program, repeats: Sequence[RepeatSpan]) -> KnownLook:
         repeats=repeats,
         sessions=session_times(patterns, program.last_update) if program.last_update else (),
         missing=program.missing,
+        paged=_ascending(stale_after(lesson, program.decay) for lesson in program.on_pages),
+        paged_promoted=sum(lesson.promoted for lesson in program.on_pages),
     )
 
 
@@ -64,9 +69,9 @@ def look_at(program_id: str, known: KnownLook, now: datetime) -> Look:
     lately = instant - LATELY_DAYS * _DAY_S
     total, stale = len(known.stale), bisect_left(known.stale, instant)
     seen = Signs(
-        total=total,
-        stale=stale,
-        promoted=known.promoted,
+        total=total + len(known.paged),
+        stale=stale + bisect_left(known.paged, instant),
+        promoted=known.promoted + known.paged_promoted,
         unpromoted=total - known.promoted,
         cap=known.cap,
         reinforced=known.reinforced,

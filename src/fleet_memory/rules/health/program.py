@@ -54,14 +54,16 @@ class Signs(NamedTuple):
 
 
 def signs(program: Program, scale: Scale, now: datetime) -> Signs:
-    """Return the numbers of a program's memory."""
-    patterns = program.patterns.values()
+    """Return the numbers of a program's memory: totals of all its lessons, the others of those that are on no page."""
+    patterns = program.active.values()
+    paged = program.on_pages
+    stale_paged = sum(is_stale(lesson, now, program.decay) for lesson in paged)
     active = [pattern for pattern in patterns if not is_stale(pattern, now, program.decay)]
     settled = [pattern for pattern in active if pattern.id not in program.pending]
     return Signs(
-        total=len(patterns),
-        stale=len(patterns) - len(active),
-        promoted=sum(pattern.promoted for pattern in patterns),
+        total=len(patterns) + len(paged),
+        stale=len(patterns) - len(active) + stale_paged,
+        promoted=sum(pattern.promoted for pattern in patterns) + sum(lesson.promoted for lesson in paged),
         unpromoted=sum(not pattern.promoted for pattern in patterns),
         cap=program.decay.max_unpromoted_patterns,
         reinforced=sum(pattern.confirmations > 0 for pattern in patterns),
@@ -95,9 +97,9 @@ _ADVICE: Final[Mapping[HealthVerdict, Callable[[Signs], str]]] = {
         "lesson that still holds, and store_memory for what generalises."
     ),
     "hoarding": lambda seen: (
-        f"You are near the cap: {seen.unpromoted} of {counted(seen.cap, 'lesson')}; over it the weakest is archived. "
-        "Call reinforce_memory for those that help instead of storing more, and pattern_consolidate to promote what "
-        "agrees."
+        f"You are near the cap: {seen.unpromoted} of {counted(seen.cap, 'lesson')}; over it only a question finds the "
+        "weakest. Call reinforce_memory for those that help instead of storing more, and pattern_consolidate to "
+        "promote what agrees."
     ),
     "echoing": lambda seen: (
         f"All your {counted(seen.echoes, 'lesson')} repeat shared knowledge that you had read. Call "
@@ -133,6 +135,6 @@ def advice(seen: Signs, soon: int) -> tuple[str, ...]:
 
 def fading(program: Program, now: datetime) -> list[tuple[float, Pattern]]:
     """Return the patterns that turn stale within 14 days, with the days left, the soonest first."""
-    days = [(stale_in_days(pattern, now, program.decay), pattern) for pattern in program.patterns.values()]
+    days = [(stale_in_days(pattern, now, program.decay), pattern) for pattern in program.active.values()]
     soon = [pair for pair in days if 0 <= pair[0] <= FADING_WITHIN_DAYS]
     return sorted(soon, key=lambda pair: (pair[0], pair[1].id))

@@ -39,7 +39,7 @@ def freshness(pending: int, to_judge: int, consolidated_at: datetime | None, now
 
 def count_waiting(program: Program) -> int:
     """Return how many of a program's lessons no run has considered yet; `pending` names lessons that left too."""
-    return sum(pattern_id in program.patterns for pattern_id in program.pending)
+    return sum(program.has(pattern_id) for pattern_id in program.pending)
 
 
 def own_freshness(pending: int, now: datetime) -> Freshness:

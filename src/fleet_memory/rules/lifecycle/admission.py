@@ -1,19 +1,19 @@
 """The effect of storing a lesson on a program's memory: create, update, recognise a duplicate, keep the cap."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fleet_memory.rules.lifecycle.decay import strength
+from fleet_memory.rules.lifecycle.paging import Capped, brought_back, capped, require_read
 from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_after, rewritten_contribution
 from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.text.vectors import cosines, int8_matrix, unpacked
 from fleet_memory.schemas.patterns import Pattern, StoreStatus
-from fleet_memory.schemas.programs import Archived, ArchiveReason, Program
+from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.similarity import Profile
 
 OnDuplicate: TypeAlias = Literal["reinforce", "reject", "keep"]
@@ -33,7 +33,8 @@ class Near(NamedTuple):
 class Admission(NamedTuple):
     """A program's memory after a store, and the answer's facts.
 
-    `rewritten` names the contribution with a rewritten lesson.
+    The cap moved the lessons in `moved` to pages, and those in `archived` to the archive. `rewritten` names the
+    contribution with a rewritten lesson.
     """
 
     program: Program
@@ -41,6 +42,7 @@ class Admission(NamedTuple):
     pattern: Pattern
     duplicate: Near | None = None
     related: tuple[Near, ...] = ()
+    moved: tuple[Pattern, ...] = ()
     archived: tuple[Archived, ...] = ()
     rewritten: RewrittenContribution | None = None
 
@@ -50,7 +52,8 @@ def admitted(
 ) -> Admission:
     """Return the program after storing `lesson`: an upsert by id; a lesson of equal words is a duplicate.
 
-    The same call within ten minutes is a retry that changes nothing; later it reinforces.
+    The same call within ten minutes is a retry that changes nothing; later it reinforces. Raises PagesNeededError when
+    the lesson may be one on a page that was not read.
     """
     related = _near(program, lesson, profile.related)
     known = pattern_of(program, lesson.id)
@@ -68,7 +71,11 @@ def admitted(
 
 
 def pattern_of(program: Program, id_: str) -> Pattern | None:
-    """Return the pattern of this id, or the one that a lesson of this id was merged into."""
+    """Return the pattern of this id, or the one that a lesson of this id was merged into.
+
+    Raises PagesNeededError when it is on a page that was not read; it may be on one too where this returns None.
+    """
+    require_read(program, ids=(id_,))
     return program.patterns.get(id_) or next((p for p in program.patterns.values() if id_ in p.calls), None)
 
 
@@ -95,7 +102,8 @@ def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
 
 
 def _twin(program: Program, lesson: SentLesson) -> Near | None:
-    """Return the pattern of the same project in equal words."""
+    """Return the pattern of the same project in equal words. Raises PagesNeededError when a page may have it."""
+    require_read(program, words=lesson.words)
     wanted = lesson.words, lesson.sent.project_id
     return next((Near(one, 1.0) for one in program.patterns.values() if (one.words, one.project_id) == wanted), None)
 
@@ -115,7 +123,7 @@ def _created(
 ) -> Admission:
     discovered = lesson.sent.discovered_at or lesson.sent.last_reinforced or now
     pattern = Pattern(
-        id=free_id(program.patterns, lesson.id),
+        id=free_id(program, lesson.id),
         **lesson.content,
         **lesson.origin(now),
         discovered_at=discovered,
@@ -123,10 +131,10 @@ def _created(
         called_at=now,
         calls={lesson.id: lesson.call},
     )
-    kept, archived = capped(with_pattern(program, pattern), now, newest=pattern.id)
-    gone = {line.pattern.id for line in archived}
+    kept = capped(with_pattern(program, pattern), now, newest=pattern.id)
+    gone = {line.pattern.id for line in kept.archived}
     others = tuple(close for close in _without(related, pattern) if close.pattern.id not in gone)
-    return Admission(kept, "created", pattern, twin, others, archived)
+    return _capped(Admission(kept.program, "created", pattern, twin, others), kept)
 
 
 def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequence[Near], now: datetime) -> Admission:
@@ -134,12 +142,18 @@ def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequen
     if old.words == lesson.words:
         new = _with_content(old, lesson, now)
         place = (old.domain, old.project_id) != (new.domain, new.project_id)
-        after = with_pattern(program, new, pending=place)
-        return Admission(after, "updated", new, None, _without(related, new))
+        kept = brought_back(with_pattern(program, new, pending=place), new.id, now)
+        return _capped(Admission(kept.program, "updated", new, None, _without(related, new)), kept)
     new = _rewritten(old, lesson, now)
-    kept, archived = capped(with_pattern(program, new), now, newest=new.id)
+    active = {id_: one for id_, one in program.paged.items() if id_ != new.id}
+    kept = capped(with_pattern(replace(program, paged=active), new), now, newest=new.id)
     marked = rewritten_contribution(old, new)
-    return Admission(kept, "updated", new, None, _without(related, new), archived, marked)
+    return _capped(Admission(kept.program, "updated", new, None, _without(related, new), rewritten=marked), kept)
+
+
+def _capped(admission: Admission, kept: Capped) -> Admission:
+    """Return a store with the lessons that the cap moved."""
+    return admission._replace(program=kept.program, moved=kept.moved, archived=kept.archived)
 
 
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
@@ -194,8 +208,8 @@ def _repeated(
     sent = lesson.sent
     stronger = seen_again(twin.pattern, now=seen, confidence=sent.confidence, evidence=sent.evidence)
     stronger = replace(stronger, called_at=now, calls=_called(twin.pattern, lesson))
-    changed = with_pattern(program, stronger, pending=False)
-    return Admission(changed, "reinforced", stronger, twin, _without(related, stronger))
+    kept = brought_back(with_pattern(program, stronger, pending=False), stronger.id, now)
+    return _capped(Admission(kept.program, "reinforced", stronger, twin, _without(related, stronger)), kept)
 
 
 def _called(pattern: Pattern, lesson: SentLesson) -> dict[str, str]:
@@ -203,11 +217,11 @@ def _called(pattern: Pattern, lesson: SentLesson) -> dict[str, str]:
     return dict(list(calls.items())[-MAX_CALLS:])
 
 
-def free_id(taken: Mapping[str, Pattern], wanted: str) -> str:
-    """Return the wanted id, with a number if it is taken."""
-    if wanted not in taken:
+def free_id(program: Program, wanted: str) -> str:
+    """Return the wanted id, with a number if a lesson of the program has it."""
+    if not program.has(wanted):
         return wanted
-    return next(name for n in range(2, len(taken) + 3) if (name := f"{wanted[:96]}-{n}") not in taken)
+    return next(name for n in range(2, program.patterns_count + 3) if not program.has(name := f"{wanted[:96]}-{n}"))
 
 
 def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
@@ -223,28 +237,3 @@ def with_pattern(program: Program, pattern: Pattern, *, pending: bool = True) ->
         patterns={**program.patterns, pattern.id: pattern},
         pending=(*waiting, pattern.id) if pending or was_pending else waiting,
     )
-
-
-def capped(program: Program, now: datetime, *, newest: str = "") -> tuple[Program, tuple[Archived, ...]]:
-    """Archive the weakest unpromoted patterns over the cap, never the one being stored, `newest`."""
-    unpromoted = [pattern for pattern in program.patterns.values() if not pattern.promoted]
-    over = len(unpromoted) - program.decay.max_unpromoted_patterns
-    if over <= 0:
-        return program, ()
-    others = [pattern for pattern in unpromoted if pattern.id != newest]
-    weakest = sorted(others, key=lambda p: (strength(p, now), p.last_reinforced, p.id))[:over]
-    return archived(program, weakest, "cap", now)
-
-
-def archived(
-    program: Program, patterns: Sequence[Pattern], reason: ArchiveReason, now: datetime, why: str = ""
-) -> tuple[Program, tuple[Archived, ...]]:
-    """Return the program without these patterns, and their lines in the archive."""
-    gone = {pattern.id for pattern in patterns}
-    left = replace(
-        program,
-        patterns={id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone},
-        pending=tuple(id_ for id_ in program.pending if id_ not in gone),
-    )
-    name = program.program_id
-    return left, tuple(Archived(program_id=name, pattern=p, reason=reason, at=now, why=why) for p in patterns)

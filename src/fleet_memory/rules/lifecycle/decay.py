@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig
+from fleet_memory.schemas.programs import DecayConfig, PagedLesson
 
 HALF_LIFE_DAYS: Final = 30.0  # Source: docs/decay.md, chosen; the shape is Ebbinghaus 1885
 MAX_DOUBLINGS: Final = 4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
@@ -16,7 +16,7 @@ _DAY_S: Final = 86_400.0
 _HALF_MICROSECOND_S: Final = 5e-7  # a difference of two times as floats may be off by less, and none lies between
 
 
-def _unreinforced_s(pattern: Pattern, now: datetime) -> float:
+def _unreinforced_s(pattern: Pattern | PagedLesson, now: datetime) -> float:
     return now.timestamp() - pattern.reinforced_s
 
 
@@ -25,7 +25,7 @@ def age_days(pattern: Pattern, now: datetime) -> float:
     return max(0.0, _unreinforced_s(pattern, now) / _DAY_S)
 
 
-def is_stale(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
+def is_stale(pattern: Pattern | PagedLesson, now: datetime, decay: DecayConfig) -> bool:
     """Whether the pattern went unreinforced for more than `maxAge` days; exactly that is not stale yet."""
     return _unreinforced_s(pattern, now) > decay.max_age * _DAY_S + _HALF_MICROSECOND_S
 
@@ -41,12 +41,12 @@ def is_prunable(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
     return _unreinforced_s(pattern, now) > (decay.max_age + decay.prune_after) * _DAY_S + _HALF_MICROSECOND_S
 
 
-def stale_after(pattern: Pattern, decay: DecayConfig) -> float:
+def stale_after(pattern: Pattern | PagedLesson, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is stale, in seconds since 1970."""
     return pattern.reinforced_s + decay.max_age * _DAY_S
 
 
-def prunable_after(pattern: Pattern, decay: DecayConfig) -> float:
+def prunable_after(pattern: Pattern | PagedLesson, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is prunable, in seconds since 1970."""
     return pattern.reinforced_s + (decay.max_age + decay.prune_after) * _DAY_S
 
@@ -62,7 +62,7 @@ def half_life_days(pattern: Pattern) -> float:
 
 
 def strength(pattern: Pattern, now: datetime) -> float:
-    """Return 0..1: confidence x 0.5^(age / half-life). It ranks, and chooses the patterns that the cap evicts."""
+    """Return 0..1: confidence x 0.5^(age / half-life). It ranks, and chooses the patterns that the cap moves out."""
     return float(pattern.confidence * 0.5 ** (age_days(pattern, now) / half_life_days(pattern)))
 
 

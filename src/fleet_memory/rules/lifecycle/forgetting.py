@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from fleet_memory.rules.lifecycle.admission import archived, free_id, with_pattern
+from fleet_memory.rules.lifecycle.admission import free_id, with_pattern
 from fleet_memory.rules.lifecycle.decay import is_prunable
+from fleet_memory.rules.lifecycle.paging import archived, require_whole
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
 
@@ -42,7 +43,7 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
     theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
     back = replace(
         pattern,
-        id=free_id(program.patterns, pattern.id),
+        id=free_id(program, pattern.id),
         calls={id_: call for id_, call in pattern.calls.items() if id_ not in theirs},
         knowledge_key=None,
         echo=False,
@@ -53,16 +54,20 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
-    """Return why a pattern cannot come back to the program, with advice; None when it can."""
+    """Return why a pattern cannot come back to the program, with advice; None when it can.
+
+    Raises PagesNeededError unless the program is whole.
+    """
+    require_whole(program)
     twin = next(
         (p for p in program.patterns.values() if (p.words, p.project_id) == (pattern.words, pattern.project_id)), None
     )
     if twin is not None:
         return f"it has learnt this again as {twin.id!r}; reinforce that one"
     cap = program.decay.max_unpromoted_patterns
-    if not pattern.promoted and sum(not p.promoted for p in program.patterns.values()) >= cap:
+    if not pattern.promoted and sum(not p.promoted for p in program.active.values()) >= cap:
         return (
-            f"it holds {cap} unpromoted patterns, its cap, so another would be evicted; forget one, or raise "
+            f"it holds {cap} unpromoted patterns, its cap, so another would move to its pages; forget one, or raise "
             "decayConfig.maxUnpromotedPatterns with update_program_state"
         )
     return None

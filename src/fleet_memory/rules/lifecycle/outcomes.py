@@ -10,6 +10,7 @@ from fleet_memory.rules.knowledge.words import may_contradict, with_confirmation
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.lifecycle.idempotency import with_request
+from fleet_memory.rules.lifecycle.paging import Capped, brought_back
 from fleet_memory.rules.lifecycle.reinforcement import contradicted, reinforced
 from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.patterns import Outcome, Pattern
@@ -49,7 +50,7 @@ class Reported(NamedTuple):
 
 
 def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
-    """Return the program after a word about its lesson `own`."""
+    """Return the program after a word about its lesson `own`; a confirmed one is on no page any more."""
     request = _request(own.id, report)
     if request in program.request_ids:
         return Reported(program, own)
@@ -63,7 +64,8 @@ def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
         pending=(*program.pending, new.id) if again else program.pending,
         request_ids=with_request(program.request_ids, request),
     )
-    return Reported(after, new, revived)
+    kept = brought_back(after, new.id, report.now) if report.outcome == "confirmed" else Capped(after)
+    return Reported(kept.program, new, revived, archived=kept.archived)
 
 
 def reported_of_entry(program: Program, about: str, entry: Entry, report: OutcomeReport) -> Reported:

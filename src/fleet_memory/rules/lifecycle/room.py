@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Final
 
-from fleet_memory.rules.lifecycle.admission import archived
 from fleet_memory.rules.lifecycle.decay import strength
+from fleet_memory.rules.lifecycle.paging import archived
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
@@ -17,7 +17,7 @@ def without_weakest_promoted(before: Program, after: Program, excess: int, now: 
 
     Lessons that differ from those of `before` stay: the change is about them. The same program when none can leave.
     """
-    idle = [p for p in after.patterns.values() if p.promoted and before.patterns.get(p.id) == p]
+    idle = [p for p in after.active.values() if p.promoted and before.patterns.get(p.id) == p]
     leaving: list[Pattern] = []
     for pattern in sorted(idle, key=lambda p: (strength(p, now), p.last_reinforced, p.id)):
         if excess <= 0:

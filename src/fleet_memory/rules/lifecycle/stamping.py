@@ -40,15 +40,15 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     return replace(
         after,
         changes=before.changes + 1,
-        pending=in_order({*before.pending, *after.pending, *news}, after.patterns),
+        pending=in_order({*before.pending, *after.pending, *news}, {**after.patterns, **after.paged}),
         last_update=now if _agents_part_changed(before, after, changes) else after.last_update,
     )
 
 
-def in_order(pending: Set[str], patterns: Mapping[str, Pattern]) -> tuple[str, ...]:
-    """Return pending ids in the order of the lessons, then those of lessons that left, by name, at most 500."""
-    here = (id_ for id_ in patterns if id_ in pending)
-    return (*here, *sorted(pending - patterns.keys())[-MAX_GONE:])
+def in_order(pending: Set[str], lessons: Mapping[str, object]) -> tuple[str, ...]:
+    """Return pending ids in the order of the lessons, by id, then those of lessons that left, by name, at most 500."""
+    here = (id_ for id_ in lessons if id_ in pending)
+    return (*here, *sorted(pending - lessons.keys())[-MAX_GONE:])
 
 
 def without_marks(pattern: Pattern) -> Pattern:

@@ -5,11 +5,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.lifecycle.admission import capped
 from fleet_memory.rules.lifecycle.decay import is_stale
+from fleet_memory.rules.lifecycle.paging import Capped, capped, require_whole, with_wider_cap
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.schemas.fields import LooseValue
-from fleet_memory.schemas.programs import Archived, DecayConfig, PastSummary, Program, ProgramRecord
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import DecayConfig, PastSummary, Program, ProgramRecord
 
 MAX_SUMMARY_BYTES: Final = 32_000  # bytes of JSON: a boot must be able to show it
 MAX_CONFIG_BYTES: Final = 20_000  # bytes of JSON, the same for baselines
@@ -25,11 +26,15 @@ class StatePatch(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """A program after an update, the records to archive or keep as history, and whether anything changed."""
+    """A program after an update, the records to archive or keep as history, and whether anything changed.
+
+    The cap moved the lessons in `moved` to pages.
+    """
 
     program: Program
     archived: tuple[ProgramRecord, ...] = ()
     updated: bool = False
+    moved: tuple[Pattern, ...] = ()
 
 
 def apply_patch(target: LooseValue, patch: LooseValue) -> LooseValue:
@@ -48,7 +53,10 @@ def _patched(target: Mapping[str, LooseValue], patch: Mapping[str, LooseValue]) 
 
 
 def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
-    """Return the program after an update. A new summary leaves a copy; a lower cap archives the patterns over it."""
+    """Return the program after an update. A new summary leaves a copy; a lower cap moves the patterns over it to pages.
+
+    Raises PagesNeededError when it changes how the lessons of pages that were not read are forgotten.
+    """
     after = replace(
         program,
         context_summary=_patched(program.context_summary, patch.context_summary),
@@ -56,14 +64,13 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
         baselines=_patched(program.baselines, patch.baselines),
     )
     decay = DecayConfig.from_fields(_patched(program.decay.wire(), patch.decay))
-    archived: tuple[Archived, ...] = ()
-    if decay != program.decay:
-        after, archived = _forgetting_by(after, decay, now)
+    kept = _forgetting_by(after, decay, now) if decay != program.decay else Capped(after)
+    after = kept.program
     if after == program:
         return Stated(program)
     after = replace(after, state_version=program.state_version + 1)
     if after.context_summary == program.context_summary:
-        return Stated(after, archived, updated=True)
+        return Stated(after, kept.archived, updated=True, moved=kept.moved)
     past = PastSummary(
         program_id=program.program_id,
         number=program.summaries,
@@ -71,7 +78,8 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
         at=now,
         context_summary=after.context_summary,
     )
-    return Stated(replace(after, summaries=program.summaries + 1), (*archived, past), updated=True)
+    after = replace(after, summaries=program.summaries + 1)
+    return Stated(after, (*kept.archived, past), updated=True, moved=kept.moved)
 
 
 def too_large(program: Program) -> str | None:
@@ -86,8 +94,9 @@ def too_large(program: Program) -> str | None:
     return None
 
 
-def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> tuple[Program, tuple[Archived, ...]]:
+def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> Capped:
     """Return the program under other rules: patterns of any domain that revive become pending, the cap applies."""
+    require_whole(program)
     patterns = program.patterns.values()
     revived = [
         pattern.id
@@ -100,4 +109,5 @@ def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> tuple
         decay=decay,
         pending=(*program.pending, *revived),
     )
-    return capped(after, now)
+    wider = decay.max_unpromoted_patterns > program.decay.max_unpromoted_patterns
+    return capped(with_wider_cap(after, now) if wider else after, now)

@@ -70,11 +70,11 @@ def own_lessons(
 ) -> list[Pattern]:
     """Return a program's living lessons that no entry states: of a project and of none, or without a project all.
 
-    `in_entries` are the ids of lessons that an entry states.
+    None that is on a page. `in_entries` are the ids of lessons that an entry states.
     """
     return [
         lesson
-        for lesson in program.patterns.values()
+        for lesson in program.active.values()
         if not is_stale(lesson, now, program.decay)
         and lesson.id not in in_entries
         and is_of_project(lesson, project_id)

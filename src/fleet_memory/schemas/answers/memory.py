@@ -23,7 +23,7 @@ class RelatedPattern(Value):
 
 
 class EvictedPattern(Value):
-    """A pattern that the cap moved to the archive."""
+    """A pattern that the cap moved out: it is `archived`, and a question still finds it unless the pages were full."""
 
     id: str
     domain: str
@@ -40,6 +40,7 @@ class PatternAnswer(Value):
     confidence: float
     strength: Annotated[float | None, Field(description="Its confidence, faded; absent when equal")] = None
     stale: bool | None = None
+    archived: Annotated[bool | None, Field(description="Over the cap: only a question finds it")] = None
     age_days: Annotated[int | None, Field(description="Since it was last reinforced")] = None
     discovered_at: Timestamp | None = None
     last_reinforced: Timestamp | None = None

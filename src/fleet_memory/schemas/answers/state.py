@@ -81,7 +81,7 @@ class StateAnswer(Absence):
 
 
 class UpdateStateAnswer(Value):
-    """How an update ended; `archived` are patterns that a lower cap moved to the archive."""
+    """How an update ended; `archived` are patterns that a lower cap moved out; a question still finds them."""
 
     status: Literal["updated", "unchanged"]
     version: int

@@ -1,0 +1,144 @@
+"""Pages: documents of their own for the lessons that the cap moved out of a program's document."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+from anyio import to_thread
+
+from fleet_memory.repositories.decoded_documents import DecodedDocuments
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.program_codec import Entries, VersionedProgram, decoded_entries, pattern_key
+from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, decoded_or_raised
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Program
+from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
+
+
+class Page(NamedTuple):
+    """A page of a program: its lessons by id, and the revision that a commit must expect."""
+
+    program_id: str
+    number: int
+    patterns: Mapping[str, Pattern]
+    revision: str
+
+
+def page_of(document: Document) -> Page:
+    """Return the page in a document. Raises ValueError, KeyError, TypeError or AttributeError for any other shape."""
+    return _page_in(document, decoded_entries(document))
+
+
+def _page_in(document: Document, entries: Entries) -> Page:
+    fields = document.fields
+    patterns = {one.id: one for one in entries.patterns.values()}
+    return Page(str(fields["programId"]), int(cast("int", fields["page"])), patterns, document.revision)
+
+
+class Pages:
+    """The pages of one fleet's programs."""
+
+    def __init__(self, store: Store, paths: FleetPaths) -> None:
+        self.store = store
+        self.paths = paths
+        self._decoded = DecodedDocuments(_page_in)
+
+    async def joined(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
+        """Return programs with the lessons of their pages. Billed 1 read each page.
+
+        The program's own document decides which lessons are on which page. Those that it names and no page has are
+        `lost` and not in `paged`. Raises DocumentRejectedError for a page that cannot be read.
+        """
+        documents = await self._documents(heads)
+        pages = {ref: decoded_or_raised(document, self._decoded.value) for ref, document in documents.items()}
+        return [self._with_pages(head, pages) for head in heads]
+
+    async def joined_readable(
+        self, heads: Sequence[VersionedProgram], unreadable: list[UnreadableDocument]
+    ) -> list[VersionedProgram]:
+        """Return programs as `joined` does but those with a page that cannot be read, which is added to `unreadable`.
+
+        Pages are decoded in a thread: other calls go on meanwhile.
+        """
+        documents = await self._documents(heads)
+        values = await to_thread.run_sync(_decoded_pages, documents) if documents else {}
+        bad = {ref: one for ref, one in values.items() if isinstance(one, UnreadableDocument)}
+        unreadable += bad.values()
+        pages = {ref: one for ref, one in values.items() if isinstance(one, Page)}
+        return [self._with_pages(head, pages) for head in heads if not bad.keys() & set(self._refs(head.program))]
+
+    async def with_revisions(self, before: VersionedProgram, after: Program) -> VersionedProgram:
+        """Return a program with the revisions of the pages that a change writes and that were not read.
+
+        Billed 1 read for each of these.
+        """
+        changed = _changed_lessons(before.program, after)
+        refs = {number: self.paths.page(after.program_id, number) for number in changed if number not in before.pages}
+        if not refs:
+            return before
+        found = await self.store.get(*refs.values())
+        known = {
+            number: document.revision if document else ABSENT for number, document in zip(refs, found, strict=True)
+        }
+        return before._replace(pages={**before.pages, **known})
+
+    def writes(self, before: VersionedProgram, after: Program) -> list[Write]:
+        """Return the writes of the pages whose lessons a change moves or changes; one without lessons is removed."""
+        writes: list[Write] = []
+        for number, lessons in _changed_lessons(before.program, after).items():
+            ref, revision = self.paths.page(after.program_id, number), before.pages.get(number, ABSENT)
+            if not any(lesson.page == number for lesson in after.paged.values()):
+                writes += [Write(ref, None, revision)] if revision != ABSENT else []
+            elif revision == ABSENT:
+                patterns: dict[str, Json] = {key: text for key, text in lessons.items() if text is not None}
+                fields: dict[str, Json] = {"programId": after.program_id, "page": number, "patterns": patterns}
+                writes.append(Write(ref, fields, ABSENT))
+            else:
+                writes.append(Write(ref, {f"patterns.{key}": text for key, text in lessons.items()}, revision))
+        return writes
+
+    async def _documents(self, heads: Sequence[VersionedProgram]) -> dict[Ref, Document]:
+        refs = [ref for head in heads for ref in self._refs(head.program)]
+        found = await self.store.get(*refs) if refs else []
+        return {ref: document for ref, document in zip(refs, found, strict=True) if document is not None}
+
+    def _refs(self, program: Program) -> list[Ref]:
+        numbers = sorted({lesson.page for lesson in program.paged.values()})
+        return [self.paths.page(program.program_id, number) for number in numbers]
+
+    def _with_pages(self, head: VersionedProgram, pages: Mapping[Ref, Page]) -> VersionedProgram:
+        program = head.program
+        if not program.paged:
+            return head
+        own = [page for ref in self._refs(program) if (page := pages.get(ref))]
+        there = {
+            id_: pattern
+            for page in own
+            for id_, pattern in page.patterns.items()
+            if (lesson := program.paged.get(id_)) and lesson.page == page.number
+        }
+        lost = {id_: lesson for id_, lesson in program.paged.items() if id_ not in there}
+        paged = {id_: program.paged[id_] for id_ in there} if lost else program.paged
+        whole = replace(program, patterns={**program.active, **there}, paged=paged)
+        return head._replace(program=whole, pages={page.number: page.revision for page in own}, lost=lost)
+
+
+def _decoded_pages(documents: Mapping[Ref, Document]) -> dict[Ref, Page | UnreadableDocument]:
+    return {ref: decoded(document, page_of) for ref, document in documents.items()}
+
+
+def _changed_lessons(before: Program, after: Program) -> dict[int, dict[str, str | None]]:
+    """Return the stored texts of the lessons on pages that differ, by page and by their keys in its map.
+
+    None for a lesson that left its page.
+    """
+    changed: defaultdict[int, dict[str, str | None]] = defaultdict(dict)
+    for id_, old in before.paged.items():
+        if (now := after.paged.get(id_)) is None or now.page != old.page:
+            changed[old.page][pattern_key(id_)] = None
+    for id_, new in after.paged.items():
+        was, pattern = before.paged.get(id_), after.patterns.get(id_)
+        if pattern and (was is None or was.page != new.page or pattern is not before.patterns.get(id_)):
+            changed[new.page][pattern_key(id_)] = pattern.stored_text
+    return dict(sorted(changed.items()))

@@ -1,0 +1,89 @@
+"""Reads of programs: without their pages, or whole, one by one or in blocks."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from anyio import to_thread
+
+from fleet_memory.repositories.decoded_documents import DecodedDocuments
+from fleet_memory.repositories.pages import Pages
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.program_codec import (
+    VersionedProgram,
+    absent_program,
+    iter_versioned_programs,
+    program_in,
+    versioned_program,
+)
+from fleet_memory.repositories.unreadable import UnreadableDocument, decoded_or_raised
+from fleet_memory.schemas.programs import Program
+from fleet_memory.stores import Document, Store
+
+
+class ProgramBlock(NamedTuple):
+    """Some programs of a fleet, and the documents among them that cannot be read, which are logged too."""
+
+    programs: list[VersionedProgram]
+    unreadable: list[UnreadableDocument]
+
+
+class ProgramReads:
+    """The reads of one fleet's programs, and their `pages`."""
+
+    def __init__(self, store: Store, paths: FleetPaths) -> None:
+        self.pages = Pages(store, paths)
+        self._store = store
+        self._paths = paths
+        self._decoded = DecodedDocuments(program_in)
+
+    async def heads(self, *program_ids: str) -> list[VersionedProgram]:
+        """Return programs without their pages. Billed 1 read each.
+
+        Raises DocumentRejectedError for one that cannot be read.
+        """
+        documents = await self._store.get(*(self._paths.program(program_id) for program_id in program_ids))
+        return [
+            decoded_or_raised(document, self._decoded.value) if document else absent_program(program_id)
+            for program_id, document in zip(program_ids, documents, strict=True)
+        ]
+
+    async def unkept_heads(self, *program_ids: str) -> list[VersionedProgram]:
+        """Like `heads`, decoded in a thread, and not kept among those that were read last."""
+        documents = await self._store.get(*(self._paths.program(program_id) for program_id in program_ids))
+        decoded = [partial(decoded_or_raised, one, versioned_program) if one else None for one in documents]
+        del documents
+        return await to_thread.run_sync(
+            lambda: [one() if one else absent_program(id_) for id_, one in zip(program_ids, decoded, strict=True)]
+        )
+
+    async def whole(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
+        """Return programs with their pages; one whose lessons moved meanwhile is read again. Billed 1 read each page.
+
+        Raises DocumentRejectedError for a page that cannot be read.
+        """
+        return await self._settled(await self.pages.joined(heads))
+
+    async def _settled(self, joined: list[VersionedProgram]) -> list[VersionedProgram]:
+        """Return programs as they are; one that seems to have lost lessons and has changed meanwhile is read again."""
+        torn = {one.program.program_id: one.revision for one in joined if one.lost}
+        again = [one for one in await self.heads(*torn) if one.revision != torn[one.program.program_id]] if torn else []
+        renewed = {one.program.program_id: one for one in (await self.whole(again) if again else ())}
+        return [renewed.get(one.program.program_id, one) for one in joined]
+
+    async def block(self, documents: list[Document]) -> ProgramBlock:
+        """Return the programs of documents, whole. Billed 1 read each page."""
+        programs, unreadable = await self.block_of_heads(documents)
+        del documents
+        return ProgramBlock(await self._settled(await self.pages.joined_readable(programs, unreadable)), unreadable)
+
+    async def block_of_heads(self, documents: list[Document]) -> ProgramBlock:
+        """Return the programs of documents without their pages, decoded in a thread: other calls go on meanwhile."""
+        unreadable: list[UnreadableDocument] = []
+        programs = iter_versioned_programs(documents, unreadable)
+        del documents
+        return ProgramBlock(await to_thread.run_sync(list, programs), unreadable)
+
+    def know(self, before: Program, after: Program) -> None:
+        """Take up the lessons and notes that a commit writes, so that the next read need not decode them."""
+        self._decoded.know(self._paths.program(after.program_id), before, after)

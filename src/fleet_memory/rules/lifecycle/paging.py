@@ -1,0 +1,125 @@
+"""Pages: the lessons that the cap moves out of a program, which a question still finds, and a word brings back."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from fleet_memory.rules.lifecycle.decay import strength
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import (
+    MAX_PAGE_BYTES,
+    MAX_PAGES,
+    MAX_PATTERNS_PER_PAGE,
+    Archived,
+    ArchiveReason,
+    PagedLesson,
+    Program,
+)
+
+
+class PagesNeededError(Exception):
+    """A change is about a lesson on a page that was not read: run it again on the whole program."""
+
+
+class Capped(NamedTuple):
+    """A program after the cap, the lessons that it moved to pages, and those that left for the archive."""
+
+    program: Program
+    moved: tuple[Pattern, ...] = ()
+    archived: tuple[Archived, ...] = ()
+
+
+def require_whole(program: Program) -> None:
+    """Raise PagesNeededError unless all pages of the program were read."""
+    if not program.is_whole:
+        raise PagesNeededError
+
+
+def require_read(program: Program, *, ids: Collection[str] = (), words: str = "") -> None:
+    """Raise PagesNeededError if a lesson of one of these ids, or of these words, is on a page that was not read."""
+    if any(id_ in ids or lesson.words == words for id_, lesson in program.unread.items()):
+        raise PagesNeededError
+
+
+def capped(program: Program, now: datetime, *, newest: str = "") -> Capped:
+    """Move the weakest unpromoted patterns over the cap to pages, never the one being stored, `newest`.
+
+    Raises PagesNeededError when the pages are full and were not read.
+    """
+    unpromoted = [pattern for pattern in program.active.values() if not pattern.promoted]
+    over = len(unpromoted) - program.decay.max_unpromoted_patterns
+    if over <= 0:
+        return Capped(program)
+    return _moved(program, _weakest([one for one in unpromoted if one.id != newest], now)[:over], now)
+
+
+def brought_back(program: Program, pattern_id: str, now: datetime) -> Capped:
+    """Return the program with a lesson on no page any more; the weakest other makes room for it."""
+    if pattern_id not in program.paged:
+        return Capped(program)
+    paged = {id_: lesson for id_, lesson in program.paged.items() if id_ != pattern_id}
+    return capped(replace(program, paged=paged), now, newest=pattern_id)
+
+
+def with_wider_cap(program: Program, now: datetime) -> Program:
+    """Return a whole program with as many of the strongest lessons of its pages back as its cap has room for."""
+    room = program.decay.max_unpromoted_patterns - sum(not one.promoted for one in program.active.values())
+    unpromoted = [program.patterns[id_] for id_ in program.paged if not program.patterns[id_].promoted]
+    back = {pattern.id for pattern in _weakest(unpromoted, now)[::-1][: max(0, room)]}
+    return replace(program, paged={id_: one for id_, one in program.paged.items() if id_ not in back})
+
+
+def paged_lesson(pattern: Pattern, page: int) -> PagedLesson:
+    """Return a lesson as its program knows it on a page."""
+    return PagedLesson(
+        id=pattern.id,
+        page=page,
+        words=pattern.words,
+        size=pattern.stored_bytes,
+        last_reinforced=pattern.last_reinforced,
+        promoted=pattern.promoted,
+    )
+
+
+def archived(
+    program: Program, patterns: Sequence[Pattern], reason: ArchiveReason, now: datetime, why: str = ""
+) -> tuple[Program, tuple[Archived, ...]]:
+    """Return the program without these patterns, and their lines in the archive."""
+    gone = {pattern.id for pattern in patterns}
+    left = replace(
+        program,
+        patterns={id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone},
+        paged={id_: lesson for id_, lesson in program.paged.items() if id_ not in gone},
+        pending=tuple(id_ for id_ in program.pending if id_ not in gone),
+    )
+    name = program.program_id
+    return left, tuple(Archived(program_id=name, pattern=p, reason=reason, at=now, why=why) for p in patterns)
+
+
+def _moved(program: Program, leaving: Sequence[Pattern], now: datetime) -> Capped:
+    """Move lessons to the first page with room; where none has any, the weakest of them all goes to the archive."""
+    paged, gone = dict(program.paged), list[Pattern]()
+    for pattern in leaving:
+        while (page := _page_with_room(paged.values(), pattern.stored_bytes)) is None and pattern not in gone:
+            require_whole(program)
+            candidates = [one for id_ in paged if not (one := program.patterns[id_]).promoted]
+            weakest = _weakest([*candidates, pattern], now)[0]
+            paged.pop(weakest.id, None)
+            gone.append(weakest)
+        if page is not None:
+            paged[pattern.id] = paged_lesson(pattern, page)
+    after, lines = archived(replace(program, paged=paged), gone, "cap", now)
+    return Capped(after, tuple(pattern for pattern in leaving if pattern.id in paged), lines)
+
+
+def _page_with_room(paged: Collection[PagedLesson], size: int) -> int | None:
+    for page in range(1, MAX_PAGES + 1):
+        sizes = [lesson.size for lesson in paged if lesson.page == page]
+        if len(sizes) < MAX_PATTERNS_PER_PAGE and sum(sizes) + size <= MAX_PAGE_BYTES:
+            return page
+    return None
+
+
+def _weakest(patterns: Sequence[Pattern], now: datetime) -> list[Pattern]:
+    return sorted(patterns, key=lambda p: (strength(p, now), p.last_reinforced, p.id))

@@ -1,0 +1,35 @@
+"""An agent that stores more than its cap finds every lesson by a question."""
+
+import pytest
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.schemas.programs import MAX_UNPROMOTED_PATTERNS
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.recall_memory import recall_memory
+from tests.fleets import NOW, at, learn
+
+pytestmark = pytest.mark.anyio
+
+STORED = 300
+
+
+def text(number: int) -> str:
+    return f"Route shipment {number * 7919} through depot{number} before noon"
+
+
+async def test_all_of_300_lessons_of_one_agent_are_found_by_their_words(fleet: Fleet) -> None:
+    fleet = at(fleet, NOW)
+    for number in range(STORED):
+        await learn(fleet, "basher", text(number), id_=f"p{number}", domain="shipping")
+    first = [
+        (await recall_memory(fleet, "basher", query=f"which way for depot{number}", limit=1)).patterns[0]
+        for number in range(STORED)
+    ]
+    assert [one.id for one in first] == [f"p{number}" for number in range(STORED)]
+    assert sum(one.archived is True for one in first) == STORED - MAX_UNPROMOTED_PATTERNS
+    boot, plain = await gsp_bootstrap(fleet, "basher", depth="full"), await recall_memory(fleet, "basher", limit=100)
+    active = {one.id for one in first if not one.archived}
+    assert {one.id for one in boot.patterns} <= active
+    assert {one.id for one in plain.patterns} <= active
+    assert (plain.total, (await memory_health(fleet, "basher")).total_patterns) == (MAX_UNPROMOTED_PATTERNS, STORED)
