@@ -55,13 +55,18 @@ def made_fleet(size: FleetSize, folder: Path) -> Iterator[FleetServers]:
         "FLEET_MEMORY_MAINTENANCE": "off",  # a run between two calls would be counted as one of them
     }
     launch = Launch([sys.executable, "-m", "fleet_memory", "serve"], variables, folder)
-    with RawServer(launch, wait_s=FILL_WAIT_S) as measured, RawServer(launch) as other:
-        fill(measured, size)
-        yield FleetServers(measured, other)
+    with RawServer(launch, wait_s=FILL_WAIT_S) as measured, RawServer(launch, wait_s=FILL_WAIT_S) as other:
+        servers = FleetServers(measured, other)
+        fill(servers, size)
+        yield servers
 
 
-def fill(server: RawServer, size: FleetSize) -> None:
-    """Store the lessons, make the shared ones entries, and store the lesson that `reinforce` needs."""
+def fill(servers: FleetServers, size: FleetSize) -> None:
+    """Store the lessons, make the shared ones entries, and store the lesson that `reinforce` needs.
+
+    The other server makes the entries: the measured one's memory is that of a server which agents use.
+    """
+    server, other = servers
     for program, texts in lessons_by_program(size).items():
         cap = {"programId": program, "decayConfig": {"maxUnpromotedPatterns": MAX_LESSONS}}
         accepted(server.call("update_program_state", cap))
@@ -69,7 +74,7 @@ def fill(server: RawServer, size: FleetSize) -> None:
             lessons = [lesson(text, f"seen by {program}") for text in texts[start : start + BATCH]]
             arguments = {"programId": program, "requestId": f"fill-{start}", "patterns": lessons}
             accepted(server.call("commit_session", arguments))
-    accepted(server.call("pattern_consolidate", {}))  # before one more lesson: promoted ones do not count for the cap
+    accepted(other.call("pattern_consolidate", {}))  # before one more lesson: promoted ones do not count for the cap
     reinforced = lesson("Read the lease first", "seen", REINFORCED)
     accepted(server.call("store_memory", {"programId": MEASURED, "pattern": reinforced}))
     shared = {"programId": MEASURED, "scope": "shared", "limit": 1, "includeStale": True}

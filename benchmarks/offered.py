@@ -6,6 +6,7 @@ Prints markdown tables about the stories of the folder `stories/`, or those name
 """
 
 import argparse
+from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -139,7 +140,7 @@ def hits(story: AskedStory, engine: Embedder, rows: Vectors) -> tuple[float, flo
 
 def stored(rows: Vectors) -> np.ndarray[tuple[int, int], np.dtype[np.int8]]:
     """Return vectors as documents keep them."""
-    return int8_rows([(packed(row), "") for row in rows], "")
+    return int8_rows([(b64decode(packed(row)), "") for row in rows], "")
 
 
 def comparable(told: ToldLesson) -> ComparableLesson:

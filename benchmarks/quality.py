@@ -6,6 +6,7 @@ Prints markdown tables about the sets of sets.py.
 """
 
 import random
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -128,7 +129,7 @@ def asked(programs: Programs, packs: Mapping[str, str], engine: str, profile: Pr
     """
     said = [(f"program-{number}", lesson) for number, program in enumerate(programs) for lesson in program]
     lessons = [_comparable(lesson, program, at) for at, (program, lesson) in enumerate(said)]
-    rows = int8_rows([(packs[lesson.text], engine) for lesson in lessons], engine)
+    rows = int8_rows([(b64decode(packs[lesson.text]), engine) for lesson in lessons], engine)
     found = proposals(lessons, rows, range(len(lessons)), profile)
     judged: frozenset[str] = frozenset()
     order: list[tuple[Lesson, Lesson]] = []

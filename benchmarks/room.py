@@ -1,12 +1,13 @@
 """How much one agent may know: 300 lessons of one program under the defaults, and a question to each in other words.
 
-    python benchmarks/room.py [--held-out]
+    python benchmarks/room.py [--held-out | --questions FILE]
 
 The lessons of asked/one_agent.json are stored by `store_memory`, and `recall_memory` with its defaults is asked the
-questions of the public half once 100 are stored and once all are; `--held-out` asks those of the other half instead,
-on which nothing was chosen. `findable` are the stored lessons that their own words bring among the first 5. Exits with
-1 when less than .7 of the questions find their lesson first once all are stored. retrieval.py has the same questions
-to the same lessons without a program, so without any cap.
+questions of the public half once 100 are stored and once all are; `--held-out` asks those of the other half instead, on
+which nothing was chosen, and `--questions` the first 300 of a tab-separated file (columns a, the question, and b, its
+lesson). `findable` are the stored lessons that their own words bring among the first 5. Exits with 1 when less than .7
+of the questions find their lesson first once all are stored. retrieval.py has the same questions to the same lessons
+without a program, so without any cap.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import Final, NamedTuple
 
 import anyio
 from questions import OwnLesson, one_agent
-from sets import table
+from sets import rows_of, table
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.patterns import NewPattern
@@ -54,6 +55,16 @@ class Room(NamedTuple):
     def share_within(self, limit: int) -> float:
         """Return the share of the questions whose lesson was among the first `limit`."""
         return sum(0 < place <= limit for place in self.places) / len(self.places)
+
+
+def lessons_of(path: Path) -> Sequence[OwnLesson]:
+    """Return the first lessons of a file, each with its first question; equal texts are one lesson."""
+    questions = {row["b"]: row["a"] for row in reversed(rows_of(path))}
+    texts = list(dict.fromkeys(row["b"] for row in rows_of(path)))[: SIZES[-1]]
+    return [
+        OwnLesson(id=f"lesson-{number}", domain="room", pattern=text, evidence="", question=questions[text])
+        for number, text in enumerate(texts)
+    ]
 
 
 async def rooms(
@@ -97,10 +108,12 @@ def main() -> None:
     """Print a row for each size; exit with 1 when the last misses the gate."""
     parser = argparse.ArgumentParser(description="Measure how many lessons one agent may know.")
     parser.add_argument("--held-out", action="store_true", help="ask the questions that nothing was chosen on")
-    held_out: bool = parser.parse_args().held_out
-    measured = anyio.run(lambda: rooms(one_agent().lessons, SIZES, MiniLM(), held_out=held_out))
-    half = "held out" if held_out else "public"
-    table(f"Questions of one agent to its own lessons, {half}", ROOM, [each.row() for each in measured])
+    parser.add_argument("--questions", type=Path, metavar="FILE", help="columns a (question) and b (lesson)")
+    options = parser.parse_args()
+    lessons = lessons_of(options.questions) if options.questions else one_agent().lessons
+    measured = anyio.run(lambda: rooms(lessons, SIZES, MiniLM(), held_out=options.held_out))
+    which = options.questions.name if options.questions else "held out" if options.held_out else "public"
+    table(f"Questions of one agent to its own lessons, {which}", ROOM, [each.row() for each in measured])
     raise SystemExit(0 if measured[-1].share_within(1) >= MIN_FIRST else "missed")
 
 

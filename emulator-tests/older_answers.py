@@ -29,6 +29,7 @@ REASONS: Final[Mapping[tuple[Kind, str], str]] = {
     ("lost", "* */calibratedConfidence"): "calibration is no more",
     ("other", "* freshness/reason"): "it says who is to act",
     ("new", "* freshness/toJudge"): "pairs are new",
+    ("other", "check schemaVersion"): "a file is converted when it is opened",
     ("other", "check file"): "each test has a file or project of its own",
     ("new", "check documents/maintenance"): "an import leaves a note",
     ("other", "check project"): "each test has a file or project of its own",

@@ -360,3 +360,21 @@ async def test_an_author_judges_its_own_rewrite_also_where_people_judge(
 
 def every_pair(count: int) -> Sequence[NewVerdict]:
     return [verdict(f"pair{at}") for at in range(count)]
+
+
+async def test_many_promotions_are_answered_with_25_and_how_many_more(fleet: Fleet) -> None:
+    for number in range(40):
+        for program in ("basher", "iso"):
+            await learn(fleet, program, f"Rotate the logs of service {number} daily", id_=f"mine-{number}")
+    later = at(fleet, NOW + days(1))
+    answer = await consolidated(later)
+    assert (len(answer.promoted), answer.omitted) == (25, {"promoted": 15})
+
+
+async def test_an_entry_that_many_programs_learnt_is_answered_with_25_of_them(fleet: Fleet) -> None:
+    for number in range(30):
+        await learn(fleet, f"program-{number:02}", CLAIM)
+    answer = await consolidated(at(fleet, NOW + days(1)))
+    (entry,) = answer.promoted
+    assert (len(entry.contributors), len(entry.provenance), entry.evidence_count) == (25, 25, 30)
+    assert answer.omitted == {"contributors": 5, "provenance": 5}

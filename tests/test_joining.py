@@ -11,7 +11,7 @@ from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.stores import Write
+from fleet_memory.stores import Document, Ref, Write
 from tests.fleets import NOW, at, learn, on
 from tests.wrapped import Wrapped
 
@@ -77,3 +77,52 @@ async def test_lessons_that_were_skipped_are_considered_by_the_next_run(fleet: F
     assert await contributors(fleet) == []
     await run(replace(fleet, memory=refusing.memory) if is_warm else fleet)
     assert await contributors(fleet) == [BUSY, "program-01"]
+
+
+class ReadsOfPrograms(Wrapped):
+    """A store that counts the programs that are asked for by name, and the commits of joins."""
+
+    read = 0
+    joins = 0
+
+    async def get(self, *refs: Ref) -> list[Document | None]:
+        self.read += sum(ref.collection.endswith("/programs") for ref in refs)
+        return await super().get(*refs)
+
+    async def commit(self, *writes: Write) -> datetime:
+        collections = {write.ref.collection.rpartition("/")[2] for write in writes}
+        self.joins += {"gsp", "programs"} <= collections
+        return await super().commit(*writes)
+
+
+async def test_lessons_that_programs_share_join_twenty_entries_a_commit(fleet: Fleet) -> None:
+    for number in range(30):
+        for name in ("basher", "iso", "sark"):
+            await learn(fleet, name, f"Rotate the logs of service {number}", id_=f"mine-{number}")
+    store = ReadsOfPrograms(fleet.knowledge.store)
+    report = await run(at(replace(on(fleet, store), caller=Caller()), NOW + timedelta(hours=1)))
+    assert (len(report.joined), report.skipped, store.joins) == (30, [], 2)
+    assert store.read == 3 * 2 + 3  # each join reads three programs, and so does the commit that stamps them
+    assert {len(one.entry.value.contributors) for one in await fleet.knowledge.all() if one.entry} == {3}
+    assert await fleet.programs.count_pending() == 0
+
+
+async def test_a_program_that_is_as_it_was_compared_is_stamped_without_another_reading(fleet: Fleet) -> None:
+    await all_learn(fleet, 1)
+    store = ReadsOfPrograms(fleet.knowledge.store)
+    await run(on(fleet, store))
+    assert (store.read, await fleet.programs.count_pending()) == (0, 0)
+    assert await fleet.programs.dirty() == []
+
+
+async def test_a_refused_commit_of_several_entries_is_tried_one_entry_at_a_time(fleet: Fleet) -> None:
+    await learn(fleet, BUSY, CLAIM)
+    for name in ("program-01", "program-02"):
+        await learn(fleet, name, "Rotate the log files once a day", id_="logs")
+    await learn(fleet, "program-01", CLAIM)
+    report = await run(at(away(fleet), NOW + timedelta(hours=1)))
+    assert ([one.change.entry.value.pattern for one in report.joined], report.skipped) == (
+        ["Rotate the log files once a day"],
+        ["lesson mine"],
+    )
+    assert await contributors(fleet) == ["program-01", "program-02"]

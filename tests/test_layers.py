@@ -60,13 +60,14 @@ BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
 LAYERS = {
     "": layer(),
     "errors": layer(),
+    "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
     "settings": layer("errors store_address", "platformdirs"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
-    "similarity.minilm": layer("schemas rules.text similarity errors", "anyio numpy onnxruntime tokenizers"),
+    "similarity.minilm": layer("schemas rules.text similarity allocator errors", "anyio numpy onnxruntime tokenizers"),
     "similarity.endpoint": layer("", "anyio httpx2"),
     "similarity.judge_model": layer("schemas similarity errors", "httpx2 pydantic"),
     "similarity.openai": layer("schemas rules.text similarity errors", "httpx2 numpy pydantic"),
@@ -79,9 +80,11 @@ LAYERS = {
     "jobs": layer(f"{BELOW_JOBS} jobs", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address clock", "anyio mcp pydantic pydantic_core", ENGINES
+        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        "anyio mcp pydantic pydantic_core",
+        ENGINES,
     ),
-    "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address clock", "anyio"),
+    "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
     "server.store_time": layer("stores clock", "", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
@@ -99,6 +102,7 @@ LAYERS = {
 VIOLATIONS = {
     "": ["import fleet_memory.errors"],
     "errors": ["from fleet_memory.schemas.value import Value"],
+    "allocator": ["import numpy"],
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],

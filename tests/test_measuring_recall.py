@@ -8,7 +8,7 @@ import pytest
 from newcomers import readings, row, why
 from questions import STORIES, OwnLesson, asked_of, in_other_words, one_agent, own_sets, public_questions
 from retrieval import RETRIEVAL, misses_gate, ranks, recall_scores
-from room import Room, rooms
+from room import Room, lessons_of, rooms
 from story import Question, read_story
 
 from fleet_memory.similarity.minilm import MiniLM
@@ -105,6 +105,15 @@ async def test_one_agent_is_asked_one_half_of_its_questions_about_what_it_has_st
     assert public == [Room(stored=1, findable=1, places=[1]), Room(stored=3, findable=3, places=[1, 0])]
     assert public[1].row() == (3, 3, 2, 0.5, 0.5, 0.5)
     assert await rooms(KIOSK, (3,), MiniLM(), held_out=True) == [Room(stored=3, findable=3, places=[1])]
+
+
+def test_equal_texts_of_a_file_are_one_lesson_with_its_first_question(tmp_path: Path) -> None:
+    path = tmp_path / "set.tsv"
+    path.write_text("a\tb\nq\tt\nr\tu\ns\tt\n", encoding="utf-8")
+    assert [(one.id, one.question, one.pattern) for one in lessons_of(path)] == [
+        ("lesson-0", "q", "t"),
+        ("lesson-1", "r", "u"),
+    ]
 
 
 def test_a_room_s_row_counts_places_from_the_first() -> None:

@@ -112,6 +112,7 @@ RESIDENT = """
 import sys
 from pathlib import Path
 import anyio
+from fleet_memory.allocator import return_freed_memory
 from fleet_memory.similarity.minilm import MiniLM
 
 def resident_kb():
@@ -122,6 +123,7 @@ async def main():
     await engine.vectors(["a lesson of some words " * 20 + str(n) for n in range(8)])
     in_use = resident_kb()
     await engine.release(0)
+    return_freed_memory()
     print(in_use, resident_kb())
 
 anyio.run(main)

@@ -180,8 +180,10 @@ def test_the_first_matches_are_a_slice_and_the_rest_only_a_number() -> None:
 def test_what_stands_in_for_several_comes_once_at_the_best_place_and_with_its_score() -> None:
     ranking = by_strength([0.9, 0.8, 0.7, 0.6])
     best, second, _, last = ranking
-    assert list(ranking.replaced([2, 1, 2, 3])) == [best._replace(position=2), second, last]
-    assert list(ranking.replaced(range(4))) == list(ranking)
+    assert list(ranking.replaced({0: 2})) == [best._replace(position=2), second, last]
+    assert list(ranking.replaced({3: 4, 7: 8})) == [best, second, ranking[2], last._replace(position=4)]
+    assert list(ranking.replaced({})) == list(ranking)
+    assert list(by_strength([]).replaced({0: 1})) == []
 
 
 def _match(score: float) -> Ranked:

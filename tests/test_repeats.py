@@ -34,9 +34,8 @@ def test_both_texts_of_a_rewrite_are_shown_until_their_author_has_judged_them() 
 
 def test_an_entry_stands_in_for_the_lessons_that_it_states() -> None:
     equal = pattern(f"{CHECK.upper()}.", id="equal")
-    assert stand_ins([JOINED, pattern("Pin it", id="alone"), equal], [OTHER, ROW]) == [4, 1, 4, 3, 4]
-    assert stand_ins([JOINED], [OTHER]) == [0, 1]
-    assert stand_ins([], [ROW]) == [0]
+    assert stand_ins([JOINED, pattern("Pin it", id="alone"), equal], [OTHER, ROW]) == {0: 4, 2: 4}
+    assert stand_ins([JOINED], [OTHER]) == stand_ins([], [ROW]) == {}
 
 
 def test_an_entry_is_own_through_a_lesson_of_now_or_of_before() -> None:

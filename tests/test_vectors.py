@@ -45,7 +45,7 @@ def test_cosines_of_kept_vectors_are_off_by_less_than_a_hundredth() -> None:
 def test_cosines_to_one_vector_are_those_of_the_rows_of_length_one(count: int) -> None:
     vectors = np.random.default_rng(0).normal(size=(count + 1, SIZE)).astype(np.float32)
     question, *stored = unpacked([packed(vector) for vector in vectors])
-    rows = int8_rows([(packed(vector), "") for vector in stored], "")[:count]
+    rows = int8_rows([(b64decode(packed(vector)), "") for vector in stored], "")[:count]
     assert np.abs(cosines(rows, question) - np.array(stored).reshape(-1, SIZE) @ question).max(initial=0) < 1e-5
     assert cosines(np.zeros((2, SIZE), np.int8), question).tolist() == [0, 0]
 

@@ -1,6 +1,7 @@
 """Reads of programs: without their pages, or whole, one by one or in blocks."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from anyio import to_thread
@@ -13,6 +14,7 @@ from fleet_memory.repositories.program_codec import (
     absent_program,
     iter_versioned_programs,
     program_in,
+    versioned_program,
 )
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded_or_raised
 from fleet_memory.schemas.programs import Program
@@ -45,6 +47,15 @@ class ProgramReads:
             decoded_or_raised(document, self._decoded.value) if document else absent_program(program_id)
             for program_id, document in zip(program_ids, documents, strict=True)
         ]
+
+    async def unkept_heads(self, *program_ids: str) -> list[VersionedProgram]:
+        """Like `heads`, decoded in a thread, and not kept among those that were read last."""
+        documents = await self._store.get(*(self._paths.program(program_id) for program_id in program_ids))
+        decoded = [partial(decoded_or_raised, one, versioned_program) if one else None for one in documents]
+        del documents
+        return await to_thread.run_sync(
+            lambda: [one() if one else absent_program(id_) for id_, one in zip(program_ids, decoded, strict=True)]
+        )
 
     async def whole(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
         """Return programs with their pages; one whose lessons moved meanwhile is read again. Billed 1 read each page.

@@ -4,9 +4,11 @@ A server that has it is warm: the next run reads the programs that changed, and 
 considered meanwhile. It can be thrown away at any time.
 """
 
+from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from sys import intern
 from typing import Final, NamedTuple
 
 from fleet_memory.repositories.entry_codec import VersionedEntry
@@ -24,13 +26,16 @@ COLD: Final = -1  # the run of a memory that has read nothing
 
 
 class KnownLesson(NamedTuple):
-    """A lesson as comparing needs it, with its packed vector; stale after `stale_at`, in seconds since 1970."""
+    """A lesson as comparing needs it; stale after `stale_at`, in seconds since 1970.
+
+    `vector` has one number a byte; none of it where the lesson has no vector that can be read.
+    """
 
     comparable: ComparableLesson
     evidence: str
     stale_at: float
     knowledge_key: str | None
-    vector: str
+    vector: bytes
     embedder: str
 
 
@@ -118,13 +123,26 @@ def known_lessons(program: Program) -> list[KnownLesson]:
     return [
         KnownLesson(
             ComparableLesson(
-                program.program_id, pattern.id, pattern.domain, pattern.pattern, pattern.words, pattern.project_id
+                program.program_id,
+                pattern.id,
+                intern(pattern.domain),
+                pattern.pattern,
+                pattern.words,
+                pattern.project_id and intern(pattern.project_id),
             ),
             pattern.evidence[:MAX_EVIDENCE_CHARS],
             stale_after(pattern, program.decay),
             pattern.knowledge_key,
-            pattern.vector,
-            pattern.embedder,
+            vector_bytes(pattern.vector),
+            intern(pattern.embedder),
         )
         for _, pattern in sorted(program.patterns.items())
     ]
+
+
+def vector_bytes(packed: str) -> bytes:
+    """Return a packed vector, one number a byte; b"" for a text that is none."""
+    try:
+        return b64decode(packed, validate=True)
+    except ValueError:
+        return b""

@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import anyio
+from anyio import to_thread
 
+from fleet_memory.allocator import return_freed_memory
 from fleet_memory.server.composition import LazyFleet
 
 LAST_PUBLICATION_S: Final = 1.0  # seconds of a server's end; chosen. A change that is not published stays marked
@@ -72,6 +74,7 @@ async def _release(lazy: LazyFleet, idle_s: float) -> None:
     while True:
         await anyio.sleep(wait_s)
         wait_s = await fleet.embedder.release(idle_s)
+        await to_thread.run_sync(return_freed_memory)
 
 
 def _jittered(seconds: float) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio
 from anyio import to_thread
 
+from fleet_memory.allocator import map_large_blocks
 from fleet_memory.clock import StoreClock, clock
 from fleet_memory.server.store_time import ObservedStore
 from fleet_memory.settings import OPENAI_URL, Settings
@@ -73,6 +74,7 @@ class LazyFleet:
     async def _open(self) -> "tuple[Store, Fleet]":
         from fleet_memory.fleet import Fleet  # noqa: PLC0415 not needed before the first answer
 
+        map_large_blocks()
         settings = self._settings
         store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would delay other calls
         if isinstance(self._now, StoreClock):

@@ -3,9 +3,7 @@
 English only; a text is cut after its 256th token. How the files were made: scripts/build_minilm.py.
 """
 
-import ctypes
 import hashlib
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 from anyio import CapacityLimiter, to_thread
 from numpy.typing import NDArray
 
+from fleet_memory.allocator import return_freed_memory
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
@@ -75,9 +74,7 @@ class MiniLM:
         return idle_s
 
     def _free(self) -> None:
-        if self._engine is not None:
-            self._engine = None
-            _return_freed_memory()
+        self._engine = None
 
     def _remember(self, rows: dict[bytes, Vectors]) -> None:
         for key, row in rows.items():
@@ -89,7 +86,7 @@ class MiniLM:
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
         if self._engine is None:
             self._engine = _loaded(self._folder)
-            _return_freed_memory()  # of the file's 23 MB, read and unpacked
+            return_freed_memory()  # 12 MB: the file was read and unpacked
         self._used_at = time.monotonic()
         tokens, session = self._engine
         rows = []
@@ -123,12 +120,6 @@ def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
     tokens.no_padding()  # the published file pads every text to 128 tokens
     tokens.enable_truncation(MAX_TEXT_TOKENS)
     return tokens, session
-
-
-def _return_freed_memory() -> None:
-    """Give freed memory back to the system: glibc would keep 12 MB after a load, and 30 MB of a freed model."""
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
-        trim(0)
 
 
 def check_files(folder: Path) -> None:

@@ -24,18 +24,18 @@ MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; Source: docs/tools.
 
 
 def promoted_answer(entry: Entry, state: EntryState) -> PromotedAnswer:
-    """Return a published entry with its contributions."""
+    """Return a published entry with its first 25 contributions."""
     value = entry.value
     return PromotedAnswer(
         key=entry.key,
-        **value.statement,
+        **replace(value, contributors=value.contributors[:MAX_OF_A_KIND]).statement,
         first_discovered=value.first_discovered,
         last_promoted=value.last_promoted,
         status=state,
         doubts=doubts(entry) or None,
         provenance=tuple(
             PromotedPattern(program_id=line.program_id, pattern_id=line.pattern_id, similarity=line.similarity)
-            for line in entry.provenance
+            for line in entry.provenance[:MAX_OF_A_KIND]
         ),
     )
 
@@ -46,7 +46,7 @@ def updated_answer(entry: Entry, state: EntryState) -> UpdatedAnswer:
     return UpdatedAnswer(
         key=entry.key,
         status=state,
-        contributors=value.contributors,
+        contributors=value.contributors[:MAX_OF_A_KIND],
         evidence_count=value.evidence_count,
         confidence=value.confidence,
     )
@@ -100,15 +100,25 @@ def _other_side(side: Side) -> ToJudgeSide:
 def consolidate_answer(
     frame: ConsolidateAnswer, changes: Sequence[EntryChange], snapshot: Snapshot, now: datetime
 ) -> ConsolidateAnswer:
-    """Return the answer with the entries that changed and those that are contested, at most 25 of each kind."""
+    """Return the answer with the entries that changed and those that are contested, at most 25 of each kind.
+
+    Each of them has at most 25 contributors, too.
+    """
     promoted = [one for one in changes if one.is_promotion]
     updated = [one for one in changes if not one.is_promotion and one.after != "candidate"]
     contested = [row for row in snapshot.rows if row_state(row, now) == "contested"]
-    left = {"promoted": len(promoted), "updated": len(updated), "contested": len(contested)}
+    shown = [*promoted[:MAX_OF_A_KIND], *updated[:MAX_OF_A_KIND]]
+    left = {
+        "promoted": len(promoted) - MAX_OF_A_KIND,
+        "updated": len(updated) - MAX_OF_A_KIND,
+        "contested": len(contested) - MAX_OF_A_KIND,
+        "contributors": sum(max(0, len(one.entry.value.contributors) - MAX_OF_A_KIND) for one in shown),
+        "provenance": sum(max(0, len(one.entry.provenance) - MAX_OF_A_KIND) for one in shown if one.is_promotion),
+    }
     return replace(
         frame,
         promoted=tuple(promoted_answer(one.entry, one.after) for one in promoted[:MAX_OF_A_KIND]),
         updated=tuple(updated_answer(one.entry, one.after) for one in updated[:MAX_OF_A_KIND]),
         contested=tuple(ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested[:MAX_OF_A_KIND]),
-        omitted={name: count - MAX_OF_A_KIND for name, count in left.items() if count > MAX_OF_A_KIND},
+        omitted={name: count for name, count in left.items() if count > 0},
     )

@@ -6,6 +6,7 @@ it did not stamp wait for the next run.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from anyio import to_thread
 
@@ -14,19 +15,20 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.log_lines import log_change
-from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
+from fleet_memory.jobs.proposing.considering import Considered, PairChange, Stamp, stamp_considered
 from fleet_memory.jobs.proposing.joining import (
     MAINTAINER,
     JoinedEntry,
-    join_equal_words,
+    in_commits,
+    join_together,
     name_of_group,
     publish_candidates,
 )
 from fleet_memory.jobs.proposing.judged_words import judged_words
-from fleet_memory.jobs.proposing.looking import look_at_programs, sums_to_write
+from fleet_memory.jobs.proposing.looking import sums_to_write
 from fleet_memory.jobs.proposing.pairing import PairPlan, place_of, planned_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
-from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
+from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory, vector_bytes
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
 from fleet_memory.rules.text.vectors import packed
@@ -35,6 +37,8 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
+
+MAX_REPORTS: Final = 20  # of progress in one phase of a run; chosen
 
 
 @dataclass
@@ -62,20 +66,16 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
     run = _Run(memory, view, policy, report, fleet.now().timestamp())
-    await _join(fleet, writer, run)
+    await _join(fleet, writer, run, progress)
     vectors = await _embed_missing(fleet, memory, view)
-    considered = {
-        name: Considered(lessons, _comparable(lessons, pending, fleet.embedder.name), vectors.get(name, {}))
-        for name, pending in view.pending.items()
-        for lessons in [memory.lessons[name]]
-    }
+    considered = await to_thread.run_sync(_considered, memory, view, vectors, fleet.embedder.name)
     await progress(2, 4, "comparing lessons")
     plan = await to_thread.run_sync(_plan, fleet, memory, view, abandon_on_cancel=True)
     known = await with_known_pairs(fleet, memory, view, plan)
     changes = known.changes
     report.opened = sum(change.after.state == "open" and change.before.pair is None for change in changes)
     report.closed = sum(change.after.state == "gone" for change in changes)
-    report.waiting = sum(lesson.knowledge_key is None for lesson in memory.living(fleet.now()))
+    report.waiting = plan.waiting
     await progress(3, 4, "writing pairs")
     if not writer.is_dry_run:
         await _apply_stored(fleet, run, known.judged)
@@ -99,6 +99,8 @@ class _Run:
 
     def without_left(self, name: str, seen: Considered) -> Considered:
         """Return a program's lessons as considered, but those that were skipped or are in an entry that was."""
+        if not self.left:
+            return seen
         left = {
             one.comparable.lesson_id
             for one in self.memory.lessons[name]
@@ -106,9 +108,15 @@ class _Run:
         }
         return seen._replace(pending=[id_ for id_ in seen.pending if id_ not in left])
 
-    def follow(self, entry: Entry, programs: Iterable[Program]) -> None:
-        """Take up an entry that changed, and the programs of the lessons that joined it."""
-        self.view.entries[entry.key] = known_entry(entry)
+    def stamp_of(self, name: str, seen: Considered) -> Stamp | None:
+        """Return the stamp of a program that is as it was read and considered whole; None for any other."""
+        is_whole = len(seen.pending) == len(self.view.pending[name]) and not seen.vectors
+        return self.view.stamps.get(name) if is_whole else None
+
+    def follow(self, entries: Iterable[Entry], programs: Iterable[Program]) -> None:
+        """Take up entries that changed, and the programs of the lessons that joined them."""
+        for entry in entries:
+            self.view.entries[entry.key] = known_entry(entry)
         for program in programs:
             self._remember(program)
 
@@ -118,6 +126,7 @@ class _Run:
         A word about a lesson does not change it, unless it was stale.
         """
         name = program.program_id
+        self.view.stamps.pop(name, None)
         before = {self._compared(one) for one in self.memory.lessons[name]}
         self.memory.remember(program)
         lessons = self.memory.lessons[name]
@@ -129,24 +138,37 @@ class _Run:
         return lesson.comparable, lesson.stale_at >= self.began
 
 
-async def _join(fleet: Fleet, writer: FencedWriter, run: _Run) -> None:
+async def _join(fleet: Fleet, writer: FencedWriter, run: _Run, progress: Progress) -> None:
     """Join equal words, and publish the candidates that may be; memory and view follow."""
     if not writer.is_dry_run:
         await _apply_stored(fleet, run, await judged_words(fleet, run.memory, run.view))
-    groups = _equal_words(run.memory, run.view, fleet)
-    joined: list[JoinedEntry] = []
-    for group in groups:
-        found = await join_equal_words(fleet, writer, group, run.policy)
-        joined += [found.joined] if found.joined else []
-        run.report.skipped += [name_of_group(one) for one in found.skipped]
-        run.left.update(lesson.place for one in found.skipped for lesson in one.lessons)
-        run.left.update(("", one.key) for one in found.skipped if one.key is not None)
-    joined += await publish_candidates(fleet, writer, run.view.candidates, run.policy)
-    run.report.joined += joined
-    for one in joined:
-        if not writer.is_dry_run:
-            log_change(MAINTAINER, one.change)
-        run.follow(one.change.entry, one.programs)
+    groups = await to_thread.run_sync(_equal_words, run.memory, run.view, fleet)
+    commits = in_commits(groups)
+    for at, commit in enumerate(commits):
+        if _is_step(at, len(commits)):
+            await progress(1 + at / len(commits), 4, f"joining equal words: {at} of {len(commits)} commits")
+        found = await join_together(fleet, writer, commit, run.policy)
+        skipped = [one for group in found for one in group.skipped]
+        run.report.skipped += [name_of_group(one) for one in skipped]
+        run.left.update(lesson.place for one in skipped for lesson in one.lessons)
+        run.left.update(("", one.key) for one in skipped if one.key is not None)
+        await _follow(run, [group.joined for group in found if group.joined], is_dry_run=writer.is_dry_run)
+    published = await publish_candidates(fleet, writer, run.view.candidates, run.policy)
+    await _follow(run, published, is_dry_run=writer.is_dry_run)
+
+
+def _is_step(at: int, count: int) -> bool:
+    """Whether to report before item `at` of so many: `MAX_REPORTS` times at most, and not before the first."""
+    return at * MAX_REPORTS // count > max(0, at - 1) * MAX_REPORTS // count
+
+
+async def _follow(run: _Run, joined: Sequence[JoinedEntry], *, is_dry_run: bool) -> None:
+    """Report what joined; memory and view follow."""
+    for one in joined if not is_dry_run else ():
+        log_change(MAINTAINER, one.change)
+    programs = {program.program_id: program for one in joined for program in one.programs}
+    await to_thread.run_sync(run.follow, [one.change.entry for one in joined], [*programs.values()])
+    run.report.joined += [one._replace(programs=()) for one in joined]
 
 
 async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None:
@@ -162,7 +184,7 @@ async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None
     programs = [one.program for one in await fleet.programs.read_versioned(*names)] if changed else []
     for change in changed:
         log_change(MAINTAINER, change)
-        run.follow(change.entry, programs)
+    run.follow([change.entry for change in changed], programs)
     run.report.skipped += [one.name for one in attempts.skipped]
     run.report.joined += [JoinedEntry(change) for change in changed]
 
@@ -203,6 +225,16 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
     return made
 
 
+def _considered(
+    memory: ProposingMemory, view: FleetView, vectors: Mapping[str, Mapping[str, str]], engine: str
+) -> dict[str, Considered]:
+    return {
+        name: Considered(lessons, _comparable(lessons, pending, engine), vectors.get(name, {}))
+        for name, pending in view.pending.items()
+        for lessons in [memory.lessons[name]]
+    }
+
+
 def _comparable(lessons: Sequence[KnownLesson], pending: Sequence[str], engine: str) -> list[str]:
     """Return the pending ids but those of lessons that could not be compared for want of a vector."""
     bare = {one.comparable.lesson_id for one in lessons if one.knowledge_key is None and one.embedder != engine}
@@ -211,7 +243,7 @@ def _comparable(lessons: Sequence[KnownLesson], pending: Sequence[str], engine: 
 
 def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -> KnownLesson:
     vector = None if lesson.embedder == engine else vectors.get(lesson.comparable.lesson_id)
-    return lesson if vector is None else lesson._replace(vector=vector, embedder=engine)
+    return lesson if vector is None else lesson._replace(vector=vector_bytes(vector), embedder=engine)
 
 
 def _plan(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> PairPlan:
@@ -224,12 +256,9 @@ async def _leave(
 ) -> None:
     """Write the pairs, the stamps, the snapshot, the sums and the note of this run; the memory follows."""
     seen = {name: run.without_left(name, one) for name, one in seen.items()}
+    seen = {name: one._replace(stamp=run.stamp_of(name, one)) for name, one in seen.items()}
     stamped = await stamp_considered(fleet, writer, seen, changes, run.view.run)
     run.report.skipped += stamped.skipped
-    for program in stamped.programs:
-        run.memory.remember(program)
-    renewed = [one for one in stamped.programs if one.program_id in seen and seen[one.program_id].vectors]
-    await look_at_programs(fleet, run.memory, renewed)
     for pair in stamped.pairs:
         run.memory.remember_pair(pair)
     now = fleet.now()

@@ -4,15 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from anyio import to_thread
+
 from fleet_memory.errors import ConflictError, StoreRejectedError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.jobs.proposing.looking import look_at_programs
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import KnownLesson, known_lessons
 from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.consensus.renewing import closed
+from fleet_memory.rules.health.known_looks import KnownLook, known_look
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import InvalidValueError
@@ -29,20 +34,48 @@ class PairChange(NamedTuple):
     owner: str
 
 
+class Stamp(NamedTuple):
+    """The write that stamps a program as it was read, all its lessons considered; and its look afterwards, if any.
+
+    No write where it has the stamp of a run that died before its note.
+    """
+
+    writes: Sequence[Write]
+    look: KnownLook | None
+
+
 class Considered(NamedTuple):
-    """A program's lessons as the run compared them, the ids that it considered, and new vectors by pattern id."""
+    """A program's lessons as the run compared them, the ids that it considered, and new vectors by pattern id.
+
+    With a `stamp` the program is as it was read, and nothing else is to be written: it needs no second reading.
+    """
 
     lessons: Sequence[KnownLesson]
     pending: Sequence[str]
     vectors: Mapping[str, str]
+    stamp: Stamp | None = None
 
 
 class Stamped(NamedTuple):
-    """The programs and pairs as the run left them, and the programs that it skipped, by name."""
+    """The pairs as the run left them, and the programs that it skipped, by name."""
 
-    programs: Sequence[Program]
     pairs: Sequence[Pair]
     skipped: Sequence[str]
+
+
+def stamp(programs: Programs, versioned: VersionedProgram, run: int, looks: Mapping[str, KnownLook]) -> Stamp:
+    """Return the stamp of a program of which every pending lesson is considered."""
+    after = replace(versioned.program, pending=(), run=run)
+    look = looks.get(after.program_id)
+    writes = [_with_nothing_waiting(write) for write in programs.writes(versioned, after)]
+    return Stamp(writes, look and known_look(after, look.repeats))
+
+
+def _with_nothing_waiting(write: Write) -> Write:
+    """Return the same write with the whole map of waiting lessons instead of each: a run keeps one for each program."""
+    fields = write.fields or {}
+    others = {name: value for name, value in fields.items() if not name.startswith("waiting.")}
+    return write._replace(fields=others if len(others) == len(fields) else {**others, "waiting": {}})
 
 
 def with_others_verdicts(change: PairChange, now: VersionedPair) -> PairChange | None:
@@ -57,20 +90,24 @@ def with_others_verdicts(change: PairChange, now: VersionedPair) -> PairChange |
 
 
 async def stamp_considered(
-    fleet: Fleet, writer: FencedWriter, seen: Mapping[str, Considered], pairs: Sequence[PairChange], run: int
+    fleet: Fleet,
+    writer: FencedWriter,
+    seen: Mapping[str, Considered],
+    pairs: Sequence[PairChange],
+    run: int,
 ) -> Stamped:
     """Commit the pairs and stamp the programs with the number of the run.
 
     A lesson that changed since it was compared stays pending. Programs go together, 20 a commit; when somebody writes
     one of them, or judges one of their pairs, each goes alone with the pairs as they are then, and one that cannot be
-    written is skipped and named. Billed 1 read and 1 write for each program, 1 write for each pair. Raises
-    LeaseLostError.
+    written is skipped and named. The fleet's memory follows. Billed 1 write for each program and each pair, 1 read for
+    each program without a stamp. Raises LeaseLostError.
     """
     changes: dict[str, list[PairChange]] = {name: [] for name in seen}
     for change in pairs:
         changes.setdefault(change.owner, []).append(change)
     names = sorted(changes)
-    stamping = _Stamping(fleet, writer, seen, run, changes)
+    stamping = _Stamping(fleet, writer, dict(seen), run, changes)
     skipped: list[str] = []
     for start in range(0, len(names), PROGRAMS_PER_COMMIT):
         batch = names[start : start + PROGRAMS_PER_COMMIT]
@@ -79,36 +116,45 @@ async def stamp_considered(
         except (ConflictError, StoreRejectedError, InvalidValueError):
             alone = await attempt_each(batch, stamping.stamp_alone, "program {}".format)
             skipped += [one.name for one in alone.skipped]
-    return Stamped(stamping.programs, stamping.pairs, skipped)
+    return Stamped(stamping.pairs, skipped)
 
 
 @dataclass
 class _Stamping:
-    """The stamping of one run: the changes of pairs by program that are left, and the documents as they are since."""
+    """The stamping of one run: the changes of pairs by program that are left, and the pairs as they are since."""
 
     fleet: Fleet
     writer: FencedWriter
-    seen: Mapping[str, Considered]
+    seen: dict[str, Considered]
     run: int
     changes: dict[str, list[PairChange]]
-    programs: list[Program] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
 
     async def stamp(self, names: Sequence[str]) -> None:
         """Stamp programs and write their pairs in one commit."""
-        owners = [name for name in names if name]  # "" has the pairs of entries that ask no program
-        versioned = await self.fleet.programs.read_versioned(*owners)
-        after = [_considered(one, self.seen.get(name), self.run) for name, one in zip(owners, versioned, strict=True)]
+        seen = {name: self.seen[name] for name in names if name in self.seen}
+        changed = [name for name, one in seen.items() if one.stamp is None]
+        versioned = await self.fleet.programs.read_many(*changed) if changed else []
+        after = await to_thread.run_sync(
+            lambda: [_considered(one, seen[name], self.run) for name, one in zip(changed, versioned, strict=True)]
+        )
         changes = [one for name in names for one in self.changes[name]]
         writes: list[Write] = [self.fleet.pairs.write(one.before, one.after) for one in changes]
+        writes += [write for one in seen.values() if one.stamp is not None for write in one.stamp.writes]
         for before, program in zip(versioned, after, strict=True):
             writes += self.fleet.programs.writes(before, program)
         await self.writer.commit(*writes)
-        self.programs += after
         self.pairs += [one.after for one in changes]
+        memory = self.fleet.memory
+        memory.looks |= {name: one.stamp.look for name, one in seen.items() if one.stamp and one.stamp.look}
+        for program in after:
+            memory.remember(program)
+        await look_at_programs(self.fleet, memory, [one for one in after if seen[one.program_id].vectors])
 
     async def stamp_alone(self, name: str) -> None:
         """Stamp one program, and write its pairs with the verdicts that others gave since."""
+        if name in self.seen:
+            self.seen[name] = self.seen[name]._replace(stamp=None)
         before = self.changes[name]
         found = await self.fleet.pairs.read(*(one.after.pair_id for one in before)) if before else []
         changes = [with_others_verdicts(one, now) for one, now in zip(before, found, strict=True)]
@@ -117,11 +163,9 @@ class _Stamping:
         await self.stamp([name])
 
 
-def _considered(versioned: VersionedProgram, seen: Considered | None, run: int) -> Program:
+def _considered(versioned: VersionedProgram, seen: Considered, run: int) -> Program:
     """Return the program without the pending ids of lessons that are as they were compared."""
     program = versioned.program
-    if seen is None:
-        return program
     compared = {one.comparable.lesson_id: _compared(one) for one in seen.lessons}
     present = {one.comparable.lesson_id: _compared(one) for one in known_lessons(program)}
     done = {id_ for id_ in seen.pending if compared.get(id_) == present.get(id_)}

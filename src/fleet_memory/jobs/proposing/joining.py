@@ -1,13 +1,17 @@
 """Equal words carried out: lessons join the entry of their words, or make one; candidates that may are published."""
 
-import uuid
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
+from fleet_memory.errors import ConflictError, StoreRejectedError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
@@ -28,9 +32,12 @@ from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.value import InvalidValueError
+from fleet_memory.stores import Write
 
 MAINTAINER = "maintainer"  # how the ledger names a run
 PROGRAMS_PER_JOIN: Final = 20  # chosen, as in a stamping commit: a busy or large one delays no others
+GROUPS_PER_JOIN: Final = 20  # chosen: entries of one commit
 _PROGRAMS_TO_SPLIT: Final = 4  # two programs make an entry
 
 
@@ -47,6 +54,37 @@ class JoinedGroup(NamedTuple):
 
     joined: JoinedEntry | None
     skipped: Sequence[EqualWords]
+
+
+def in_commits(groups: Iterable[EqualWords]) -> list[list[EqualWords]]:
+    """Return the groups to join in one commit each, those of the same programs together: each is read less often."""
+    named = [(sorted({lesson.program_id for lesson in group.lessons}), group) for group in groups]
+    commits: list[list[EqualWords]] = []
+    programs: set[str] = set()
+    for names, group in sorted(named, key=lambda one: one[0]):
+        fits = commits and len(commits[-1]) < GROUPS_PER_JOIN and len(programs | set(names)) <= PROGRAMS_PER_JOIN
+        programs = programs | set(names) if fits else set(names)
+        if fits:
+            commits[-1].append(group)
+        else:
+            commits.append([group])
+    return commits
+
+
+async def join_together(
+    fleet: Fleet, writer: FencedWriter, groups: Sequence[EqualWords], policy: Policy
+) -> list[JoinedGroup]:
+    """Let groups join in one commit; where that fails, and where two of them meet in one entry, each in its own.
+
+    Raises LeaseLostError. Billed 1 read for each program, 1 read for the keys of each group.
+    """
+    joined: Sequence[JoinedGroup | None] = [None] * len(groups)
+    if len(groups) > 1:
+        with suppress(ConflictError, StoreRejectedError, InvalidValueError):
+            joined = await _join_once(fleet, writer, groups, policy)
+    return [
+        done or await join_equal_words(fleet, writer, group, policy) for group, done in zip(groups, joined, strict=True)
+    ]
 
 
 async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedGroup:
@@ -96,66 +134,117 @@ def _both(before: JoinedEntry | None, after: JoinedEntry | None) -> JoinedEntry 
 
 async def _join_part(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedEntry | None:
     """Let lessons join in one commit; None when they changed since."""
-    attempt = partial(_join_once, fleet, writer, group, policy)
-    return await retry_conflicts(attempt, f"entry {group.key or group.lessons[0].text[:40]}")
+    attempt = partial(_join_once, fleet, writer, [group], policy)
+    (only,) = await retry_conflicts(attempt, f"entry {group.key or group.lessons[0].text[:40]}")
+    return only.joined if only else None
 
 
-async def _join_once(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedEntry | None:
-    names = sorted({lesson.program_id for lesson in group.lessons})
-    versioned = dict(zip(names, await fleet.programs.read_versioned(*names), strict=True))
+async def _join_once(
+    fleet: Fleet, writer: FencedWriter, groups: Sequence[EqualWords], policy: Policy
+) -> list[JoinedGroup | None]:
+    """Commit the joins of groups; None for each whose entry another of them has changed in this commit."""
+    names = sorted({lesson.program_id for group in groups for lesson in group.lessons})
+    versioned = dict(zip(names, await fleet.programs.read_many(*names), strict=True))
+    joining = [_joining(group, versioned) for group in groups]
+    keys = [_keys(group, lessons, policy) for group, lessons in zip(groups, joining, strict=True)]
+    every = [*dict.fromkeys(key for each in keys for key in each)]
+    entries = dict(zip(every, await fleet.knowledge.read_versioned(*every), strict=True)) if every else {}
+    join = _Join(fleet, policy, versioned, {name: one.program for name, one in versioned.items()})
+    for group, lessons, each in zip(groups, joining, keys, strict=True):
+        join.add(group, lessons, {key: entries[key] for key in each})
+    return await join.commit(writer)
+
+
+def _joining(group: EqualWords, versioned: Mapping[str, VersionedProgram]) -> list[JoiningLesson]:
+    """Return the lessons of a group that are as they were compared; none where they make no entry any more."""
     joining = [
         JoiningLesson(lesson.program_id, pattern, "equal_words", shown=versioned[lesson.program_id].program.shown)
         for lesson in group.lessons
         if (pattern := versioned[lesson.program_id].program.patterns.get(lesson.lesson_id))
         and (pattern.words, pattern.knowledge_key) == (group.words, None)
     ]
-    if not joining or (group.key is None and len({same_program(one.program_id) for one in joining}) < 2):
-        return None
-    entries = await _entries(fleet, group, joining, policy)
-    known = {key: one.entry for key, one in entries.items() if one.entry is not None}
-    if group.key is not None and group.key not in known:
-        return None
-    entry = known[group.key] if group.key is not None else entry_for(better_text(joining), known, policy)
-    return await _commit(fleet, writer, _Join(entries[entry.key], entry, joining, versioned), policy)
+    if group.key is None and len({same_program(one.program_id) for one in joining}) < 2:
+        return []
+    return joining
 
 
-async def _entries(
-    fleet: Fleet, group: EqualWords, joining: Sequence[JoiningLesson], policy: Policy
-) -> dict[str, VersionedEntry]:
-    keys = [group.key] if group.key is not None else [*keys_of(candidate_of(better_text(joining), policy))]
-    return dict(zip(keys, await fleet.knowledge.read_versioned(*keys), strict=True))
+def _keys(group: EqualWords, joining: Sequence[JoiningLesson], policy: Policy) -> list[str]:
+    if not joining:
+        return []
+    return [group.key] if group.key is not None else [*keys_of(candidate_of(better_text(joining), policy))]
 
 
-class _Join(NamedTuple):
-    """Lessons about to join an entry, and the documents as they were read."""
+@dataclass
+class _Join:
+    """Lessons about to join entries in one commit: the programs as they were read and as they shall be."""
 
-    before: VersionedEntry
-    entry: Entry
-    lessons: Sequence[JoiningLesson]
-    programs: dict[str, VersionedProgram]
+    fleet: Fleet
+    policy: Policy
+    versioned: Mapping[str, VersionedProgram]
+    programs: dict[str, Program]
+    joined: list[JoinedEntry | None] = field(default_factory=list)
+    left: set[int] = field(default_factory=set)
+    writes: list[Write] = field(default_factory=list)
+    now: datetime = field(init=False)
+    commit_id: str = field(default_factory=new_commit_id)
 
+    def __post_init__(self) -> None:
+        """Take the time of the commit."""
+        self.now = self.fleet.now()
 
-async def _commit(fleet: Fleet, writer: FencedWriter, join: _Join, policy: Policy) -> JoinedEntry:
-    now, commit_id, entry = fleet.now(), uuid.uuid4().hex, join.entry
-    after = {name: one.program for name, one in join.programs.items()}
-    echoes = 0
-    text = better_text(join.lessons) if join.before.entry is None else None
-    for lesson in join.lessons:
-        outcome = with_lesson(entry, lesson._replace(basis="text") if lesson is text else lesson)
-        entry, echoes = outcome.entry, echoes + outcome.echo
-        program = after[lesson.program_id]
-        after[lesson.program_id] = with_membership(program, lesson.pattern.id, entry.key, echo=outcome.echo)
-    final = settled(join.before.entry, entry, policy, now)
-    stamped_programs = {name: stamped(join.programs[name].program, program, now) for name, program in after.items()}
-    places = tuple(f"{lesson.program_id}/{lesson.pattern.id}" for lesson in join.lessons)
-    writes = fleet.knowledge.writes(
-        join.before, final, by=MAINTAINER, why="equal words", now=now, commit_id=commit_id, patterns=places
-    )
-    for name, program in stamped_programs.items():
-        writes += fleet.programs.writes(join.programs[name], program)
-    await writer.commit(*writes)
-    before = entry_state(join.before.entry, now) if join.before.entry else None
-    return JoinedEntry(EntryChange(final, before, entry_state(final, now)), list(stamped_programs.values()), echoes)
+    def add(self, group: EqualWords, joining: Sequence[JoiningLesson], entries: Mapping[str, VersionedEntry]) -> None:
+        """Let lessons join the entry of their group, or make one; none where the entry has gone since."""
+        known = {key: one.entry for key, one in entries.items() if one.entry is not None}
+        if not joining or (group.key is not None and group.key not in known):
+            self.joined.append(None)
+            return
+        entry = known[group.key] if group.key is not None else entry_for(better_text(joining), known, self.policy)
+        if any(one is not None and one.change.entry.key == entry.key for one in self.joined):
+            self.left.add(len(self.joined))
+            self.joined.append(None)
+        else:
+            self.joined.append(self._joined(entries[entry.key], entry, joining))
+
+    def _joined(self, before: VersionedEntry, entry: Entry, lessons: Sequence[JoiningLesson]) -> JoinedEntry:
+        echoes = 0
+        text = better_text(lessons) if before.entry is None else None
+        for lesson in lessons:
+            outcome = with_lesson(entry, lesson._replace(basis="text") if lesson is text else lesson)
+            entry, echoes = outcome.entry, echoes + outcome.echo
+            program = self.programs[lesson.program_id]
+            marked = with_membership(program, lesson.pattern.id, entry.key, echo=outcome.echo)
+            self.programs[lesson.program_id] = marked
+        final = settled(before.entry, entry, self.policy, self.now)
+        places = tuple(f"{lesson.program_id}/{lesson.pattern.id}" for lesson in lessons)
+        self.writes += self.fleet.knowledge.writes(
+            before,
+            final,
+            by=MAINTAINER,
+            why="equal words",
+            now=self.now,
+            commit_id=self.commit_id,
+            patterns=places,
+        )
+        state = entry_state(before.entry, self.now) if before.entry else None
+        return JoinedEntry(EntryChange(final, state, entry_state(final, self.now)), (), echoes)
+
+    async def commit(self, writer: FencedWriter) -> list[JoinedGroup | None]:
+        """Write the entries and the programs; return what joined, None for groups that must join alone."""
+        after = {
+            name: stamped(self.versioned[name].program, program, self.now) for name, program in self.programs.items()
+        }
+        for name, program in after.items():
+            self.writes += self.fleet.programs.writes(self.versioned[name], program)
+        if self.writes:
+            await writer.commit(*self.writes)
+        changed = [program for name, program in after.items() if program is not self.versioned[name].program]
+        first = next((at for at, one in enumerate(self.joined) if one is not None), None)
+        return [
+            None
+            if at in self.left
+            else JoinedGroup(one._replace(programs=changed) if one is not None and at == first else one, ())
+            for at, one in enumerate(self.joined)
+        ]
 
 
 async def publish_candidates(
@@ -174,7 +263,7 @@ async def publish_candidates(
         if entry_state(final, now) == "candidate":
             continue
         writes = fleet.knowledge.writes(
-            versioned, final, by=MAINTAINER, why="reached the threshold", now=now, commit_id=uuid.uuid4().hex
+            versioned, final, by=MAINTAINER, why="reached the threshold", now=now, commit_id=new_commit_id()
         )
         if await writer.try_commit(*writes):
             published.append(JoinedEntry(EntryChange(final, "candidate", entry_state(final, now))))

@@ -1,6 +1,9 @@
 """Lessons with the words of another program's lesson that was judged the same as an entry: the verdict covers them."""
 
 from dataclasses import replace
+from datetime import datetime
+
+from anyio import to_thread
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.proposing.pairing import side_of
@@ -15,17 +18,26 @@ async def judged_words(fleet: Fleet, memory: ProposingMemory, view: FleetView) -
 
     Billed 1 read for each hash of words and entry.
     """
-    living = memory.living(fleet.now())
+    found: list[Pair] = []
+    for lesson, keys in await to_thread.run_sync(_judged_lessons, memory, view, fleet.now()):
+        found += await _pairs_of(fleet, view, lesson, keys)
+    return found
+
+
+def _judged_lessons(memory: ProposingMemory, view: FleetView, now: datetime) -> list[tuple[KnownLesson, list[str]]]:
+    """Return the lessons to be considered that are in no entry, each with the entries of lessons of its words."""
+    living = memory.living(now)
     members: dict[str, set[str]] = {}
     for lesson in living:
         if lesson.knowledge_key in view.entries:
             members.setdefault(lesson.comparable.words, set()).add(str(lesson.knowledge_key))
-    found: list[Pair] = []
-    for lesson in living:
-        one = lesson.comparable
-        if lesson.knowledge_key is None and one.lesson_id in view.pending.get(one.program_id, ()):
-            found += await _pairs_of(fleet, view, lesson, sorted(members.get(one.words, ())))
-    return found
+    return [
+        (lesson, sorted(members[lesson.comparable.words]))
+        for lesson in living
+        if lesson.comparable.words in members
+        and lesson.knowledge_key is None
+        and lesson.comparable.lesson_id in view.pending.get(lesson.comparable.program_id, ())
+    ]
 
 
 async def _pairs_of(fleet: Fleet, view: FleetView, lesson: KnownLesson, keys: list[str]) -> list[Pair]:

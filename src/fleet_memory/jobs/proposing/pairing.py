@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from anyio import to_thread
 
@@ -25,14 +25,20 @@ from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.pairs import Pair, Side
 from fleet_memory.schemas.similarity import Profile
 
+PAIRS_PER_READ: Final = 100  # chosen: some 5 ms on SQLite
+
 
 @dataclass(frozen=True)
 class PairPlan:
-    """The lessons and entries that were compared, the proposals by position, and the open pairs that changed."""
+    """The lessons and entries that were compared, the proposals by position, and the open pairs that changed.
+
+    `waiting` counts the living lessons that are in no entry.
+    """
 
     compared: Sequence[KnownLesson | KnownEntry]
     proposals: Iterable[Proposal]
     renewed: Sequence[Pair]
+    waiting: int
 
 
 def planned_pairs(memory: ProposingMemory, view: FleetView, profile: Profile, engine: str, now: datetime) -> PairPlan:
@@ -42,11 +48,12 @@ def planned_pairs(memory: ProposingMemory, view: FleetView, profile: Profile, en
     compared: list[KnownLesson | KnownEntry] = [*(one for one in living if one.knowledge_key is None), *entries]
     after = renewed_pairs(memory, view, living, now)
     wanted = _wanted([one.comparable for one in compared], memory, view, after)
+    waiting = len(compared) - len(entries)
     if not wanted:
-        return PairPlan(compared, (), after)
-    rows = int8_rows([(one.vector, one.embedder) for one in compared], engine)
+        return PairPlan(compared, (), after, waiting)
+    rows = int8_rows(((one.vector, one.embedder) for one in compared), engine)
     found = proposals([one.comparable for one in compared], rows, wanted, profile)
-    return PairPlan(compared, found, after)
+    return PairPlan(compared, found, after, waiting)
 
 
 def _wanted(
@@ -128,7 +135,7 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
         unread = [name for name in picked if name not in read]
         if not unread:
             break
-        read |= dict(zip(unread, await fleet.pairs.read(*unread), strict=True))
+        read |= dict(zip(unread, await _read_pairs(fleet, unread), strict=True))
         for name in unread:
             pair = read[name].pair
             if pair is None or pair.state not in ("same", "contradict"):
@@ -138,10 +145,20 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
                 pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair)
             ):  # else its words are with the entries already
                 judged[name] = again
-    opened = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
-    programs, contributors = memory.programs(), memory.contributors()
-    changes = [one._replace(after=with_thirds(one.after, programs, contributors)) for one in opened]
+
+    def opened() -> list[PairChange]:
+        programs, contributors = memory.programs(), memory.contributors()
+        pairs = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
+        return [one._replace(after=with_thirds(one.after, programs, contributors)) for one in pairs]
+
+    changes = await to_thread.run_sync(opened, abandon_on_cancel=True)
     return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
+
+
+async def _read_pairs(fleet: Fleet, ids: Sequence[str]) -> list[VersionedPair]:
+    """Return pairs, 100 a read: a first run opens thousands, and calls wait for each read."""
+    parts = [ids[start : start + PAIRS_PER_READ] for start in range(0, len(ids), PAIRS_PER_READ)]
+    return [pair for part in parts for pair in await fleet.pairs.read(*part)]
 
 
 async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> list[PairChange]:
@@ -149,7 +166,7 @@ async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> lis
     if not plan.renewed:
         return []
     changes: list[PairChange] = []
-    found = await fleet.pairs.read(*(pair.pair_id for pair in plan.renewed))
+    found = await _read_pairs(fleet, [pair.pair_id for pair in plan.renewed])
     for now, planned in zip(found, plan.renewed, strict=True):
         as_compared = VersionedPair(planned.pair_id, memory.pairs[planned.pair_id], "")
         change = with_others_verdicts(PairChange(as_compared, planned, _owner(planned)), now)

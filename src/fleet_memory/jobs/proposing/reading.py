@@ -5,12 +5,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
+from anyio import to_thread
+
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.proposing.considering import Stamp, stamp
 from fleet_memory.jobs.proposing.looking import look_at_programs
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.repositories.programs import Programs
+from fleet_memory.repositories.proposing_memory import ProposingMemory, vector_bytes
 from fleet_memory.rules.knowledge.entries import is_empty, oldest_contributor
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
@@ -20,7 +24,7 @@ from fleet_memory.schemas.policy import Policy
 MAX_RUNS_BEHIND: Final = 20  # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
 # a warm server finds answers that are overdue, and reinforcements, which no run waits for, no later. Chosen
 READ_AGAIN_AFTER: Final = timedelta(days=1)
-PROGRAMS_PER_READ: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
+PROGRAMS_PER_READ: Final = 10  # chosen: a call waits for one read, and 10 programs are some 15 ms
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class KnownEntry:
     """An entry as comparing needs it. `asked` is the program that is asked about its pairs."""
 
     comparable: ComparableLesson
-    vector: str
+    vector: bytes
     embedder: str
     is_retired: bool
     asked: str
@@ -38,7 +42,7 @@ class KnownEntry:
 class FleetView:
     """The input of a run: the lessons to consider, by program; every entry, and the candidates among them.
 
-    No candidates while nothing has changed that could publish one.
+    No candidates while nothing has changed that could publish one. `stamps` are those of programs that are as read.
     """
 
     last: VersionedLastRun
@@ -46,6 +50,7 @@ class FleetView:
     entries: dict[str, KnownEntry] = field(default_factory=dict)
     candidates: list[VersionedEntry] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    stamps: dict[str, Stamp] = field(default_factory=dict)
 
     @property
     def run(self) -> int:
@@ -95,9 +100,7 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> F
 async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> None:
     async for block in fleet.programs.in_blocks(PROGRAMS_PER_READ):
         view.unreadable += [str(one) for one in block.unreadable]
-        for versioned in block.programs:
-            _remember(versioned, memory, view)
-        await look_at_programs(fleet, memory, [versioned.program for versioned in block.programs])
+        await _take_up(fleet, block.programs, memory, view)
     await _read_pairs(fleet, memory)
 
 
@@ -112,20 +115,27 @@ async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, 
     for run in range(memory.run + 1, last.run + 2):  # a run that ended before its note stamped with the next number
         changed += await fleet.programs.considered_in(run)
     names = sorted({versioned.program.program_id for versioned in changed})
-    for versioned in changed:
-        _remember(versioned, memory, view)
-    await look_at_programs(fleet, memory, [versioned.program for versioned in changed])
+    for start in range(0, len(changed), PROGRAMS_PER_READ):
+        await _take_up(fleet, changed[start : start + PROGRAMS_PER_READ], memory, view)
     waiting = [pair for name in names for pair in await fleet.pairs.waiting_of(name)]
     memory.remember_pairs(names, (versioned.pair for versioned in waiting if versioned.pair))
     return bool(changed)
 
 
-def _remember(versioned: VersionedProgram, memory: ProposingMemory, view: FleetView) -> None:
-    program = versioned.program
-    memory.remember(program)
-    every = program.patterns if view.is_whole else ()
-    if pending := tuple(dict.fromkeys((*program.pending, *every))):
-        view.pending[program.program_id] = pending
+async def _take_up(fleet: Fleet, block: Sequence[VersionedProgram], memory: ProposingMemory, view: FleetView) -> None:
+    """Remember programs, and look at them, in a thread: other calls go on meanwhile."""
+    await look_at_programs(fleet, memory, [versioned.program for versioned in block])
+    await to_thread.run_sync(_remember, fleet.programs, block, memory, view)
+
+
+def _remember(programs: Programs, block: Sequence[VersionedProgram], memory: ProposingMemory, view: FleetView) -> None:
+    for versioned in block:
+        program = versioned.program
+        memory.remember(program)
+        every = program.patterns if view.is_whole else ()
+        if pending := tuple(dict.fromkeys((*program.pending, *every))):
+            view.pending[program.program_id] = pending
+            view.stamps[program.program_id] = stamp(programs, versioned, view.run, memory.looks)
 
 
 async def _read_entries(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> None:
@@ -144,14 +154,16 @@ async def _read_entries(fleet: Fleet, memory: ProposingMemory, view: FleetView) 
 
 def _of_row(row: KnowledgeRow) -> KnownEntry:
     lesson = ComparableLesson("", row.key, row.domain, row.pattern, text_hash(row.pattern), row.project_id)
-    return KnownEntry(lesson, row.vector, row.embedder, row.state == "retired", row.asked)
+    return KnownEntry(lesson, vector_bytes(row.vector), row.embedder, row.state == "retired", row.asked)
 
 
 def known_entry(entry: Entry) -> KnownEntry:
     """Return an entry as comparing needs it."""
     value = entry.value
     lesson = ComparableLesson("", entry.key, value.domain, value.pattern, text_hash(value.pattern), entry.project_id)
-    return KnownEntry(lesson, entry.vector, entry.embedder, entry.retired_at is not None, oldest_contributor(entry))
+    return KnownEntry(
+        lesson, vector_bytes(entry.vector), entry.embedder, entry.retired_at is not None, oldest_contributor(entry)
+    )
 
 
 def by_words(entries: Mapping[str, KnownEntry]) -> dict[str, list[ComparableLesson]]:

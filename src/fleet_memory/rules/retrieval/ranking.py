@@ -70,9 +70,11 @@ class Ranking(Sequence[Ranked]):
         terms = Terms(**{name: float(values[place]) for name, values in self._terms.items()})
         return Ranked(int(self._positions[place]), float(self._scores[place]), terms)
 
-    def replaced(self, stands_in: Sequence[int]) -> "Ranking":
-        """Return the ranking with `stands_in[p]` in place of each position p; each comes once, at its best place."""
-        positions = np.asarray(stands_in, np.intp)[self._positions]
+    def replaced(self, stands_in: Mapping[int, int]) -> "Ranking":
+        """Return the ranking with `stands_in[p]` in place of a position p; each comes once, at its best place."""
+        if not stands_in:
+            return self
+        positions = np.array([stands_in.get(place, place) for place in self._positions.tolist()], np.intp)
         first = np.sort(np.unique(positions, return_index=True)[1])
         terms = {name: values[first] for name, values in self._terms.items()}
         return Ranking(positions[first], self._scores[first], terms)
@@ -118,8 +120,8 @@ def by_relevance(
     relevance = _rounded(scores - STRENGTH_BOOST * terms["strength"])
     worded = (share > 0) & ((relevance >= min_relevance) | (cosine == NO_VECTOR))
     matching = worded | (terms["identifiers"] > 0) | (cosine >= ALIKE_WITHOUT_WORDS)
-    order = np.lexsort((-terms["identifiers"], -scores))
-    order = order[matching[order]]
+    places = np.flatnonzero(matching)
+    order = places[np.lexsort((-terms["identifiers"][places], -scores[places]))]
     return Ranking(order, scores[order], {name: values[order] for name, values in terms.items()})
 
 

@@ -35,15 +35,13 @@ def entries_saying(lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]) -
     return joined | equal
 
 
-def stand_ins(lessons: Sequence[Pattern], rows: Sequence[KnowledgeRow]) -> list[int]:
-    """Return for each place in the pool of `lessons`, then `rows`, the place of the entry that states it, or itself."""
-    places = list(range(len(lessons) + len(rows)))
+def stand_ins(lessons: Sequence[Pattern], rows: Sequence[KnowledgeRow]) -> dict[int, int]:
+    """Return by the place of a lesson in the pool of `lessons`, then `rows`, the place of the entry that states it."""
     entries = entries_saying(lessons, rows)
-    place_of = {row.key: place for place, row in enumerate(rows, len(lessons))} if entries else {}
-    for place, lesson in enumerate(lessons if entries else ()):
-        if lesson.id in entries:
-            places[place] = place_of[entries[lesson.id].key]
-    return places
+    if not entries:
+        return {}
+    place_of = {row.key: place for place, row in enumerate(rows, len(lessons))}
+    return {place: place_of[entries[lesson.id].key] for place, lesson in enumerate(lessons) if lesson.id in entries}
 
 
 def own_keys(program: Program, rows: Sequence[KnowledgeRow]) -> frozenset[str]:

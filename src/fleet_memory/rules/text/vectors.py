@@ -52,17 +52,11 @@ def cosines(rows: NDArray[np.int8], vector: Vectors) -> Vectors:
     return result
 
 
-def int8_rows(vectors: Iterable[tuple[str, str]], embedder: str) -> NDArray[np.int8]:
-    """Return (packed vector, its embedder) pairs as n×d numbers, zeros for a vector of another embedder or length."""
-    rows = [
-        np.frombuffer(b64decode(vector), np.int8) if vector and name == embedder else None for vector, name in vectors
-    ]
-    width = next((len(row) for row in rows if row is not None), 1)
-    found = np.zeros((len(rows), width), np.int8)
-    for at, row in enumerate(rows):
-        if row is not None and len(row) == width:
-            found[at] = row
-    return found
+def int8_rows(vectors: Iterable[tuple[bytes, str]], embedder: str) -> NDArray[np.int8]:
+    """Return n (vector of one number a byte, its embedder) pairs as n×d; zeros for another embedder or length."""
+    rows = [vector if name == embedder else b"" for vector, name in vectors]
+    width = next((len(row) for row in rows if row), 1)
+    return int8_matrix([row if len(row) == width else bytes(width) for row in rows]).reshape(len(rows), width)
 
 
 def unit_rows(numbers: NDArray[np.int8]) -> Vectors:

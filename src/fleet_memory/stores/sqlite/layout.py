@@ -15,7 +15,7 @@ PartValue: TypeAlias = str | bytes
 PartRow: TypeAlias = tuple[int, str, PartValue]
 """Place, name, value."""
 
-MAX_BODY_FIELD_BYTES: Final = 600  # Source: docs/decisions/rows-and-pages.md
+MAX_BODY_FIELD_BYTES: Final = 550  # Source: docs/decisions/rows-and-pages.md
 _AS_THEY_ARE: Final = (str, int, float, bool, type(None))
 
 
@@ -82,7 +82,7 @@ class DocumentChange:
         for name in before.keys() - after.keys():
             self._remove(name)
         for name, part in after.items():
-            if not _is_same(before.get(name), part):
+            if name not in before or not _is_same(before[name], part):
                 self._put(name, part)
 
     def _set_part_of(self, field: str, entries: dict[str, Json], key: str, value: Json) -> None:

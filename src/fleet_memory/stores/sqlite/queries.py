@@ -16,10 +16,22 @@ from fleet_memory.stores.sqlite.schema import check_version
 # `d` is the table whose ids the conditions are about
 _ALL: Final = "select d.collection, d.id, number, revision, bytes, body from docs d"
 _IN_ORDER: Final = (  # cross join: the index is read in its order, whatever SQLite believes of the tables' sizes
-    "select d.collection, d.id, number, revision, bytes, body from scalars d cross join docs"
-    " on docs.collection = d.collection and docs.id = d.id where d.collection = ? and d.name = ?"
+    "select collection, d.id, number, revision, bytes, body from scalars d cross join docs"
+    " on docs.collection = ? and docs.id = d.id"
+    " where d.field = (select number from field_names where collection = ? and name = ?)"
 )
-_IS_EQUAL: Final = "and d.id in (select id from scalars where collection = ? and name = ? and value = ?)"
+_SUM: Final = (
+    "select coalesce(sum(d.value), 0) from scalars d where typeof(d.value) in ('integer', 'real')"
+    " and d.field = (select number from field_names where collection = ? and name = ?)"
+)
+_HAS: Final = (
+    "and d.id in (select id from scalars"
+    " where field = (select number from field_names where collection = ? and name = ?))"
+)
+_IS_EQUAL: Final = (
+    "and d.id in (select id from scalars"
+    " where field = (select number from field_names where collection = ? and name = ?) and value = ?)"
+)
 
 
 def find(db: sqlite3.Connection, cache: DocumentCache, query: Query) -> list[Document]:
@@ -28,7 +40,7 @@ def find(db: sqlite3.Connection, cache: DocumentCache, query: Query) -> list[Doc
         raise StoreRejectedError(ORDER_AFTER, operator_detail=str(query))
     values: list[Indexed] = [query.collection]
     if query.order:
-        values.append(query.order.removeprefix("-"))
+        values += [query.collection, query.order.removeprefix("-")]
         direction = "desc" if query.order.startswith("-") else "asc"
         parts = [_IN_ORDER, _equalities(query, values), f"order by d.value {direction}, d.id {direction}"]
     elif query.after is None:
@@ -47,12 +59,11 @@ def total(db: sqlite3.Connection, query: Query, field: str | None) -> int:
     if field is None:
         parts = ["select count(*) from docs d where d.collection = ?"]
     else:
-        parts = ["select coalesce(sum(d.value), 0) from scalars d where d.collection = ?"]
-        parts.append("and d.name = ? and typeof(d.value) in ('integer', 'real')")
+        parts = [_SUM]
         values.append(field)
     parts.append(_equalities(query, values))
     if query.order:
-        parts.append("and d.id in (select id from scalars where collection = ? and name = ?)")
+        parts.append(_HAS)
         values += [query.collection, query.order.removeprefix("-")]
     return int(db.execute(" ".join(parts), values).fetchone()[0])
 

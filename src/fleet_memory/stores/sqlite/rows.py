@@ -96,7 +96,7 @@ def _put(db: sqlite3.Connection, ref: Ref, old: StoredDocument | None, fields: M
         else:
             number = insert(db, ref, revision, change)
         places = write_parts(db, number, old.places if old else {}, change)
-        touched = {name.partition(".")[0] for name in fields}
+        touched = dict.fromkeys(name.partition(".")[0] for name in fields)
         _index(db, ref, touched, old.document.fields if old else {}, change.fields)
     except (ValueError, OverflowError) as unfit:
         raise DocumentRejectedError(UNFIT, operator_detail=f"{'/'.join(ref)}: {unfit}") from unfit
@@ -139,13 +139,21 @@ def _index(
         if old != new:
             _unindex(db, ref, name, old)
             if new is not None:
-                db.execute("insert into scalars values(?, ?, ?, ?)", (ref.collection, name, new, ref.id))
+                db.execute("insert into scalars values(?, ?, ?)", (_field(db, ref.collection, name), new, ref.id))
+
+
+def _field(db: sqlite3.Connection, collection: str, name: str) -> int | None:
+    """Return the number of a field of a collection, a new one if it has none."""
+    row = db.execute("select number from field_names where collection = ? and name = ?", (collection, name)).fetchone()
+    if row:
+        return int(row[0])
+    return db.execute("insert into field_names(collection, name) values(?, ?)", (collection, name)).lastrowid
 
 
 def _unindex(db: sqlite3.Connection, ref: Ref, name: str, value: Indexed | None) -> None:
     if value is not None:
-        key = (ref.collection, name, value, ref.id)
-        db.execute("delete from scalars where collection = ? and name = ? and value = ? and id = ?", key)
+        key = (_field(db, ref.collection, name), value, ref.id)
+        db.execute("delete from scalars where field = ? and value = ? and id = ?", key)
 
 
 def _delete(db: sqlite3.Connection, old: StoredDocument) -> None:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -13,7 +14,7 @@ Step: TypeAlias = str | Callable[[sqlite3.Connection], None]
 Migrations: TypeAlias = Sequence[Sequence[Step]]
 
 APPLICATION_ID: Final = 0x464D454D  # "FMEM" in the file's header tells it from every other SQLite database
-PAGE_BYTES: Final = 1024  # Source: docs/decisions/rows-and-pages.md
+PAGE_BYTES: Final = 512  # Source: docs/decisions/rows-and-pages.md
 LOG_BYTES: Final = 4_000_000  # of the write-ahead log before it is copied to the file; SQLite's own choice
 
 # Step n takes a file from schema version n to n + 1: statements and functions. Steps are appended, never edited.
@@ -35,11 +36,15 @@ MIGRATIONS: Final[Migrations] = (
         "create unique index by_id on docs(collection, id)",
         # Long fields and the entries of maps; `place` is number << 32 and a count, so that a document lies together
         "create table parts(place integer primary key, name text not null, value not null) without rowid",
-        # The top-level scalars once more: equalities, order and sums without opening a body
-        "create table scalars(collection text, name text, value, id text, primary key(collection, name, value, id))"
-        " without rowid",
+        # The top-level scalars once more, for equalities, order and sums without opening a body. Their collection and
+        # name are one number, so that the scalars which change together are on few pages
+        "create table field_names(number integer primary key, collection text not null, name text not null)",
+        "create unique index field_by_name on field_names(collection, name)",
+        "create table scalars(field integer, value, id text, primary key(field, value, id)) without rowid",
         split_documents,
-        "insert into scalars select collection, name, value, id from fields order by collection, name, value, id",
+        "insert into field_names(collection, name) select distinct collection, name from fields order by 1, 2",
+        "insert into scalars select f.number, s.value, s.id from field_names f join fields s"
+        " on s.collection = f.collection and s.name = f.name order by 1, 2, 3",
         "drop table docs_before",
         "drop table fields",
         "drop table clock",
@@ -79,8 +84,9 @@ def prepare(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> None:
     db.execute("pragma journal_mode = wal")
     while check_version(db, steps) < len(steps):
         _take_step(db, steps)
-    (page_bytes,) = db.execute("pragma page_size").fetchone()
-    db.execute(f"pragma wal_autocheckpoint = {LOG_BYTES // page_bytes}")
+    if _page_bytes(db) != PAGE_BYTES:
+        _rebuild(db)
+    db.execute(f"pragma wal_autocheckpoint = {LOG_BYTES // _page_bytes(db)}")
 
 
 def check_version(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> int:
@@ -89,6 +95,19 @@ def check_version(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> int
     if version > len(steps):
         raise StoreRejectedError(NEWER_FILE, operator_detail=f"schema {version}, known up to {len(steps)}")
     return version
+
+
+def _page_bytes(db: sqlite3.Connection) -> int:
+    return int(db.execute("pragma page_size").fetchone()[0])
+
+
+def _rebuild(db: sqlite3.Connection) -> None:
+    """Give an older file today's page size, all or nothing; left for another time if that cannot be done now."""
+    with suppress(sqlite3.Error):  # another connection has the file open, or there is no room for a copy
+        db.execute("pragma journal_mode = delete")  # with a write-ahead log, VACUUM leaves the size as it is
+        db.execute(f"pragma page_size = {PAGE_BYTES}")
+        db.execute("vacuum")
+    db.execute("pragma journal_mode = wal")
 
 
 def _is_ours(db: sqlite3.Connection) -> bool:
