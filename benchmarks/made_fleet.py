@@ -24,11 +24,15 @@ FILL_WAIT_S: Final = 600.0
 
 @dataclass(frozen=True)
 class FleetSize:
-    """How much a fleet knows: lessons in all, lessons of each program, entries that two programs share."""
+    """How much a fleet knows: lessons in all, lessons of each program, entries that two programs share.
+
+    `default_cap`: its programs keep the default cap, so that lessons lie in pages and a store moves one there.
+    """
 
     lessons: int
     per_program: int
     entries: int
+    default_cap: bool = False
 
 
 class MeasuredCall(NamedTuple):
@@ -68,10 +72,12 @@ def fill(servers: FleetServers, size: FleetSize) -> None:
     """
     server, other = servers
     for program, texts in lessons_by_program(size).items():
-        cap = {"programId": program, "decayConfig": {"maxUnpromotedPatterns": MAX_LESSONS}}
-        accepted(server.call("update_program_state", cap))
+        if not size.default_cap:
+            cap = {"programId": program, "decayConfig": {"maxUnpromotedPatterns": MAX_LESSONS}}
+            accepted(server.call("update_program_state", cap))
         for start in range(0, len(texts), BATCH):
-            lessons = [lesson(text, f"seen by {program}") for text in texts[start : start + BATCH]]
+            batch = enumerate(texts[start : start + BATCH], start)
+            lessons = [lesson(text, f"seen by {program}", fill_id(number)) for number, text in batch]
             arguments = {"programId": program, "requestId": f"fill-{start}", "patterns": lessons}
             accepted(server.call("commit_session", arguments))
     accepted(other.call("pattern_consolidate", {}))  # before one more lesson: promoted ones do not count for the cap
@@ -152,9 +158,19 @@ def writing_calls(round_number: int) -> Iterable[MeasuredCall]:
     yield MeasuredCall("commit_session", "commit_session", {"programId": MEASURED, **session})
 
 
-def forget_round(server: RawServer, round_number: int) -> None:
-    """Forget the lessons of a round, so that the program stays of its size."""
-    for source in ("store", "session"):
-        pattern_id = f"round-{round_number}-{source}"
+def forget_round(server: RawServer, size: FleetSize, round_number: int) -> None:
+    """Forget two lessons, so that the program stays of its size: those of the round, or two that lie in pages.
+
+    Under the default cap the lessons of the round are among those that do not: without them no store would move one.
+    """
+    stored = [f"round-{round_number}-{source}" for source in ("store", "session")]
+    oldest = size.entries + 2 * round_number
+    paged = [fill_id(oldest), fill_id(oldest + 1)]
+    for pattern_id in paged if size.default_cap else stored:
         arguments = {"programId": MEASURED, "patternId": pattern_id, "reason": "end of the round"}
         accepted(server.call("forget_memory", arguments))
+
+
+def fill_id(number: int) -> str:
+    """Return the id of a lesson that a program has from the beginning, the oldest 0, the shared ones first."""
+    return f"fill-{number}"

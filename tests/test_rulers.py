@@ -109,10 +109,11 @@ def test_each_program_of_a_made_fleet_has_its_lessons_and_shares_the_first() -> 
         lessons_by_program(FleetSize(6, 3, 5))
 
 
-def test_only_the_first_number_of_entries_is_measured_with_every_size() -> None:
+def test_only_the_first_number_of_entries_is_measured_with_every_size_and_the_largest_in_pages_too() -> None:
     assert fleet_sizes([1000], [10, 500], [20, 2000]) == [
         FleetSize(1000, 10, 20),
         FleetSize(1000, 500, 20),
+        FleetSize(980, 490, 20, default_cap=True),
         FleetSize(4000, 100, 2000),
     ]
 
