@@ -35,7 +35,7 @@ MIGRATIONS: Final[Migrations] = (
         " revision integer not null, bytes integer not null, body text not null)",
         "create unique index by_id on docs(collection, id)",
         # Long fields and the entries of maps; `place` is number << 32 and a count, so that a document lies together
-        "create table parts(place integer primary key, name text not null, value not null) without rowid",
+        "create table parts(place integer primary key, name text not null, value not null)",
         # The top-level scalars once more, for equalities, order and sums without opening a body. Their collection and
         # name are one number, so that the scalars which change together are on few pages
         "create table field_names(number integer primary key, collection text not null, name text not null)",
