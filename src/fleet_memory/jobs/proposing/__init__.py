@@ -28,6 +28,7 @@ from fleet_memory.jobs.proposing.judged_words import judged_words
 from fleet_memory.jobs.proposing.looking import sums_to_write
 from fleet_memory.jobs.proposing.pairing import PairPlan, place_of, planned_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
+from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory, vector_bytes
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
@@ -38,7 +39,7 @@ from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
-MAX_REPORTS: Final = 20  # of progress in one phase of a run; chosen
+MAX_STEPS_REPORTED: Final = 20  # of progress in one phase of a run; chosen
 
 
 @dataclass
@@ -60,6 +61,11 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
 
     Raises LeaseLostError, ConflictError when every race for the note of the run was lost, and the store's errors.
     """
+    with yielding():
+        return await _propose(fleet, writer, policy, progress)
+
+
+async def _propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: Progress) -> ProposalReport:
     memory = fleet.memory.copy() if writer.is_dry_run else fleet.memory
     await progress(0, 4, "reading what changed")
     view = await read_fleet(fleet, memory, policy)
@@ -69,6 +75,7 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
     await _join(fleet, writer, run, progress)
     vectors = await _embed_missing(fleet, memory, view)
     considered = await to_thread.run_sync(_considered, memory, view, vectors, fleet.embedder.name)
+    leave_out_known()
     await progress(2, 4, "comparing lessons")
     plan = await to_thread.run_sync(_plan, fleet, memory, view, abandon_on_cancel=True)
     known = await with_known_pairs(fleet, memory, view, plan)
@@ -158,8 +165,8 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run, progress: Progres
 
 
 def _is_step(at: int, count: int) -> bool:
-    """Whether to report before item `at` of so many: `MAX_REPORTS` times at most, and not before the first."""
-    return at * MAX_REPORTS // count > max(0, at - 1) * MAX_REPORTS // count
+    """Whether to report before item `at` of so many: `MAX_STEPS_REPORTED` times at most, and not before the first."""
+    return at * MAX_STEPS_REPORTED // count > max(0, at - 1) * MAX_STEPS_REPORTED // count
 
 
 async def _follow(run: _Run, joined: Sequence[JoinedEntry], *, is_dry_run: bool) -> None:

@@ -10,6 +10,7 @@ from anyio import to_thread
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.proposing.considering import Stamp, stamp
 from fleet_memory.jobs.proposing.looking import look_at_programs
+from fleet_memory.jobs.proposing.yielding import leave_out_known
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
 from fleet_memory.repositories.program_codec import VersionedProgram
@@ -101,6 +102,8 @@ async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     async for block in fleet.programs.in_blocks(PROGRAMS_PER_READ):
         view.unreadable += [str(one) for one in block.unreadable]
         await _take_up(fleet, block.programs, memory, view)
+        del block
+        leave_out_known()
     await _read_pairs(fleet, memory)
 
 
