@@ -68,7 +68,7 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
 async def _propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: Progress) -> ProposalReport:
     memory = fleet.memory.copy() if writer.is_dry_run else fleet.memory
     await progress(0, 4, "reading what changed")
-    view = await read_fleet(fleet, memory, policy)
+    view = await read_fleet(fleet, memory, policy, progress)
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
     run = _Run(memory, view, policy, report, fleet.now().timestamp())
