@@ -18,6 +18,7 @@ SCALARS = (
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+    | st.sampled_from(["long " * 120, "é" * 300])  # SQLite has rows of their own for these
 )
 MAPS = st.dictionaries(KEYS, SCALARS | st.lists(SCALARS, max_size=2), max_size=3)
 FIELDS = st.dictionaries(st.sampled_from(["a", "b"]), st.none() | SCALARS | st.lists(SCALARS, max_size=2), max_size=2)

@@ -38,6 +38,14 @@ def test_an_entry_stands_in_for_the_lessons_that_it_states() -> None:
     assert stand_ins([JOINED], [OTHER]) == stand_ins([], [ROW]) == {}
 
 
+def test_the_entries_of_another_snapshot_are_other_entries() -> None:
+    reworded = replace(ROW, key="pattern/tasks/pin", pattern="Pin it")
+    equal, joined = pattern("Pin it", id="equal"), replace(JOINED, id="joined")
+    for _ in range(2):  # the second time from the places that are kept
+        for rows, places in (((ROW,), {0: 2}), ((reworded,), {1: 2}), ((OTHER, ROW), {0: 3}), ((), {})):
+            assert stand_ins([joined, equal], rows) == stand_ins([joined, equal], list(rows)) == places
+
+
 def test_an_entry_is_own_through_a_lesson_of_now_or_of_before() -> None:
     assert own_keys(program(JOINED), [ROW, OTHER]) == {KEY}
     assert own_keys(program(), [ROW, replace(OTHER, contributors=("Basher", "iso"))]) == {OTHER.key}

@@ -41,7 +41,8 @@ STEPS: Final[dict[str, Callable[..., Awaitable[None]]]] = {
 }
 
 
-async def main(path: str, step: str, *arguments: str) -> None:
+async def main(*asked: str) -> None:
+    path, step, *arguments = asked
     memory = SqliteStore(path)
     await STEPS[step](Fleet.on(memory, "f1", Lexical(), lambda: NOW), *arguments)
     await memory.close()

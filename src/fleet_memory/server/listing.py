@@ -4,6 +4,7 @@ Importing the code of all tools, with numpy, and building its schemas would take
 servers are started and never called: the first call imports the code, and that of each tool builds its schemas.
 """
 
+import gc
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,7 +59,12 @@ def _listed_tool(entry: ToolEntry) -> Tool:
 
 
 def _imported_tool(name: str) -> Tool:
-    from fleet_memory.server.registration import registered  # noqa: PLC0415 see the module's docstring
-    from fleet_memory.server.toolsets import TOOLS  # noqa: PLC0415 the same
+    gc.disable()
+    try:
+        from fleet_memory.server.registration import registered  # noqa: PLC0415 see the module's docstring
+        from fleet_memory.server.toolsets import TOOLS  # noqa: PLC0415 the same
 
-    return next(registered(spec) for specs in TOOLS.values() for spec in specs if spec.function.__name__ == name)
+        return next(registered(spec) for specs in TOOLS.values() for spec in specs if spec.function.__name__ == name)
+    finally:
+        gc.freeze()  # imported objects stay: looking for garbage among them costs a tenth of a call
+        gc.enable()

@@ -38,7 +38,7 @@ from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
-MAX_REPORTS: Final = 20  # of progress in one phase of a run; chosen
+MAX_PROGRESS_REPORTS: Final = 20  # of progress in one phase of a run; chosen
 
 
 @dataclass
@@ -158,8 +158,8 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run, progress: Progres
 
 
 def _is_step(at: int, count: int) -> bool:
-    """Whether to report before item `at` of so many: `MAX_REPORTS` times at most, and not before the first."""
-    return at * MAX_REPORTS // count > max(0, at - 1) * MAX_REPORTS // count
+    """Whether to report before item `at` of so many: `MAX_PROGRESS_REPORTS` times at most, and not before the first."""
+    return at * MAX_PROGRESS_REPORTS // count > max(0, at - 1) * MAX_PROGRESS_REPORTS // count
 
 
 async def _follow(run: _Run, joined: Sequence[JoinedEntry], *, is_dry_run: bool) -> None:
