@@ -33,8 +33,8 @@ _Block: TypeAlias = tuple[Indices, Indices]  # rows and columns that are all com
 class _Pairs(NamedTuple):
     """m pairs: a lesson each, a partner each, their cosines."""
 
-    lessons: Indices
-    partners: Indices
+    lessons: NDArray[np.signedinteger]
+    partners: NDArray[np.signedinteger]
     cosines: Vectors
 
     def where(self, kept: Flags | Indices) -> "_Pairs":
@@ -130,8 +130,8 @@ def _near(fleet: Comparison, blocks: Iterator[_Block], least: float) -> _Pairs:
         cosines = fleet.cosines(rows, columns)
         close = cosines >= least
         i, j = np.nonzero(close)
-        found.append(_Pairs(rows[i], columns[j], cosines[close]))
-    return _joined(found)
+        found.append(_Pairs(rows.astype(np.int32)[i], columns.astype(np.int32)[j], cosines[close]))
+    return _joined(found)  # numbers of 4 bytes: a block has millions of pairs
 
 
 def _best_partners(fleet: Comparison, near: _Pairs, count: int, profile: Profile) -> _Pairs:
@@ -227,7 +227,8 @@ def _of_nearest_programs(fleet: Comparison, near: _Pairs, least: float, programs
     bars = np.full((len(lessons), 1), least, np.float32)
     if programs < width:
         bars = np.maximum(bars, np.partition(tops, -programs, axis=1)[:, -programs, None])
-    return near.where((tops >= bars).reshape(-1)[runs])
+    few = near.where((tops >= bars).reshape(-1)[runs])
+    return _Pairs(few.lessons.astype(np.int64), few.partners.astype(np.int64), few.cosines)
 
 
 def _least(profile: Profile) -> float:
