@@ -72,8 +72,9 @@ def peers_section(report: PeersReport) -> Iterator[str]:
     yield "\n## Other memories\n"
     yield paragraph(
         f"`python benchmarks/peers.py`; {place(report.surroundings)} Each system runs as it installs, with its "
-        "defaults, in an environment and a folder of its own. In a race, servers start and store at once on one "
-        "memory; each memory that was acknowledged is looked for afterwards."
+        "defaults, in an environment and a folder of its own. A system that has one text for a lesson and its evidence "
+        "gets both in it. In a race, servers start and store at once on one memory; each memory that was acknowledged "
+        "is looked for afterwards."
     )
     yield ""
     yield from peers_tables(report)

@@ -75,7 +75,11 @@ class Racer:
 def ask_questions(installed: Installed, folder: Path, asked: Asked) -> Questions:
     """Store the texts as one agent, then ask the questions."""
     system = installed.system
-    memories = [Memory(number, text, "agent-0") for number, text in enumerate(asked.patterns)]
+    evidence = asked.evidence or [""] * len(asked.patterns)
+    memories = [
+        Memory(number, text, "agent-0", seen)
+        for number, (text, seen) in enumerate(zip(asked.patterns, evidence, strict=True))
+    ]
     marks = [system.mark(memory) for memory in memories]
     with RawServer(installed.launch(folder), wait_s=START_S) as server:
         stored = sum(not server.call(*system.store(memory)).refused for memory in memories)

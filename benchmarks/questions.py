@@ -26,13 +26,17 @@ ASKED: Final = FOLDER / "asked"
 
 
 class Asked(NamedTuple):
-    """Questions to one pool. Words are found in `texts`, meaning in `patterns`; `right` are positions in both."""
+    """Questions to one pool. Words are found in `texts`, meaning in `patterns`; `right` are positions in both.
+
+    `evidence` is that of each pattern, empty for a pool without any.
+    """
 
     name: str
     questions: Sequence[str]
     texts: Sequence[str]
     patterns: Sequence[str]
     right: Sequence[Sequence[int]]
+    evidence: Sequence[str] = ()
 
 
 class Unanswered(Value):
@@ -90,6 +94,7 @@ def public_questions() -> Asked:
         [f"{lesson.pattern} {lesson.domain} {lesson.evidence}" for lesson in lessons],
         [lesson.pattern for lesson in lessons],
         [[place] for place in public],
+        [lesson.evidence for lesson in lessons],
     )
 
 

@@ -15,16 +15,22 @@ Call: TypeAlias = tuple[str, Arguments]  # a tool's name and its arguments
 
 
 class Memory(NamedTuple):
-    """One text that an agent stores."""
+    """One lesson that an agent stores, and what it saw, which is empty for a lesson of a set without any."""
 
     number: int
     text: str
     agent: str
+    evidence: str = ""
 
     @property
     def name(self) -> str:
         """Return a short name that no other memory has, e.g. m00017."""
         return f"m{self.number:05}"
+
+    @property
+    def whole(self) -> str:
+        """Return the lesson with its evidence, for a system that has one text for both."""
+        return f"{self.text} {self.evidence}".rstrip()
 
 
 class System(NamedTuple):
@@ -62,7 +68,7 @@ def _our_variables(folder: Path) -> Mapping[str, str]:
 
 
 def _our_store(memory: Memory) -> Call:
-    lesson = {"pattern": memory.text, "domain": "benchmark", "confidence": 0.8, "evidence": "seen twice last week"}
+    lesson = {"pattern": memory.text, "domain": "benchmark", "confidence": 0.8, "evidence": memory.evidence}
     return "store_memory", {"programId": memory.agent, "pattern": lesson}
 
 
@@ -90,7 +96,7 @@ def _official_variables(folder: Path) -> Mapping[str, str]:
 
 
 def _official_store(memory: Memory) -> Call:
-    entity = {"name": memory.name, "entityType": "lesson", "observations": [memory.text]}
+    entity = {"name": memory.name, "entityType": "lesson", "observations": [memory.whole]}
     return "create_entities", {"entities": [entity]}
 
 
@@ -101,7 +107,7 @@ def _service_variables(folder: Path) -> Mapping[str, str]:
 
 def _service_store(memory: Memory) -> Call:
     """Name a conversation, or a text that is near another is refused as its duplicate."""
-    return "memory_store", {"content": memory.text, "conversation_id": memory.name}
+    return "memory_store", {"content": memory.whole, "conversation_id": memory.name}
 
 
 def _basic_variables(folder: Path) -> Mapping[str, str]:
@@ -109,7 +115,7 @@ def _basic_variables(folder: Path) -> Mapping[str, str]:
 
 
 def _basic_store(memory: Memory) -> Call:
-    return "write_note", {"title": memory.name, "content": memory.text, "directory": memory.agent}
+    return "write_note", {"title": memory.name, "content": memory.whole, "directory": memory.agent}
 
 
 OURS: Final = System(
@@ -169,7 +175,7 @@ SYSTEMS: Final = (
         tries=(("agent-cerebro", "mcp"),),
         command=lambda folder: [str(folder / "bin" / "python"), str(HERE / "cerebro_front.py")],
         variables=lambda folder: {**_private(folder), "AGENT_CEREBRO_HOME": str(folder)},
-        store=lambda memory: ("store", {"text": memory.text}),
+        store=lambda memory: ("store", {"text": memory.whole}),
         recall=lambda question, _, limit: ("search", {"query": question, "limit": limit}),
         find=lambda memory: ("search", {"query": memory.text, "limit": 1000}),
         mark=_text,

@@ -100,6 +100,10 @@ CALLS: dict[str, tuple[Call, Bill]] = {
         lambda fleet: recall_memory(fleet, "quorra", query="lesson", scope="own"),
         Bill(2),
     ),
+    "recall with knowledge, a query and a page": (
+        lambda fleet: recall_memory(fleet, "quorra", query="lesson"),
+        Bill(3, sums=2),
+    ),
     "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher"), Bill(2, sums=2)),
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),
     "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2 + OWN_PAIRS, 1, 2)),
@@ -116,10 +120,15 @@ CALLS: dict[str, tuple[Call, Bill]] = {
         lambda fleet: commit_session(fleet, "sark", (lesson("x"),), HELPED_SHARED, context_summary=HANDOFF),
         Bill(2 + OWN_PAIRS + THIRD_PAIRS, 4),
     ),
+    "commit a session at the cap": (
+        lambda fleet: commit_session(fleet, "quorra", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF),
+        Bill(2 + OWN_PAIRS + THIRD_PAIRS, 4),
+    ),
     "search knowledge": (lambda fleet: gsp_search(fleet, "lesson"), Bill(1, sums=2)),
     "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),
     "read an entry": (lambda fleet: gsp_read(fleet, KEY), Bill(3, sums=2)),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
+    "forget what is on a page": (lambda fleet: forget_memory(fleet, "quorra", "a", "no"), Bill(2, 3)),
     "health of more than 64 programs": (lambda fleet: health_of_fleet(fleet, 2_000, max_programs=2), Bill(2, sums=21)),
 }
 
@@ -162,6 +171,16 @@ async def test_a_boot_of_an_unknown_program_looks_for_close_names(billed: Billed
     await known(fleet, "shared")
     await gsp_bootstrap(fleet, "bashr")
     assert await billed_for(billed, gsp_bootstrap(fleet, "bashr")) == Bill(2 + OWN_PAIRS + CLOSE_NAMES, 0, 2)
+
+
+async def test_only_a_question_and_a_change_read_a_page(billed: Billed, fleet: Fleet) -> None:
+    await known(fleet, "shared")
+    await update_program_state(fleet, "quorra", decay_config=CAP)
+    await learn(fleet, "quorra", "a", "b", "c")
+    assert await billed_for(billed, recall_memory(fleet, "quorra", scope="own")) == Bill(1)
+    assert await billed_for(billed, memory_health(fleet, "quorra")) == Bill(1, sums=2)
+    assert await billed_for(billed, gsp_bootstrap(fleet, "quorra", task="lesson")) == Bill(2 + OWN_PAIRS, 1, 2)
+    assert await billed_for(billed, reinforce_memory(fleet, "quorra", "c")) == Bill(1, 1)
 
 
 async def test_the_bill_does_not_grow_with_the_fleet(billed: Billed, fleet: Fleet) -> None:

@@ -1,5 +1,7 @@
 """Equal words of many programs join in commits of their own: a program that cannot be written holds up no others."""
 
+import gc
+import sys
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -126,3 +128,10 @@ async def test_a_refused_commit_of_several_entries_is_tried_one_entry_at_a_time(
         ["lesson mine"],
     )
     assert await contributors(fleet) == ["program-01", "program-02"]
+
+
+async def test_a_run_leaves_the_interpreter_as_it_was(fleet: Fleet) -> None:
+    before = sys.getswitchinterval(), gc.get_freeze_count()
+    await all_learn(fleet, 2)
+    await run(fleet)
+    assert (sys.getswitchinterval(), gc.get_freeze_count()) == before

@@ -45,12 +45,13 @@ SCRIPTED = Installed(
 
 
 def test_each_peer_says_where_it_comes_from_and_how_to_ask_it() -> None:
-    memory = Memory(17, "a text", "agent-1")
+    memory = Memory(17, "a text", "agent-1", "a log")
     assert memory.name == "m00017"
     assert len({system.name for system in SYSTEMS}) == len(SYSTEMS) == 6
     for system in SYSTEMS:
         assert bool(system.registry) == bool(system.tries) == (system is not OURS)
         assert system.mark(memory) in str(system.store(memory)[1])
+        assert memory.evidence in str(system.store(memory)[1])
         assert "some question" in str(system.recall("some question", "agent-1", 5)[1])
 
 

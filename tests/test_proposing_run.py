@@ -11,6 +11,7 @@ from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leas
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.maintenance import may_propose
 from fleet_memory.jobs.proposing import ProposalReport, propose
+from fleet_memory.jobs.proposing.pairing import is_step
 from fleet_memory.repositories.last_run import LastRun
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
@@ -453,3 +454,8 @@ async def test_a_cold_server_compares_only_a_small_fleet_and_a_warm_one_any(flee
     assert await may_propose(fleet)
     await run(small)
     assert await may_propose(small)
+
+
+@pytest.mark.parametrize("count", [1, 19, 20, 21, 3_795])
+def test_a_phase_of_a_run_reports_its_progress_at_most_twenty_times(count: int) -> None:
+    assert sum(is_step(at, count) for at in range(count)) == min(count - 1, 19)

@@ -6,7 +6,6 @@ it did not stamp wait for the next run.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from anyio import to_thread
 
@@ -26,8 +25,9 @@ from fleet_memory.jobs.proposing.joining import (
 )
 from fleet_memory.jobs.proposing.judged_words import judged_words
 from fleet_memory.jobs.proposing.looking import sums_to_write
-from fleet_memory.jobs.proposing.pairing import PairPlan, place_of, planned_pairs, with_known_pairs
+from fleet_memory.jobs.proposing.pairing import is_step, place_of, plan_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
+from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory, vector_bytes
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
@@ -37,8 +37,6 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
-
-MAX_PROGRESS_REPORTS: Final = 20  # of progress in one phase of a run; chosen
 
 
 @dataclass
@@ -60,17 +58,23 @@ async def propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: 
 
     Raises LeaseLostError, ConflictError when every race for the note of the run was lost, and the store's errors.
     """
+    with yielding():
+        return await _propose(fleet, writer, policy, progress)
+
+
+async def _propose(fleet: Fleet, writer: FencedWriter, policy: Policy, progress: Progress) -> ProposalReport:
     memory = fleet.memory.copy() if writer.is_dry_run else fleet.memory
     await progress(0, 4, "reading what changed")
-    view = await read_fleet(fleet, memory, policy)
+    view = await read_fleet(fleet, memory, policy, progress)
     report = ProposalReport(skipped=list(view.unreadable))
     await progress(1, 4, "joining equal words")
     run = _Run(memory, view, policy, report, fleet.now().timestamp())
     await _join(fleet, writer, run, progress)
     vectors = await _embed_missing(fleet, memory, view)
     considered = await to_thread.run_sync(_considered, memory, view, vectors, fleet.embedder.name)
+    leave_out_known()
     await progress(2, 4, "comparing lessons")
-    plan = await to_thread.run_sync(_plan, fleet, memory, view, abandon_on_cancel=True)
+    plan = await plan_pairs(fleet, memory, view, progress)
     known = await with_known_pairs(fleet, memory, view, plan)
     changes = known.changes
     report.opened = sum(change.after.state == "open" and change.before.pair is None for change in changes)
@@ -145,7 +149,7 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run, progress: Progres
     groups = await to_thread.run_sync(_equal_words, run.memory, run.view, fleet)
     commits = in_commits(groups)
     for at, commit in enumerate(commits):
-        if _is_step(at, len(commits)):
+        if is_step(at, len(commits)):
             await progress(1 + at / len(commits), 4, f"joining equal words: {at} of {len(commits)} commits")
         found = await join_together(fleet, writer, commit, run.policy)
         skipped = [one for group in found for one in group.skipped]
@@ -155,11 +159,6 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run, progress: Progres
         await _follow(run, [group.joined for group in found if group.joined], is_dry_run=writer.is_dry_run)
     published = await publish_candidates(fleet, writer, run.view.candidates, run.policy)
     await _follow(run, published, is_dry_run=writer.is_dry_run)
-
-
-def _is_step(at: int, count: int) -> bool:
-    """Whether to report before item `at` of so many: `MAX_PROGRESS_REPORTS` times at most, and not before the first."""
-    return at * MAX_PROGRESS_REPORTS // count > max(0, at - 1) * MAX_PROGRESS_REPORTS // count
 
 
 async def _follow(run: _Run, joined: Sequence[JoinedEntry], *, is_dry_run: bool) -> None:
@@ -244,11 +243,6 @@ def _comparable(lessons: Sequence[KnownLesson], pending: Sequence[str], engine: 
 def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -> KnownLesson:
     vector = None if lesson.embedder == engine else vectors.get(lesson.comparable.lesson_id)
     return lesson if vector is None else lesson._replace(vector=vector_bytes(vector), embedder=engine)
-
-
-def _plan(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> PairPlan:
-    now, profile, engine = fleet.now(), fleet.embedder.profile, fleet.embedder.name
-    return planned_pairs(memory, view, profile, engine, now)
 
 
 async def _leave(

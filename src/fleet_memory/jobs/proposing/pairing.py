@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from anyio import to_thread
 
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.proposing.considering import PairChange, with_others_verdicts
 from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
@@ -17,14 +17,14 @@ from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMem
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
 from fleet_memory.rules.consensus.judging import is_for_people, questions, with_thirds, with_unanswered
 from fleet_memory.rules.consensus.objecting import pair_objection
-from fleet_memory.rules.consensus.proposing import proposals
+from fleet_memory.rules.consensus.proposing import Comparing, comparing
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.rules.text.vectors import int8_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.pairs import Pair, Side
-from fleet_memory.schemas.similarity import Profile
 
+MAX_STEPS_REPORTED: Final = 20  # reports of progress in one phase of a run; chosen
 PAIRS_PER_READ: Final = 100  # chosen: some 5 ms on SQLite
 
 
@@ -41,19 +41,42 @@ class PairPlan:
     waiting: int
 
 
-def planned_pairs(memory: ProposingMemory, view: FleetView, profile: Profile, engine: str, now: datetime) -> PairPlan:
-    """Compare the lessons to be considered with all others of the fleet, and look at the open pairs again."""
+async def plan_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetView, progress: Progress) -> PairPlan:
+    """Compare the lessons to be considered with all others of the fleet, and look at the open pairs again.
+
+    In threads, one block of lessons after the other: 100,000 lessons are some 40.
+    """
+    plan, work = await to_thread.run_sync(_prepared, fleet, memory, view, fleet.now(), abandon_on_cancel=True)
+    if work is None:
+        return plan
+    found = []
+    for at, block in enumerate(work.blocks):
+        if is_step(at, len(work.blocks)):
+            await progress(2 + at / len(work.blocks), 4, f"comparing lessons: {at} of {len(work.blocks)} blocks")
+        found.append(await to_thread.run_sync(work.partners, block, abandon_on_cancel=True))
+    return replace(plan, proposals=await to_thread.run_sync(work.ranked, found, abandon_on_cancel=True))
+
+
+def is_step(at: int, count: int) -> bool:
+    """Whether to report before item `at` of so many: 20 times at most, and not before the first."""
+    return at * MAX_STEPS_REPORTED // count > max(0, at - 1) * MAX_STEPS_REPORTED // count
+
+
+def _prepared(
+    fleet: Fleet, memory: ProposingMemory, view: FleetView, now: datetime
+) -> tuple[PairPlan, Comparing | None]:
+    """Return the plan without its proposals, and the comparison that finds them, None if there is none to make."""
     living = memory.living(now)
     entries = [entry for _, entry in sorted(view.entries.items())]
     compared: list[KnownLesson | KnownEntry] = [*(one for one in living if one.knowledge_key is None), *entries]
     after = renewed_pairs(memory, view, living, now)
     wanted = _wanted([one.comparable for one in compared], memory, view, after)
     waiting = len(compared) - len(entries)
+    plan = PairPlan(compared, (), after, waiting)
     if not wanted:
-        return PairPlan(compared, (), after, waiting)
-    rows = int8_rows(((one.vector, one.embedder) for one in compared), engine)
-    found = proposals([one.comparable for one in compared], rows, wanted, profile)
-    return PairPlan(compared, found, after, waiting)
+        return plan, None
+    rows = int8_rows(((one.vector, one.embedder) for one in compared), fleet.embedder.name)
+    return plan, comparing([one.comparable for one in compared], rows, wanted, fleet.embedder.profile)
 
 
 def _wanted(

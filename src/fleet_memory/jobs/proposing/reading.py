@@ -7,9 +7,10 @@ from typing import Final
 
 from anyio import to_thread
 
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.proposing.considering import Stamp, stamp
 from fleet_memory.jobs.proposing.looking import look_at_programs
+from fleet_memory.jobs.proposing.yielding import leave_out_known
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
 from fleet_memory.repositories.program_codec import VersionedProgram
@@ -72,7 +73,7 @@ class FleetView:
         }
 
 
-async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> FleetView:
+async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy, progress: Progress) -> FleetView:
     """Bring the memory up to date, and return the lessons to consider.
 
     Billed 1 read for each program that changed or that another server's run considered since, all of them on a cold
@@ -87,7 +88,7 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> F
     if view.is_whole or memory.epoch != last.epoch or is_old or not 0 <= behind <= MAX_RUNS_BEHIND:
         memory.forget()
     if memory.is_cold:
-        await _read_everything(fleet, memory, view)
+        await _read_everything(fleet, memory, view, progress)
     elif await _read_changes(fleet, memory, view, last) or policy != memory.policy:
         memory.candidates = None
     if behind:
@@ -97,10 +98,17 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy) -> F
     return view
 
 
-async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> None:
+async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetView, progress: Progress) -> None:
+    """Read every program; report whenever twice as many were read as at the report before."""
+    reported = PROGRAMS_PER_READ
     async for block in fleet.programs.in_blocks(PROGRAMS_PER_READ):
         view.unreadable += [str(one) for one in block.unreadable]
         await _take_up(fleet, block.programs, memory, view)
+        del block
+        if len(memory.lessons) >= 2 * reported:
+            await progress(1 - reported / len(memory.lessons), 4, f"reading: {len(memory.lessons)} programs")
+            reported = len(memory.lessons)
+        leave_out_known()
     await _read_pairs(fleet, memory)
 
 

@@ -73,21 +73,46 @@ def proposals(
     `vectors` is n×d, zeros where a lesson has no comparable vector. Beyond `MAX_EXACT_LESSONS` squared comparisons, a
     lesson meets only the lessons of the cells nearest to it; the scores of the pairs found are exact all the same.
     """
+    compared = comparing(lessons, vectors, wanted, profile)
+    return compared.ranked([compared.partners(block) for block in compared.blocks])
+
+
+class Comparing(NamedTuple):
+    """A comparison in slices, as a job wants it that reports progress: `partners` of each block, then all `ranked`."""
+
+    lessons: Sequence[ComparableLesson]
+    fleet: Comparison
+    made: Cells | None
+    asked: Flags
+    blocks: Sequence[Indices]
+    profile: Profile
+
+    def partners(self, block: Indices) -> _Pairs:
+        """Return the best partners of the lessons of one of the blocks."""
+        programs, partners = (len(self.lessons), MAX_PARTNERS) if self.made is None else (MAX_NEAR_PROGRAMS, MAX_LISTED)
+        near = _near(self.fleet, _blocks(self.fleet, block, self.made), self.profile.floor)
+        near = _of_nearest_programs(self.fleet, near, _least(self.profile), programs)
+        return _best_partners(self.fleet, near, partners, self.profile)
+
+    def ranked(self, found: Sequence[_Pairs]) -> Proposals:
+        """Return the proposals, given the partners of every block."""
+        if not found:
+            return Proposals(np.zeros((0, 2), np.int32), np.zeros((0, 4)))
+        return _ranked(self.lessons, self.fleet, _joined(found), self.asked[self.fleet.order], self.profile)
+
+
+def comparing(
+    lessons: Sequence[ComparableLesson], vectors: Int8Rows, wanted: Collection[int], profile: Profile
+) -> Comparing:
+    """Return the comparison that `proposals` makes, ready for its first block; no blocks where there is nothing."""
     fleet = comparison(lessons, vectors, profile.variant)
     asked = np.zeros(len(lessons), np.bool_)
     asked[list(wanted)] = True
     rows = np.flatnonzero(asked[fleet.order] & (fleet.scales > 0))
-    if not len(rows):
-        return Proposals(np.zeros((0, 2), np.int32), np.zeros((0, 4)))
     exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
     made = None if exact else cells(fleet)
-    programs, partners = (len(lessons), MAX_PARTNERS) if made is None else (MAX_NEAR_PROGRAMS, MAX_LISTED)
-    found = []
-    for some in in_blocks(rows, len(lessons) if made is None else max(made.compared, len(fleet.starts))):
-        near = _near(fleet, _blocks(fleet, some, made), profile.floor)
-        near = _of_nearest_programs(fleet, near, _least(profile), programs)
-        found.append(_best_partners(fleet, near, partners, profile))
-    return _ranked(lessons, fleet, _joined(found), asked[fleet.order], profile)
+    blocks = in_blocks(rows, len(lessons) if made is None else max(made.compared, len(fleet.starts)))
+    return Comparing(lessons, fleet, made, asked, list(blocks), profile)
 
 
 def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[_Block]:
