@@ -21,7 +21,8 @@ Answer = tuple[Iterable[str], str]
 class Proposal(NamedTuple):
     """A pair that numbers proposed: its sides with the program of each, and how it is marked.
 
-    `unanswered` are the programs that a run found to owe their answer, and when.
+    `unanswered` are the programs that a run found to owe their answer, and when. `thirds` is how many programs the run
+    found that could be a third, None for enough.
     """
 
     texts: Texts
@@ -30,6 +31,7 @@ class Proposal(NamedTuple):
     objection: str
     likely: bool
     unanswered: Sequence[tuple[str, datetime]] = ()
+    thirds: int | None = None
 
 
 class Judged(NamedTuple):
@@ -111,7 +113,7 @@ class PlainAsking(PlainJudging):
     def adopt(self, proposal: Proposal) -> None:
         """Take a pair as a run has opened it."""
         pair = self.pairs.setdefault(proposal.texts, Pair())
-        _, pair.sides, pair.programs, pair.objection, pair.likely, unanswered = proposal
+        _, pair.sides, pair.programs, pair.objection, pair.likely, unanswered, pair.thirds = proposal
         for program, at in unanswered:
             if not pair.has_answered(program):
                 sides = {folded(name) for name in pair.programs}
@@ -272,21 +274,26 @@ class PlainAsking(PlainJudging):
         """
         lessons = [lesson for lesson in self.lessons.values() if lesson.program == program]
         rewrites = [texts for lesson in lessons if self._is_open(lesson) for texts in self._rewrites_of(lesson)]
-        open_ = [texts for texts, pair in self.pairs.items() if texts not in answered and pair.sides]
-        own = [texts for texts in open_ if program in self.pairs[texts].asked().programs]
+        opened = [texts for texts, pair in self.pairs.items() if pair.sides]
+        asking = [texts for texts in opened if program in self.pairs[texts].asked().programs]
+        open_ = [texts for texts in opened if texts not in answered]
+        own = [texts for texts in asking if texts not in answered]
         thirds = [texts for texts in open_ if third and self._may_be_third(program, texts)]
         members = [texts for texts in thirds if self._has_side(program, texts)]
         ignored = [texts for texts in (*own, *thirds) if self._is_ignored(program, texts, at)]
-        known = [texts for texts in joined if texts in self.pairs and self.pairs[texts].sides]
-        changing = {self._own_side(program, texts) for texts in known if program in self.pairs[texts].programs}
+        # A pair that is closed joins nothing, so the other pairs of its lesson are as they were
+        joining = {texts for texts in joined if texts in asking and not self.pairs[texts].is_closed}
+        changing = {self._own_side(program, texts) for texts in joining if not self.is_changing(texts, at)}
+        perhaps = {self._own_side(program, texts) for texts in joining} - changing
         own = [texts for texts in own if self._own_side(program, texts) not in changing]
+        unsure = [texts for texts in own if self._own_side(program, texts) in perhaps]
         return Questions(
             [texts for texts in rewrites if texts not in answered and not self._is_ignored(program, texts, at)],
             [texts for texts in own if texts not in ignored],
             [texts for texts in thirds if texts not in ignored],
             ignored,
             {texts: self._own_side(program, texts) for texts in own},
-            [*members, *(texts for texts in (*own, *thirds) if self.is_changing(texts, at))],
+            [*members, *unsure, *(texts for texts in (*own, *thirds) if self.is_changing(texts, at))],
         )
 
     def _is_open(self, lesson: Lesson) -> bool:
@@ -327,7 +334,9 @@ class PlainAsking(PlainJudging):
     def _may_be_third(self, program: str, texts: Texts) -> bool:
         pair = self.pairs[texts]
         is_named = folded(program) in {folded(one) for one in pair.programs}
-        knows_entry = any(side[0] == "entry" for side in pair.sides or ()) and self._has_side(program, texts)
+        # A call reads its own program alone: a contributor in another spelling may be asked, and judges as one
+        entries = [self._entry(side[1]) for side in pair.sides or () if side[0] == "entry"]
+        knows_entry = any(one.program == program for entry in entries for one in entry.contributions)
         return pair.asked().third and not pair.has_answered(program) and not is_named and not knows_entry
 
     def _has_side(self, program: str, texts: Texts) -> bool:

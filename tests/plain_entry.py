@@ -136,11 +136,16 @@ class Entry:
     split_off: set[tuple[str, str]] = field(default_factory=set)  # folded program and words that people took out
     carried: set[frozenset[str]] = field(default_factory=set)  # pairs whose `contradict` was taken as a word
     asked: list[Contribution] = field(default_factory=list)  # of a younger entry judged the same
-    learnt_again: set[tuple[str, str]] = field(default_factory=set)  # program and lesson id, while retired
+    learnt_again: int = 0  # how often a lesson said it again while retired; one that left and came back did so twice
 
     @property
     def words(self) -> str:
         return words_of(self.text)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no lesson is in it, an echo neither, and people did not retire it: nothing is compared with it."""
+        return not self.contributions and not self.retired
 
     def contradictions(self, *, waiting: bool = False) -> list[Word]:
         """Return the open contradictions that count; with `waiting`, also those that wait."""

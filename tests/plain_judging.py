@@ -54,13 +54,6 @@ class PlainJudging(PlainMemory):
                     self._judge_against(side, voice, texts)
                 self._settle(side, at)
 
-    def _is_read(self, entry: Entry) -> bool:
-        """Say whether agents read the entry; a verdict is no word against one that none does, it waits with its pair.
-
-        "else the two judges who undo a wrong `same` would retire the text that it published".
-        """
-        return entry.retired or self._votes(entry, self._rule_of(entry)) >= self._rule_of(entry).threshold
-
     def _require_asked(self, judge: str | None, texts: frozenset[str], voice: Voice) -> None:
         """Refuse a verdict about a pair that is none, or was not shown to this program within 30 days.
 

@@ -114,7 +114,7 @@ class PlainMemory:
             self._attach(lesson, at, equal_words=True)
         for group in self._groups_of_equal_words(at):
             if len({folded(lesson.program) for lesson in group}) > 1:  # "a program (NFKC, case-folded)"
-                self._create(group, [])
+                self._create_again(group)
         for entry in self.known:
             self._settle(entry, at, by_run=True)
         for lesson in self._free(at):
@@ -127,7 +127,7 @@ class PlainMemory:
         return sorted((one for one in fresh if not self._places(one)), key=lambda one: (one.stored_at, one.program))
 
     def _attach(self, lesson: Lesson, at: datetime, *, equal_words: bool) -> None:
-        for entry in self.known:
+        for entry in self._compared():
             pair = frozenset({entry.words, lesson.words})
             judged = pair in self.pairs and self.pairs[pair].decision() == "same"
             fits = entry.words == lesson.words if equal_words else judged
@@ -139,9 +139,10 @@ class PlainMemory:
     def _carry_contradictions(self, at: datetime) -> None:
         """Take each `contradict` between lessons as a word against the entry that one text has become.
 
-        A run meets the pair while the other text is a living lesson's in no entry; two entries meet in none yet.
+        A run meets the pair while the other text is a living lesson's in no entry; two entries meet in none yet. A
+        word against an entry that no agent reads goes on waiting with its pair.
         """
-        for entry in self.known:
+        for entry in filter(self._is_read, self.known):
             others = {one.words for one in self._free(at)}
             for pair in [frozenset({entry.words, words}) for words in others - {entry.words}]:
                 if pair in self.pairs and self.pairs[pair].contradicts() and pair not in entry.carried:
@@ -150,6 +151,13 @@ class PlainMemory:
                         if voice.verdict == "contradict" and voice.judge not in self.pairs[pair].authors:
                             self._judge_against(entry, voice, pair)
             self._settle(entry, at)
+
+    def _is_read(self, entry: Entry) -> bool:
+        """Say whether agents read the entry; a verdict is no word against one that none does, it waits with its pair.
+
+        "else the two judges who undo a wrong `same` would retire the text that it published".
+        """
+        return entry.retired or self._votes(entry, self._rule_of(entry)) >= self._rule_of(entry).threshold
 
     def _may_share(self, entry: Entry, lesson: Lesson) -> bool:
         project = entry.project(self._rule_of(entry))
@@ -161,7 +169,7 @@ class PlainMemory:
         free = [
             lesson
             for lesson in self._free(at)
-            if not any(entry.words == lesson.words and self._may_share(entry, lesson) for entry in self.known)
+            if not any(entry.words == lesson.words and self._may_share(entry, lesson) for entry in self._compared())
         ]
         for lesson in free:
             projects = {one.project for one in free if one.words == lesson.words} - {None}
@@ -170,7 +178,18 @@ class PlainMemory:
             groups.setdefault((lesson.words, project), []).append(lesson)
         return list(groups.values())
 
+    def _compared(self) -> list[Entry]:
+        return [entry for entry in self.known if not entry.is_empty]
+
     # Entries
+
+    def _create_again(self, lessons: Sequence[Lesson]) -> None:
+        """Make an entry of equal words, the same one where all lessons had left it: its first publication stays."""
+        left = [entry for entry in self.known if entry.is_empty and entry.words == lessons[0].words]
+        for lesson in best_first(lessons) if left else ():
+            self._join(left[0], lesson, [])
+        if not left:
+            self._create(lessons, [])
 
     def _create(self, lessons: Sequence[Lesson], pairs: list[frozenset[str]]) -> Entry:
         entry = Entry(best_first(lessons)[0].text, last_confirmed=best_first(lessons)[0].last_reinforced)
@@ -185,7 +204,7 @@ class PlainMemory:
         if (program, lesson.words) in entry.split_off:
             return
         if entry.retired:
-            entry.learnt_again.add((lesson.program, lesson.lesson_id))  # "count it as learnt again, without a vote"
+            entry.learnt_again += 1  # "count it as learnt again, without a vote"
         texts = {*texts, entry.words, lesson.words, *(one.words for one in entry.contributions)}
         shown = any(
             who == lesson.program and text in texts and when < lesson.stored_at for who, text, when in self.showings
@@ -252,8 +271,8 @@ class PlainMemory:
         return {entry.text: entry.project(self._rule_of(entry)) for entry in self.known}
 
     def learnt_again(self) -> dict[str, int]:
-        """Return text -> how many lessons said it again while it was retired."""
-        return {entry.text: len(entry.learnt_again) for entry in self.known}
+        """Return text -> how often a lesson said it again while it was retired."""
+        return {entry.text: entry.learnt_again for entry in self.known}
 
     # Words against an entry
 

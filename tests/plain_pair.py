@@ -72,6 +72,7 @@ class Pair:
     objection: str = ""
     likely: bool = False
     is_closed: bool = False  # until the next run
+    thirds: int | None = None  # programs that could be a third, as the last run counted them; None for enough
     shown: dict[str, Showings] = field(default_factory=dict)  # by program as it writes itself
 
     @property
@@ -125,7 +126,7 @@ class Pair:
         if self._needs_second_question():
             return Asked(left)
         thirds = sum(voice.judge is not None and not voice.contributed for voice in self.voices)
-        third = thirds < MAX_THIRDS and (not left or self._needs_outsider())
+        third = thirds < (MAX_THIRDS if self.thirds is None else self.thirds) and (not left or self._needs_outsider())
         return Asked(left, third, people=not left and not third and self.decision() == "open")
 
     def has_answered(self, program: str) -> bool:

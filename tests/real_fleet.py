@@ -339,7 +339,8 @@ def _proposal(versioned: VersionedPair) -> Proposal:
     a, b = pair.a, pair.b
     texts = frozenset({words_of(a.text), words_of(b.text)})
     overdue = [(one.program_id or "", one.at) for one in pair.judgements if one.reason == UNANSWERED]
-    return Proposal(texts, (_side(a), _side(b)), (a.program_id, b.program_id), pair.objection, pair.likely, overdue)
+    sides, programs = (_side(a), _side(b)), (a.program_id, b.program_id)
+    return Proposal(texts, sides, programs, pair.objection, pair.likely, overdue, pair.thirds)
 
 
 def _side(side: PairSide) -> Side:

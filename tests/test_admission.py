@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
+from fleet_memory.rules.lifecycle.reinforcement import contradicted
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.lifecycle.stamping import stamped
@@ -226,6 +227,14 @@ def test_a_lesson_without_evidence_takes_the_first_that_it_gets() -> None:
     done = stored(first, lesson("Check the status", id="other", evidence="seen"), after=days(1))
     assert (done.status, done.pattern.evidence) == ("reinforced", "seen")
     assert [line.text for line in done.pattern.evidence_log] == [""]
+
+
+def test_a_lesson_without_evidence_takes_the_first_that_it_gets_even_if_a_word_about_it_had_the_same() -> None:
+    first = stored(EMPTY, lesson("Check the status", id="mine", evidence="")).program
+    doubted = contradicted(first.patterns["mine"], now=START + days(1), evidence="seen")
+    known = replace(first, patterns={"mine": doubted})
+    done = stored(known, lesson("Check the status", id="mine", evidence="seen"), after=days(2))
+    assert (done.status, done.pattern.evidence) == ("updated", "seen")
 
 
 def test_another_domain_or_project_is_looked_at_again_and_keeps_its_origin() -> None:

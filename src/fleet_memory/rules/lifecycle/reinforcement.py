@@ -36,8 +36,11 @@ def seen_again(pattern: Pattern, *, now: datetime, confidence: float, evidence: 
 
 
 def has_evidence(pattern: Pattern, evidence: str) -> bool:
-    """Whether the pattern has this evidence in equal words already; every pattern has an empty one."""
-    texts = ("", pattern.evidence, *(line.text for line in pattern.evidence_log))
+    """Whether the pattern has this evidence in equal words already; every pattern has an empty one.
+
+    One without evidence of its own has that of its log for words about it alone: copies are known by the first.
+    """
+    texts = ("", pattern.evidence, *(line.text for line in pattern.evidence_log if pattern.evidence))
     return normalised(evidence) in map(normalised, texts)
 
 
