@@ -155,3 +155,19 @@ async def test_programs_are_counted_without_their_pages(fleet: Fleet) -> None:
     assert [document.ref.id for document in documents] == ["basher"]
     assert [one.program.patterns_count for one in await fleet.programs.all()] == [4]
     assert await fleet.programs.map_programs(lambda program: program.is_whole) == [False]
+
+
+async def test_a_job_reads_whole_programs_and_keeps_none_decoded(fleet: Fleet) -> None:
+    server = on(fleet, fleet.programs.store)
+    (read,) = await server.programs.read_many("basher")
+    program = await whole(server)
+    assert read.program == program
+    assert set(program.patterns) == {*OLD, *NEW}
+    assert not any(program.patterns[id_] is pattern for id_, pattern in read.program.patterns.items())
+
+
+async def test_a_job_stops_at_a_page_that_cannot_be_read(fleet: Fleet) -> None:
+    ref = fleet.programs.paths.page("basher", 1)
+    await fleet.programs.store.commit(Write(ref, {"patterns": {"k": "no pattern"}}))
+    with pytest.raises(DocumentRejectedError, match="basher_7e_1"):
+        await fleet.programs.read_many("basher")

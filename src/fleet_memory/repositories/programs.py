@@ -70,7 +70,7 @@ class Programs:
 
     async def read_many(self, *program_ids: str) -> list[VersionedProgram]:
         """Like `read_versioned`, for jobs: decoded in a thread, and not kept among those that calls read last."""
-        return await self._reads.whole(await self._reads.unkept_heads(*program_ids))
+        return await self._reads.unkept(*program_ids)
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
