@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
+from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.decoded_documents import DecodedDocuments
 from fleet_memory.repositories.pages import Pages
 from fleet_memory.repositories.paths import FleetPaths
@@ -80,10 +81,14 @@ class ProgramReads:
         return [by_id.get(one.program.program_id, one) for one in joined]
 
     async def block(self, documents: list[Document]) -> ProgramBlock:
-        """Return the programs of documents, whole. Billed 1 read each page."""
+        """Return the programs of documents, whole. Billed 1 read each page, those of a few programs at once."""
         programs, unreadable = await self.block_of_heads(documents)
         del documents
-        return ProgramBlock(await self._settled(await self.pages.joined_readable(programs, unreadable)), unreadable)
+        whole: list[VersionedProgram] = []
+        for start in range(0, len(programs), PROGRAMS_PER_BLOCK):
+            some = programs[start : start + PROGRAMS_PER_BLOCK]
+            whole += await self._settled(await self.pages.joined_readable(some, unreadable))
+        return ProgramBlock(whole, unreadable)
 
     async def block_of_heads(self, documents: list[Document]) -> ProgramBlock:
         """Return the programs of documents without their pages, decoded in a thread: other calls go on meanwhile."""

@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.archive import Archive
-from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK, document_blocks
+from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK, document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.history import History
 from fleet_memory.repositories.paths import FleetPaths
@@ -152,7 +152,7 @@ class Programs:
             await self.store.commit(*writes, *others)
 
     async def in_blocks(
-        self, size: int = DOCUMENTS_PER_BLOCK, *, after: str | None = None, where: Mapping[str, Scalar] | None = None
+        self, size: int = PROGRAMS_PER_BLOCK, *, after: str | None = None, where: Mapping[str, Scalar] | None = None
     ) -> AsyncIterator[ProgramBlock]:
         """Yield every program, whole, in blocks of at most `size`, by document id, those greater than `after`.
 
