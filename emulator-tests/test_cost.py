@@ -253,6 +253,18 @@ async def test_a_lesson_beyond_full_pages_costs_one_write_to_the_archive(billed:
     assert await fleet.programs.archive.counts() == ArchiveCounts(junk=1, used=0)
 
 
+async def test_a_second_page_is_one_more_read_of_a_question_and_of_a_change(billed: Billed, fleet: Fleet) -> None:
+    await learn(fleet, "basher", "a", "b", "c")
+
+    def on_two_pages(program: Program) -> ProgramChange:
+        paged = {id_: paged_lesson(program.patterns[id_], page) for page, id_ in enumerate("ab", 1)}
+        return ProgramChange(replace(program, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1)))
+
+    await fleet.programs.update("basher", on_two_pages, NOW)
+    assert await billed_for(billed, recall_memory(fleet, "basher", query="lesson", scope="own")) == Bill(3)
+    assert await billed_for(billed, reinforce_memory(fleet, "basher", "a")) == Bill(3, 2)
+
+
 async def test_a_hundred_stores_at_once_share_their_commits(billed: Billed, fleet: Fleet) -> None:
     async def store_all() -> None:
         async with anyio.create_task_group() as tasks:

@@ -163,15 +163,21 @@ class Programs:
             yield await self._reads.block(documents)
 
     async def dirty(self) -> list[VersionedProgram]:
-        """Return the programs with lessons that the maintainer has not considered. Billed 1 read each."""
+        """Return the programs with lessons that the maintainer has not considered. Billed 1 read each, 1 each page."""
         return await self._find(Query(self.paths.programs, {"dirty": True}))
 
     async def considered_in(self, run: int) -> list[VersionedProgram]:
-        """Return the programs that the maintainer considered last in the run of this number. Billed 1 read each."""
+        """Return the programs that the maintainer considered last in the run of this number.
+
+        Billed 1 read each, and each page.
+        """
         return await self._find(Query(self.paths.programs, {"run": run}))
 
     async def due_for_sweep(self, limit: int) -> ProgramBlock:
-        """Return the programs that the decay sweep must look at first, at most `limit`. Billed 1 read each."""
+        """Return the programs that the decay sweep must look at first, at most `limit`.
+
+        Billed 1 read each, and each page.
+        """
         return await self._reads.block(
             await self.store.find(Query(self.paths.programs, order="sweepAfter", limit=limit))
         )
@@ -185,7 +191,7 @@ class Programs:
         return newest
 
     async def all(self) -> list[VersionedProgram]:
-        """Return every program. Billed 1 read each."""
+        """Return every program. Billed 1 read each, and each page."""
         return [versioned async for block in self.in_blocks() for versioned in block.programs]
 
     async def map_programs(self, look: Callable[[Program], _T]) -> list[_T]:
