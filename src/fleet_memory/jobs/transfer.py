@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
@@ -23,12 +24,14 @@ from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress
 from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.entry_codec import versioned_entry
 from fleet_memory.repositories.last_run import LastRuns
 from fleet_memory.repositories.pages import page_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.schemas.programs import MAX_PAGES
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
 
 Fields: TypeAlias = dict[str, Json]
@@ -41,8 +44,8 @@ NEWER_BY: Final = {
     "history": "number",
     "receipts": "number",
 }
-# in the order of importing: a program follows its pages
-COLLECTIONS: Final = ("pages", "programs", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts")
+# in the order of a file; a program is followed by its pages
+COLLECTIONS: Final = ("programs", "pages", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts")
 DOCUMENTS_PER_READ: Final = 50  # documents looked up at once
 
 
@@ -144,10 +147,44 @@ def _program_id(line: Line) -> str:
 async def _lines(store: Store, fleet: str, step: CountProgress) -> AsyncIterator[Line]:
     paths = FleetPaths(fleet)
     for done, collection in enumerate(COLLECTIONS, 1):
-        found = await store.find(Query(paths.collection(collection)))
-        for document in sorted(found, key=lambda document: document.ref.id):
-            yield Line(collection, document.ref.id, document.fields)
+        documents = _programs(store, paths) if collection == "programs" else _others(store, paths, collection)
+        async for document in documents:
+            yield Line(document.ref.collection.rpartition("/")[2], document.ref.id, document.fields)
         step(done, len(COLLECTIONS))
+
+
+async def _others(store: Store, paths: FleetPaths, collection: str) -> AsyncIterator[Document]:
+    if collection != "pages":  # they come with their programs
+        for document in sorted(await store.find(Query(paths.collection(collection))), key=lambda one: one.ref.id):
+            yield document
+
+
+async def _programs(store: Store, paths: FleetPaths) -> AsyncIterator[Document]:
+    async for heads in document_blocks(store, Query(paths.programs)):
+        async for document in _with_pages(store, paths, heads):
+            yield document
+
+
+async def _with_pages(store: Store, paths: FleetPaths, heads: list[Document]) -> AsyncIterator[Document]:
+    """Yield the document of each program, and its pages, as they were at one moment.
+
+    One that changes meanwhile is read again: a lesson that moves is in one of them. Billed 1 read each, and each page.
+    """
+    while heads:
+        refs = {head.ref: _page_refs(paths, head.fields) if head.fields.get("paged") else [] for head in heads}
+        pages = {page.ref: page for page in await store.get(*chain(*refs.values())) if page is not None}
+        moved = list[Document]()
+        for head, now in zip(heads, await store.get(*refs), strict=True):
+            if now is not None and now.revision == head.revision:
+                for document in (head, *(pages[ref] for ref in refs[head.ref] if ref in pages)):
+                    yield document
+            elif now is not None:
+                moved.append(now)
+        heads = moved
+
+
+def _page_refs(paths: FleetPaths, fields: Mapping[str, Json]) -> list[Ref]:
+    return [paths.page(str(fields["programId"]), number) for number in range(1, MAX_PAGES + 1)]
 
 
 def _hash(texts: Iterable[str]) -> str:
