@@ -68,7 +68,7 @@ def test_where_both_pages_are_outgrown_the_weakest_go_to_the_archive_and_contrib
     before = replace(before, patterns={**before.patterns, **shared})
     change = with_room(before, grown(before, *(f"l{n}" for n in range(100, 200)), size=4_000), START)
     gone = [line.pattern.id for line in change.archived]
-    assert (gone[:2], {line.reason for line in change.archived}) == (["l2", "l3"], {"cap"})
+    assert ({"l0", "l1"} & {*gone}, {line.reason for line in change.archived}) == (set(), {"cap"})
     assert {*gone} | {*change.program.patterns} == {*before.patterns}
     assert max(page_bytes(change.program).values()) <= MAX_PAGE_BYTES
 

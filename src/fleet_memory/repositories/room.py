@@ -23,7 +23,7 @@ def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
     """
     if after is before:
         return ProgramChange(before)
-    fitting = with_fitting_pages(after, now)
+    fitting = with_fitting_pages(before, after, now)
     program, archived = stamped(before, fitting.program, now), fitting.archived
     while (excess := document_size(program) - MAX_PROGRAM_BYTES) > 0:
         roomier, gone = without_weakest_promoted(before, program, excess, now)

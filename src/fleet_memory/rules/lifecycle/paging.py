@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.schemas.patterns import Pattern
@@ -17,6 +17,8 @@ from fleet_memory.schemas.programs import (
     PagedLesson,
     Program,
 )
+
+FREED_SHARE: Final = 20  # one in so many lessons leaves full pages at once; Source: docs/decay.md, chosen
 
 
 class PagesNeededError(Exception):
@@ -39,7 +41,8 @@ def require_whole(program: Program) -> None:
 
 def require_read(program: Program, *, ids: Collection[str] = (), words: str = "") -> None:
     """Raise PagesNeededError if a lesson of one of these ids, or of these words, is on a page that was not read."""
-    if any(id_ in ids or lesson.words == words for id_, lesson in program.unread.items()):
+    unread = program.unread
+    if any(id_ in unread for id_ in ids) or (words and any(lesson.words == words for lesson in unread.values())):
         raise PagesNeededError
 
 
@@ -71,11 +74,13 @@ def with_wider_cap(program: Program, now: datetime) -> Program:
     return replace(program, paged={id_: one for id_, one in program.paged.items() if id_ not in back})
 
 
-def with_fitting_pages(program: Program, now: datetime) -> Capped:
-    """Move the weakest lessons off a page that they outgrew, to the other page or else to the archive.
+def with_fitting_pages(before: Program, program: Program, now: datetime) -> Capped:
+    """Move the weakest lessons off a page that they outgrew since `before`, to the other page or else to the archive.
 
     Contributions to entries are the last to leave. Raises PagesNeededError when a page must shrink and was not read.
     """
+    if all(id_ not in program.paged or before.patterns.get(id_) is one for id_, one in program.patterns.items()):
+        return Capped(program)
     sizes = {id_: _size(program, lesson) for id_, lesson in program.paged.items()}
     leaving: dict[str, Pattern] = {}
     for number in range(1, MAX_PAGES + 1):
@@ -124,16 +129,21 @@ def archived(
 
 
 def _moved(program: Program, leaving: Sequence[Pattern], now: datetime) -> Capped:
-    """Move lessons to the first page with room; where none has any, the weakest of them all goes to the archive."""
+    """Move lessons to the first page with room; where none has any, the weakest of them all go to the archive.
+
+    A twentieth of them leaves at once, one at least: most changes of a full memory find room and read no page.
+    """
     paged, gone = dict(program.paged), dict[str, Pattern]()
     for pattern in leaving:
-        while (page := _page_with_room(paged.values(), pattern.stored_bytes)) is None and pattern.id not in gone:
+        while (page := _page_with_room(paged.values(), pattern.stored_bytes)) is None:
             require_whole(program)
             others = [one for id_ in paged if not (one := program.patterns[id_]).promoted]
-            weakest = _weakest([*others, pattern], now)[0]
-            paged.pop(weakest.id, None)
-            gone[weakest.id] = weakest
-        if page is not None:
+            for weakest in _weakest([*others, pattern], now)[: max(1, len(others) // FREED_SHARE)]:
+                paged.pop(weakest.id, None)
+                gone[weakest.id] = weakest
+            if pattern.id in gone:
+                break
+        else:
             paged[pattern.id] = paged_lesson(pattern, page)
     after, lines = archived(replace(program, paged=paged), [*gone.values()], "cap", now)
     return Capped(after, tuple(pattern for pattern in leaving if pattern.id in paged), lines)
