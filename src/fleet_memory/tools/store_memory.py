@@ -38,8 +38,8 @@ async def store_memory(
     async def lesson() -> SentLesson:
         return (await embedded(fleet, [pattern]))[0]
 
-    async with started(lesson) as embedded_lesson:
-        done = await store_lesson(fleet, program_id, embedded_lesson, on_duplicate, now)
+    async with started(lesson) as embedding:
+        done = await store_lesson(fleet, program_id, embedding, on_duplicate, now)
     return store_answer(done, fleet.degraded_engine, fleet.knowledge.snapshots.known_domains())
 
 
