@@ -6,8 +6,6 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from fleet_memory.errors import FleetMemoryError
-
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 
@@ -40,25 +38,21 @@ async def both(first: Callable[[], Awaitable[_A]], second: Callable[[], Awaitabl
 async def started(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]:
     """Start a call and yield it; one that is under way at the end of the block is cancelled.
 
-    The first FleetMemoryError, of the call or of the block, leaves as it is, not in an ExceptionGroup, and the other of
-    the two is cancelled.
+    The first error, of the call or of the block, leaves as it is, not in an ExceptionGroup, and the other of the two is
+    cancelled.
     """
     started_call = Started[_A]()
-    errors: list[FleetMemoryError] = []
 
     async def run() -> None:
-        try:
-            started_call.finish(await call())
-        except FleetMemoryError as error:
-            errors.append(error)
-            tasks.cancel_scope.cancel()
+        started_call.finish(await call())
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
-        try:
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
             yield started_call
-        except FleetMemoryError as error:
-            errors.append(error)
-        tasks.cancel_scope.cancel()
-    if errors:
-        raise errors[0]
+            tasks.cancel_scope.cancel()
+    except ExceptionGroup as group:
+        error = group.exceptions[0]
+    else:
+        return
+    raise error  # not in the handler, which would replace its context
