@@ -28,28 +28,28 @@ class Started(Generic[_A]):
         return self._results[0]
 
 
-async def both(first: Callable[[], Awaitable[_A]], second: Callable[[], Awaitable[_B]]) -> tuple[_A, _B]:
-    """Return the results of two calls that are under way at once; errors as in `started`."""
-    async with started(second) as second_call:
+async def run_both(first: Callable[[], Awaitable[_A]], second: Callable[[], Awaitable[_B]]) -> tuple[_A, _B]:
+    """Return the results of two calls that are under way at once; errors as in `start`."""
+    async with start(second) as second_call:
         return await first(), await second_call.result()
 
 
 @asynccontextmanager
-async def started(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]:
+async def start(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]:
     """Start a call and yield it; one that is under way at the end of the block is cancelled.
 
     The first error, of the call or of the block, leaves as it is, not in an ExceptionGroup, and the other of the two is
     cancelled.
     """
-    started_call = Started[_A]()
+    started = Started[_A]()
 
     async def run() -> None:
-        started_call.finish(await call())
+        started.finish(await call())
 
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
-            yield started_call
+            yield started
             tasks.cancel_scope.cancel()
     except ExceptionGroup as group:
         error = group.exceptions[0]
