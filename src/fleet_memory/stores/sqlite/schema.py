@@ -83,7 +83,9 @@ def prepare(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> None:
         raise StoreRejectedError(FOREIGN)
     db.execute("pragma journal_mode = wal")
     while check_version(db, steps) < len(steps):
+        db.execute("pragma temp_store = memory")  # the temporary folder may be full or read-only
         _take_step(db, steps)
+        db.execute("pragma temp_store = default")  # VACUUM in memory would be the whole file
     if _page_bytes(db) != PAGE_BYTES:
         _rebuild(db)
     db.execute(f"pragma wal_autocheckpoint = {LOG_BYTES // _page_bytes(db)}")
