@@ -22,7 +22,7 @@ from schema_1 import read_schema_1, write_schema_1
 from fleet_memory.errors import DocumentRejectedError, StoreRejectedError
 from fleet_memory.stores import Document, Json, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.stores.sqlite.schema import MIGRATIONS, PAGE_BYTES, check_version, open_database
+from fleet_memory.stores.sqlite.schema import LOG_BYTES, MIGRATIONS, PAGE_BYTES, check_version, open_database
 
 pytestmark = pytest.mark.anyio
 
@@ -223,3 +223,15 @@ async def test_a_file_that_another_process_has_open_gets_its_pages_later(tmp_pat
         assert await to_thread.run_sync(pragma, path, "page_size") == 4096
     assert {document.ref: document.fields for document in await opened(path)} == documents
     assert await to_thread.run_sync(pragma, path, "page_size") == PAGE_BYTES
+
+
+async def test_the_log_of_a_conversion_is_cut_while_another_process_has_the_file_open(tmp_path: Path) -> None:
+    path = await written(tmp_path / "memory.db", {Ref(HOME, f"p{n:03}"): program(100) for n in range(300)})
+    log, store = anyio.Path(f"{path}-wal"), SqliteStore(path)
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        assert await to_thread.run_sync(check_version, other) == 1
+        for n in range(2):
+            await store.commit(Write(Ref(HOME, "new"), {"n": n}))
+        assert (await log.stat()).st_size <= LOG_BYTES
+        assert (await anyio.Path(path).stat()).st_size > 2 * LOG_BYTES
+    await store.close()

@@ -58,6 +58,7 @@ _SETTINGS: Final = (
     "pragma synchronous = full",
     "pragma fullfsync = on",  # macOS: its plain fsync leaves the data in the drive's cache. Ignored elsewhere
     f"pragma page_size = {PAGE_BYTES}",  # of a file that is created, or written anew by VACUUM
+    f"pragma journal_size_limit = {LOG_BYTES}",  # a longer log, e.g. of a conversion, is cut by a later commit
 )
 
 
