@@ -183,7 +183,7 @@ async def test_an_export_takes_pages_along(fleet: Fleet, tmp_path: Path) -> None
     assert await copy.programs.read_whole("basher") == await fleet.programs.read_whole("basher")
     await learn(copy, "basher", "hazel")
     skipped = (await import_fleet(store, "copy", file, overwrite=False, step=uncounted)).skipped
-    assert (skipped, await pages(copy)) == (["pages/basher_7e_1", "programs/basher"], [5])
+    assert (skipped, await pages(copy)) == (["programs/basher", "pages/basher_7e_1"], [5])
     await import_fleet(store, "copy", file, overwrite=True, step=uncounted)
     assert await copy.programs.read_whole("basher") == await fleet.programs.read_whole("basher")
     assert (await check_memory(store, "copy", Lexical())).healthy

@@ -1,7 +1,5 @@
 """Answers name the lessons that the cap moved out: few, those in the archive first, and a count of the others."""
 
-from dataclasses import replace
-
 import pytest
 
 from fleet_memory.fleet import Fleet
@@ -55,10 +53,9 @@ async def test_a_session_far_over_the_cap_names_as_many(fleet: Fleet) -> None:
     assert (len(second.evicted or ()), second.omitted) == (1, None)
 
 
-async def test_a_lesson_for_which_no_page_has_room_is_marked_as_in_the_archive(fleet: Fleet) -> None:
-    full = with_full_pages(0)
-    fleet = await put(fleet, replace(full, program_id="basher"))
-    left, moved = (await store_memory(fleet, "basher", new_pattern())).evicted
-    assert (left.in_archive, moved.in_archive) == (True, None)
+async def test_the_lessons_that_full_pages_leave_to_the_archive_are_marked(fleet: Fleet) -> None:
+    fleet = await put(fleet, with_full_pages(0))
+    *left, moved = (await store_memory(fleet, "basher", new_pattern())).evicted
     whole = await fleet.programs.read_whole("basher")
-    assert (left.id in whole.patterns, moved.id in whole.paged) == (False, True)
+    assert {(one.in_archive, whole.has(one.id)) for one in left} == {(True, False)}
+    assert (moved.in_archive, moved.id in whole.paged) == (None, True)

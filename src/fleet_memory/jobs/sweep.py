@@ -1,6 +1,7 @@
 """The sweep of maintenance: archives lessons that faded. It reads the programs that are due, not the whole fleet."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from fleet_memory.errors import EmbedderError
@@ -55,12 +56,15 @@ class Sweep:
             count = 2 * count if self._writer.is_dry_run else min(2 * count, PROGRAMS_PER_BLOCK)
 
     def _is_due(self, versioned: VersionedProgram, now: datetime) -> bool:
+        """Whether lessons faded, or are lost: the store names the program first until it forgets these."""
         after = sweep_after(versioned.program)
-        return after is not None and after < now.timestamp() and versioned.program.program_id not in self._unchanged
+        has_work = bool(versioned.lost) or (after is not None and after < now.timestamp())
+        return has_work and versioned.program.program_id not in self._unchanged
 
     async def _sweep(self, versioned: VersionedProgram, now: datetime) -> None:
         result = swept(versioned.program, now)
-        after = stamped(versioned.program, result.program, now)
+        left = replace(result.program) if versioned.lost else result.program  # a copy counts as a change
+        after = stamped(versioned.program, left, now)
         writes = self._programs.writes(versioned, after, result.archived)
         committed = not writes or await self._writer.try_commit(*writes)
         if committed:

@@ -9,7 +9,13 @@ from anyio import to_thread
 
 from fleet_memory.repositories.decoded_documents import DecodedDocuments
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.program_codec import Entries, VersionedProgram, decoded_entries, pattern_key
+from fleet_memory.repositories.program_codec import (
+    Entries,
+    VersionedProgram,
+    changed_entries,
+    decoded_entries,
+    pattern_key,
+)
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, decoded_or_raised
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
@@ -144,11 +150,15 @@ def _changed_lessons(before: Program, after: Program) -> dict[int, dict[str, str
     None for a lesson that left its page.
     """
     changed: defaultdict[int, dict[str, str | None]] = defaultdict(dict)
-    for id_, old in before.paged.items():
+    for id_, old in changed_entries(after.paged, before.paged).items():
         if (now := after.paged.get(id_)) is None or now.page != old.page:
             changed[old.page][pattern_key(id_)] = None
-    for id_, new in after.paged.items():
-        was, pattern = before.paged.get(id_), after.patterns.get(id_)
-        if pattern and (was is None or was.page != new.page or pattern is not before.patterns.get(id_)):
-            changed[new.page][pattern_key(id_)] = pattern.stored_text
+    entered = {
+        id_
+        for id_, one in changed_entries(before.paged, after.paged).items()
+        if (was := before.paged.get(id_)) is None or was.page != one.page
+    }
+    for id_, pattern in after.patterns.items():
+        if id_ in entered or (id_ in after.paged and pattern is not before.patterns.get(id_)):
+            changed[after.paged[id_].page][pattern_key(id_)] = pattern.stored_text
     return dict(sorted(changed.items()))

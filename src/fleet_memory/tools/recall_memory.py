@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import both
+from fleet_memory.jobs.together import run_both
 from fleet_memory.rules.knowledge.freshness import count_waiting, own_freshness
 from fleet_memory.rules.lifecycle.decay import is_stale, strengths
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
@@ -26,7 +26,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import embedded_question, keys_for, ranked
+from fleet_memory.tools.retrieval import embed_question, keys_for, ranked
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, QUERY, WIDER, Scope, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer, score_fields
@@ -96,8 +96,8 @@ async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: S
     now, needs_pages = fleet.now(), query is not None and scope != "shared"
     program_of = partial(fleet.programs.read_whole if needs_pages else fleet.programs.read, program_id)
     read = partial(_read, fleet, program_of, scope)
-    question = partial(embedded_question, fleet, query)
-    (program, snapshot), asked = await both(read, question) if query is not None else (await read(), None)
+    question = partial(embed_question, fleet, query)
+    (program, snapshot), asked = await run_both(read, question) if query is not None else (await read(), None)
     own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
     rows = snapshot.readable if snapshot else ()
     lessons, entries = filters.admitted(own, program.decay, now), filters.admitted_entries(rows)
@@ -110,7 +110,7 @@ async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: S
 async def _read(
     fleet: Fleet, program: Callable[[], Awaitable[Program]], scope: Scope
 ) -> tuple[Program, Snapshot | None]:
-    return (await program(), None) if scope == "own" else await both(program, fleet.knowledge.snapshots.read)
+    return (await program(), None) if scope == "own" else await run_both(program, fleet.knowledge.snapshots.read)
 
 
 async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Scope, *, asked: bool) -> RecallAnswer:
