@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.archive import Archive
-from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK, document_blocks
+from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK, document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.history import History
 from fleet_memory.repositories.paths import FleetPaths
@@ -70,7 +70,7 @@ class Programs:
 
     async def read_many(self, *program_ids: str) -> list[VersionedProgram]:
         """Like `read_versioned`, for jobs: decoded in a thread, and not kept among those that calls read last."""
-        return await self._reads.whole(await self._reads.unkept_heads(*program_ids))
+        return await self._reads.unkept(*program_ids)
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
@@ -165,7 +165,7 @@ class Programs:
             await self.store.commit(*writes, *others)
 
     async def in_blocks(
-        self, size: int = DOCUMENTS_PER_BLOCK, *, after: str | None = None, where: Mapping[str, Scalar] | None = None
+        self, size: int = PROGRAMS_PER_BLOCK, *, after: str | None = None, where: Mapping[str, Scalar] | None = None
     ) -> AsyncIterator[ProgramBlock]:
         """Yield every program, whole, in blocks of at most `size`, by document id, those greater than `after`.
 

@@ -27,7 +27,7 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import embed_question, keys_for, ranked
-from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, WIDER, Scope, finding_note, fitting_names
+from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, QUERY, WIDER, Scope, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer, score_fields
 
@@ -126,7 +126,7 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Sco
         note=finding_note(
             found.best,
             asked=asked,
-            ways=() if found.best else _ways(found, filters, now, asked=asked),
+            ways=() if found.best else _ways(found, filters, scope, now, asked=asked),
             domains=domains,
             scope=scope,
         ),
@@ -138,11 +138,11 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Sco
     )
 
 
-def _ways(found: _Found, filters: RecallFilters, now: datetime, *, asked: bool) -> list[str]:
+def _ways(found: _Found, filters: RecallFilters, scope: Scope, now: datetime, *, asked: bool) -> list[str]:
     """Return the ways to find more that are worth a try."""
     ways = {
         "other words": asked,
-        "a query": not asked and bool(found.program.paged),
+        QUERY: not asked and scope != "shared" and bool(found.program.paged),
         "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),
         "includeStale": not filters.include_stale
         and any(isinstance(one, Pattern) and is_stale(one, now, found.program.decay) for one in found.known),
