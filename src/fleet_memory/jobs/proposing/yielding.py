@@ -1,7 +1,6 @@
-"""How the interpreter shares itself out during a run, so that other calls of the server do not wait for it.
+"""How the interpreter shares itself out during a run, so that other calls of the server hardly wait for it.
 
-`python benchmarks/cold_run.py --calls` measures it: of 20,000 lessons on a busy machine, the longest wait of the event
-loop fell from 570 ms to 110 ms.
+`python benchmarks/cold_run.py --calls` measures how long they do.
 """
 
 import gc
