@@ -15,10 +15,10 @@ import anyio
 import anyio.to_thread
 
 from fleet_memory.clock import machine_time
-from fleet_memory.errors import StoreRejectedError
+from fleet_memory.errors import DocumentRejectedError, StoreRejectedError
 from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite.cache import DocumentCache
-from fleet_memory.stores.sqlite.failures import is_busy, translated
+from fleet_memory.stores.sqlite.failures import CORRUPT, is_busy, translated
 from fleet_memory.stores.sqlite.queries import find, health, total
 from fleet_memory.stores.sqlite.rows import apply, read
 from fleet_memory.stores.sqlite.schema import check_version, open_database
@@ -94,7 +94,7 @@ class SqliteStore:
             result = work(db)
             db.execute("commit")
         except BaseException as failure:
-            if isinstance(failure, sqlite3.Error | StoreRejectedError) and not is_busy(failure):
+            if _is_of_the_file(failure):
                 self._disconnect()  # which rolls back; the next call opens the file as it is then
             elif db.in_transaction:
                 db.execute("rollback")
@@ -117,6 +117,12 @@ class SqliteStore:
             self._db.close()
         self._db = None
         self._cache.clear()
+
+
+def _is_of_the_file(failure: BaseException) -> bool:
+    if isinstance(failure, DocumentRejectedError) and str(failure) != CORRUPT:
+        return False  # a write; where a document is damaged, a backup may be copied into the file
+    return isinstance(failure, sqlite3.Error | StoreRejectedError) and not is_busy(failure)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
