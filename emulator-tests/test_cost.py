@@ -235,7 +235,9 @@ async def test_an_id_that_is_not_found_costs_the_snapshot_which_has_close_keys(b
     assert await billed_for(billed, misspelt()) == Bill(2)
 
 
-async def test_a_lesson_beyond_full_pages_costs_one_write_to_the_archive(billed: Billed, fleet: Fleet) -> None:
+async def test_a_lesson_beyond_full_pages_writes_a_twentieth_of_them_to_the_archive_and_the_next_none(
+    billed: Billed, fleet: Fleet
+) -> None:
     await learn(fleet, "basher", *(str(n) for n in range(3)))
 
     def full(program: Program) -> ProgramChange:
@@ -249,8 +251,9 @@ async def test_a_lesson_beyond_full_pages_costs_one_write_to_the_archive(billed:
         return ProgramChange(replace(program, patterns=patterns, paged=lessons, decay=decay))
 
     await fleet.programs.update("basher", full, NOW)
-    assert await billed_for(billed, store_memory(fleet, "basher", lesson("one-more"))) == Bill(3, 3)
-    assert await fleet.programs.archive.counts() == ArchiveCounts(junk=1, used=0)
+    assert await billed_for(billed, store_memory(fleet, "basher", lesson("one-more"))) == Bill(3, 22)
+    assert await fleet.programs.archive.counts() == ArchiveCounts(junk=20, used=0)
+    assert await billed_for(billed, store_memory(fleet, "basher", lesson("another"))) == Bill(2, 2)
 
 
 async def test_a_hundred_stores_at_once_share_their_commits(billed: Billed, fleet: Fleet) -> None:

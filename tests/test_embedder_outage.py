@@ -161,4 +161,5 @@ def test_reembed_prints_how_much_moved(
 ) -> None:
     flags = ["--store", str(settings.store[0]), "--embedder", "openai:m", "--embedder-url", endpoint.url]
     assert main(["reembed", *flags]) == 0
-    assert json.loads(capsys.readouterr().out) == {"embedder": "openai/m", "patterns": 0, "entries": 0}
+    moved = {"embedder": "openai/m", "patterns": 0, "entries": 0, "skipped": []}
+    assert json.loads(capsys.readouterr().out) == moved

@@ -128,17 +128,24 @@ def test_a_contradicted_lesson_stays_on_its_page() -> None:
     assert (after.paged, after.patterns["old7"].contradictions) == (before.paged, 1)
 
 
-def test_beyond_the_pages_the_weakest_of_them_goes_to_the_archive() -> None:
-    done = stepped(with_full_pages(0), ("store", 10, 0.9), days(1))
-    assert [(line.pattern.id, line.reason) for line in done.archived] == [("old0", "cap")]
-    assert (done.program.paged["p0"].page, done.program.patterns_count) == (1, CAP + MAX_PAGES * MAX_PATTERNS_PER_PAGE)
+def test_beyond_the_pages_a_twentieth_the_weakest_goes_to_the_archive_and_the_next_stores_find_room() -> None:
+    before = with_full_pages(0)
+    before = replace(before, patterns={**before.patterns, "p0": replace(before.patterns["p0"], confidence=0.5)})
+    done = stepped(before, ("store", 10, 0.9), days(1))
+    assert [(line.pattern.id, line.reason) for line in done.archived] == [(f"old{n}", "cap") for n in range(20)]
+    assert (done.program.paged["p1"].page, done.program.patterns_count) == (1, before.patterns_count - 19)
+    for number in range(12, 50, 2):
+        done = stepped(unread(done.program), ("store", number, 0.9), days(1))
+        assert done.archived == ()
 
 
 def test_a_lesson_weaker_than_all_of_full_pages_goes_to_the_archive_itself() -> None:
     before = with_full_pages(0)
     weak = replace(before.patterns["p0"], confidence=0.0, last_reinforced=START - days(60))
     done = stepped(replace(before, patterns={**before.patterns, "p0": weak}), ("store", 10, 0.9), days(1))
-    assert ([line.pattern for line in done.archived], done.program.paged) == ([weak], before.paged)
+    gone = [line.pattern.id for line in done.archived]
+    assert gone == ["p0", *(f"old{n}" for n in range(19))]
+    assert {*done.program.paged} == {*before.paged} - {*gone}
 
 
 def test_contributions_on_pages_are_never_archived_by_the_cap() -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.rules.knowledge.wordings import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.paging import require_read
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
@@ -21,29 +22,39 @@ from fleet_memory.schemas.programs import Program
 
 
 class Moved(NamedTuple):
-    """How much got a new vector."""
+    """How much got a new vector, and the programs that were left out with the reasons, e.g. "program basher: full"."""
 
     embedder: str
     patterns: int
     entries: int
+    skipped: tuple[str, ...] = ()
 
 
 async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
-    """Give everything a vector of the configured embedder. Raises EmbedderError when it cannot load or answer."""
+    """Give everything a vector of the configured embedder; a program that cannot be written is left out and named.
+
+    Longer vectors may send a page's weakest lessons to the archive. Raises EmbedderError when the embedder cannot load
+    or answer.
+    """
     await fleet.embedder.ready()
     if fleet.embedder.degraded:
         raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
     programs = await fleet.programs.all()
     entries = await fleet.knowledge.all()
-    patterns = 0
-    for done, versioned in enumerate(programs, 1):
-        patterns += await _program(fleet, versioned)
+    numbered = [*enumerate(programs, 1)]
+
+    async def program(item: tuple[int, VersionedProgram]) -> int:
+        done, versioned = item
         step(done, len(programs) + len(entries))
+        return await _program(fleet, versioned)
+
+    attempted = await attempt_each(numbered, program, lambda item: f"program {item[1].program.program_id}")
     behind = [one.entry.key for one in entries if one.entry and texts_without_vector(one.entry, fleet.embedder.name)]
     for done, key in enumerate(behind, 1):
         await _entry(fleet, key)
         step(len(programs) + done, len(programs) + len(entries))
-    return Moved(fleet.embedder.name, patterns, len(behind))
+    skipped = tuple(f"{one.name}: {one.error}" for one in attempted.skipped)
+    return Moved(fleet.embedder.name, sum(attempted.results), len(behind), skipped)
 
 
 async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:

@@ -8,7 +8,7 @@ from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.reembedding import new_vectors
-from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK
+from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.entry_codec import VersionedEntry, changed_entry_fields
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.rules.knowledge.wordings import with_vectors
@@ -53,7 +53,7 @@ class Sweep:
                 return self._archived
             unreadable = len(block.unreadable)
             # A dry run changes none of them, so all are read again each time: only doubling bounds that.
-            count = 2 * count if self._writer.is_dry_run else min(2 * count, DOCUMENTS_PER_BLOCK)
+            count = 2 * count if self._writer.is_dry_run else min(2 * count, PROGRAMS_PER_BLOCK)
 
     def _is_due(self, versioned: VersionedProgram, now: datetime) -> bool:
         """Whether lessons faded, or are lost: the store names the program first until it forgets these."""

@@ -9,7 +9,13 @@ from anyio import to_thread
 
 from fleet_memory.repositories.decoded_documents import DecodedDocuments
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.program_codec import Entries, VersionedProgram, decoded_entries, pattern_key
+from fleet_memory.repositories.program_codec import (
+    Entries,
+    VersionedProgram,
+    changed_entries,
+    decoded_entries,
+    pattern_key,
+)
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, decoded_or_raised
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
@@ -52,6 +58,12 @@ class Pages:
         """
         documents = await self._documents(heads)
         pages = {ref: decoded_or_raised(document, self._decoded.value) for ref, document in documents.items()}
+        return [self._with_pages(head, pages) for head in heads]
+
+    async def joined_unkept(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
+        """Like `joined`, decoded in a thread, and not kept among the pages that were read last."""
+        documents = await self._documents(heads)
+        pages = await to_thread.run_sync(_pages_or_raised, documents) if documents else {}
         return [self._with_pages(head, pages) for head in heads]
 
     async def joined_readable(
@@ -128,17 +140,25 @@ def _decoded_pages(documents: Mapping[Ref, Document]) -> dict[Ref, Page | Unread
     return {ref: decoded(document, page_of) for ref, document in documents.items()}
 
 
+def _pages_or_raised(documents: Mapping[Ref, Document]) -> dict[Ref, Page]:
+    return {ref: decoded_or_raised(document, page_of) for ref, document in documents.items()}
+
+
 def _changed_lessons(before: Program, after: Program) -> dict[int, dict[str, str | None]]:
     """Return the stored texts of the lessons on pages that differ, by page and by their keys in its map.
 
     None for a lesson that left its page.
     """
     changed: defaultdict[int, dict[str, str | None]] = defaultdict(dict)
-    for id_, old in before.paged.items():
+    for id_, old in changed_entries(after.paged, before.paged).items():
         if (now := after.paged.get(id_)) is None or now.page != old.page:
             changed[old.page][pattern_key(id_)] = None
-    for id_, new in after.paged.items():
-        was, pattern = before.paged.get(id_), after.patterns.get(id_)
-        if pattern and (was is None or was.page != new.page or pattern is not before.patterns.get(id_)):
-            changed[new.page][pattern_key(id_)] = pattern.stored_text
+    entered = {
+        id_
+        for id_, one in changed_entries(before.paged, after.paged).items()
+        if (was := before.paged.get(id_)) is None or was.page != one.page
+    }
+    for id_, pattern in after.patterns.items():
+        if id_ in entered or (id_ in after.paged and pattern is not before.patterns.get(id_)):
+            changed[after.paged[id_].page][pattern_key(id_)] = pattern.stored_text
     return dict(sorted(changed.items()))

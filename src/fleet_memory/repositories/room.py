@@ -7,20 +7,25 @@ from typing import TypeVar, cast
 from fleet_memory.errors import CapacityExceededError
 from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES
 from fleet_memory.repositories.program_codec import document_size
+from fleet_memory.rules.lifecycle.paging import with_fitting_pages
 from fleet_memory.rules.lifecycle.room import without_weakest_promoted
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Program
 
 _C = TypeVar("_C")
 
 
 def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
-    """Return a changed program, stamped with `now`, that fits into its document, and the lessons that left for that.
+    """Return a changed program, stamped with `now`, that fits into its documents, and the lessons that left for that.
 
-    Promoted lessons leave, the weakest first. Raises CapacityExceededError when all of them are too few.
+    A page's weakest lessons leave it; of the program's own document promoted lessons leave, the weakest first. Raises
+    CapacityExceededError when all of them are too few, PagesNeededError when a page must shrink and was not read.
     """
-    program, archived = stamped(before, after, now), tuple[Archived, ...]()
-    while program is not before and (excess := document_size(program) - MAX_PROGRAM_BYTES) > 0:
+    if after is before:
+        return ProgramChange(before)
+    fitting = with_fitting_pages(before, after, now)
+    program, archived = stamped(before, fitting.program, now), fitting.archived
+    while (excess := document_size(program) - MAX_PROGRAM_BYTES) > 0:
         roomier, gone = without_weakest_promoted(before, program, excess, now)
         if not gone:
             raise CapacityExceededError(

@@ -72,6 +72,7 @@ class PagedLesson(Value):
     size: int
     last_reinforced: datetime
     promoted: bool = False
+    knowledge_key: str | None = None
 
     @cached_property
     def reinforced_s(self) -> float:
@@ -126,17 +127,17 @@ class Program(Value):
         """Whether anything was ever stored for it."""
         return self.last_update is not None
 
-    @property
+    @cached_property
     def is_whole(self) -> bool:
         """Whether `patterns` has every lesson on a page."""
         return all(id_ in self.patterns for id_ in self.paged)
 
-    @property
+    @cached_property
     def unread(self) -> Mapping[str, PagedLesson]:
         """The lessons on pages that were not read, by id."""
         return {id_: lesson for id_, lesson in self.paged.items() if id_ not in self.patterns}
 
-    @property
+    @cached_property
     def active(self) -> Mapping[str, Pattern]:
         """The lessons that are on no page, by id: those that boot and a recall without a question may show."""
         return (

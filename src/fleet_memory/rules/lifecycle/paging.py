@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.schemas.patterns import Pattern
@@ -16,6 +17,8 @@ from fleet_memory.schemas.programs import (
     PagedLesson,
     Program,
 )
+
+FREED_SHARE: Final = 20  # one in so many lessons leaves full pages at once; Source: docs/decay.md, chosen
 
 
 class PagesNeededError(Exception):
@@ -38,7 +41,8 @@ def require_whole(program: Program) -> None:
 
 def require_read(program: Program, *, ids: Collection[str] = (), words: str = "") -> None:
     """Raise PagesNeededError if a lesson of one of these ids, or of these words, is on a page that was not read."""
-    if any(id_ in ids or lesson.words == words for id_, lesson in program.unread.items()):
+    unread = program.unread
+    if any(id_ in unread for id_ in ids) or (words and any(lesson.words == words for lesson in unread.values())):
         raise PagesNeededError
 
 
@@ -70,6 +74,33 @@ def with_wider_cap(program: Program, now: datetime) -> Program:
     return replace(program, paged={id_: one for id_, one in program.paged.items() if id_ not in back})
 
 
+def with_fitting_pages(before: Program, program: Program, now: datetime) -> Capped:
+    """Move the weakest lessons off a page that they outgrew since `before`, to the other page or else to the archive.
+
+    Contributions to entries are the last to leave. Raises PagesNeededError when a page must shrink and was not read.
+    """
+    if all(id_ not in program.paged or before.patterns.get(id_) is one for id_, one in program.patterns.items()):
+        return Capped(program)
+    sizes = {id_: _size(program, lesson) for id_, lesson in program.paged.items()}
+    leaving: dict[str, Pattern] = {}
+    for number in range(1, MAX_PAGES + 1):
+        ids = [id_ for id_, lesson in program.paged.items() if lesson.page == number]
+        excess = sum(sizes[id_] for id_ in ids) - MAX_PAGE_BYTES
+        if excess > 0:
+            require_whole(program)
+            weakest = sorted(_weakest([program.patterns[id_] for id_ in ids], now), key=lambda one: one.promoted)
+            freed = accumulate((sizes[one.id] for one in weakest), initial=0)
+            leaving |= {one.id: one for one, before in zip(weakest, freed, strict=False) if before < excess}
+    if not leaving:
+        return Capped(program)
+    paged = {
+        id_: one if one.size == sizes[id_] else replace(one, size=sizes[id_])
+        for id_, one in program.paged.items()
+        if id_ not in leaving
+    }
+    return _moved(replace(program, paged=paged), [*leaving.values()], now)
+
+
 def paged_lesson(pattern: Pattern, page: int) -> PagedLesson:
     """Return a lesson as its program knows it on a page."""
     return PagedLesson(
@@ -79,6 +110,7 @@ def paged_lesson(pattern: Pattern, page: int) -> PagedLesson:
         size=pattern.stored_bytes,
         last_reinforced=pattern.last_reinforced,
         promoted=pattern.promoted,
+        knowledge_key=pattern.knowledge_key,
     )
 
 
@@ -98,18 +130,23 @@ def archived(
 
 
 def _moved(program: Program, leaving: Sequence[Pattern], now: datetime) -> Capped:
-    """Move lessons to the first page with room; where none has any, the weakest of them all goes to the archive."""
-    paged, gone = dict(program.paged), list[Pattern]()
+    """Move lessons to the first page with room; where none has any, the weakest of them all go to the archive.
+
+    A twentieth of them leaves at once, one at least: most changes of a full memory find room and read no page.
+    """
+    paged, gone = dict(program.paged), dict[str, Pattern]()
     for pattern in leaving:
-        while (page := _page_with_room(paged.values(), pattern.stored_bytes)) is None and pattern not in gone:
+        while (page := _page_with_room(paged.values(), pattern.stored_bytes)) is None:
             require_whole(program)
-            candidates = [one for id_ in paged if not (one := program.patterns[id_]).promoted]
-            weakest = _weakest([*candidates, pattern], now)[0]
-            paged.pop(weakest.id, None)
-            gone.append(weakest)
-        if page is not None:
+            others = [one for id_ in paged if not (one := program.patterns[id_]).promoted]
+            for weakest in _weakest([*others, pattern], now)[: max(1, len(others) // FREED_SHARE)]:
+                paged.pop(weakest.id, None)
+                gone[weakest.id] = weakest
+            if pattern.id in gone:
+                break
+        else:
             paged[pattern.id] = paged_lesson(pattern, page)
-    after, lines = archived(replace(program, paged=paged), gone, "cap", now)
+    after, lines = archived(replace(program, paged=paged), [*gone.values()], "cap", now)
     return Capped(after, tuple(pattern for pattern in leaving if pattern.id in paged), lines)
 
 
@@ -119,6 +156,12 @@ def _page_with_room(paged: Collection[PagedLesson], size: int) -> int | None:
         if len(sizes) < MAX_PATTERNS_PER_PAGE and sum(sizes) + size <= MAX_PAGE_BYTES:
             return page
     return None
+
+
+def _size(program: Program, lesson: PagedLesson) -> int:
+    """Return the bytes of a lesson on a page as it is now; `lesson` has those of its last commit."""
+    pattern = program.patterns.get(lesson.id)
+    return pattern.stored_bytes if pattern else lesson.size
 
 
 def _weakest(patterns: Sequence[Pattern], now: datetime) -> list[Pattern]:
