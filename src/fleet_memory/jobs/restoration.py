@@ -48,8 +48,12 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         return outcome, [Write(document.ref, None, document.revision)]
 
     done = await fleet.programs.update_with(program_id, change, now)
-    gone = [*done.moved, *(line.pattern for line in done.archived if isinstance(line, Archived))]
-    evicted = [EvictedPattern(id=one.id, domain=one.domain, pattern=one.pattern).wire() for one in gone]
+    gone = [line.pattern for line in done.archived if isinstance(line, Archived)]
+    evicted = [
+        EvictedPattern(id=one.id, domain=one.domain, pattern=one.pattern, in_archive=place).wire()
+        for place, lessons in ((True, gone), (None, done.moved))
+        for one in lessons
+    ]
     return done.row | ({"evicted": evicted} if evicted else {})
 
 
