@@ -146,7 +146,7 @@ async def test_a_sweep_of_many_reads_each_once_and_little_more(store: Store) -> 
 async def test_a_dry_run_reads_no_more_than_four_times_what_is_due(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "DOCUMENTS_PER_BLOCK", 5)  # far fewer than are due
+    monkeypatch.setattr(sweep, "PROGRAMS_PER_BLOCK", 5)  # far fewer than are due
     billed = Billed(store)
     for program in range(100):
         await learn(fleet_on(store), f"old-{program}", "old")

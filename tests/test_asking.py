@@ -25,6 +25,7 @@ from fleet_memory.rules.consensus.asking import (
 )
 from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.guard import SPEAKS_TO_READER
+from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair, Verdict
@@ -96,8 +97,11 @@ def test_a_contributor_is_no_third_program() -> None:
     about_entry = pair(side("basher", CHECK), side("sark", LOOK, key=KEY))
     about_entry = with_judgement(about_entry, judgement("basher", "same"))
     about_entry = with_judgement(about_entry, judgement("sark", "different"))
-    contributor = named("iso", pattern(knowledge_key=KEY))
+    contribution = pattern(knowledge_key=KEY)
+    contributor = named("iso", contribution)
     assert chosen_questions(contributor, [about_entry], START) == ChosenQuestions([], [], [])
+    on_a_page = replace(named("iso"), paged={contribution.id: paged_lesson(contribution, 1)})
+    assert chosen_questions(on_a_page, [about_entry], START) == ChosenQuestions([], [], [])
     assert chosen_questions(named("iso"), [about_entry], START).pairs == [about_entry]
 
 

@@ -1,6 +1,6 @@
 """A text is embedded while documents are read: neither waits for the other, and no read or commit is added."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -18,6 +18,7 @@ from fleet_memory.stores import Document, Query, Ref, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.write_note import write_note
 from tests.wrapped import Counted
 
 pytestmark = pytest.mark.anyio
@@ -147,4 +148,42 @@ async def test_stores_that_wait_for_the_first_share_a_commit(tmp_path: Path) -> 
                 tasks.start_soon(store_memory, fleet, "basher", lesson(f"Lesson {number} of four"))
     assert (store.commits, store.reads) == (2, 2)
     assert len((await fleet.programs.read("basher")).patterns) == 4
+    await store.close()
+
+
+@pytest.mark.parametrize("call", [store_one, end_session])
+async def test_other_changes_of_the_program_commit_while_a_lesson_is_embedded(
+    call: Callable[[Fleet], Coroutine[object, object, object]], tmp_path: Path
+) -> None:
+    is_noted = anyio.Event()
+    store, embedder = WaitingStore(tmp_path / "m.db"), WaitingEmbedder(is_noted.wait)
+    fleet = fleet_of(store, embedder)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, fleet)
+            await embedder.is_asked.wait()
+            await store.is_read.wait()
+            await write_note(fleet, "basher", text="Deploys are frozen")
+            is_noted.set()
+    program = await fleet.programs.read("basher")
+    assert [note.text for note in program.notes.values()] == ["Deploys are frozen"]
+    assert [(pattern.pattern, pattern.embedder) for pattern in program.patterns.values()] == [
+        ("Pin versions", "lexical/1")
+    ]
+    assert embedder.texts == ["Pin versions"]
+    await store.close()
+
+
+async def test_a_store_that_is_cancelled_while_it_is_embedded_leaves_its_program_free(tmp_path: Path) -> None:
+    store, embedder = WaitingStore(tmp_path / "m.db"), WaitingEmbedder(anyio.sleep_forever)
+    fleet = fleet_of(store, embedder)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store_one, fleet)
+            await embedder.is_asked.wait()
+            await store.is_read.wait()
+            tasks.cancel_scope.cancel()
+        assert not fleet.programs.is_busy("basher")
+        await write_note(fleet, "basher", text="Deploys are frozen")
+    assert (store.commits, embedder.was_cancelled) == (1, True)
     await store.close()

@@ -25,7 +25,7 @@ from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.gsp_search import gsp_search
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.retrieval import embedded_question, ranked
+from fleet_memory.tools.retrieval import embed_question, ranked
 from tests.fleets import NOW, at, interrupted, learn, writing
 from tests.shared import CHECK, KEY, LATE, LOOK, shared_entry
 from tests.test_reembedding import Mirrored
@@ -97,7 +97,7 @@ async def test_a_question_is_compared_with_the_mean_where_an_entry_has_one(fleet
     )
     rows = [replace(known, vector=rotate, reading_vector=claim), replace(known, vector=claim)]
     pool = [*rows, replace(known, vector=claim, reading_vector=rotate)]
-    best = ranked(pool, [0.8] * 3, await embedded_question(fleet, "claimable"))
+    best = ranked(pool, [0.8] * 3, await embed_question(fleet, "claimable"))
     assert [(match.position, match.terms.semantic) for match in best] == [(0, 1.0), (1, 1.0)]
 
 

@@ -1,12 +1,17 @@
 """An agent that stores more than its cap finds every lesson by a question."""
 
+from dataclasses import replace
+
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.schemas.programs import MAX_UNPROMOTED_PATTERNS
+from fleet_memory.rules.lifecycle.paging import paged_lesson
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.programs import MAX_UNPROMOTED_PATTERNS, Program
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.views.finding import EMPTY
 from tests.fleets import NOW, at, learn
 
 pytestmark = pytest.mark.anyio
@@ -33,3 +38,18 @@ async def test_all_of_300_lessons_of_one_agent_are_found_by_their_words(fleet: F
     assert {one.id for one in boot.patterns} <= active
     assert {one.id for one in plain.patterns} <= active
     assert (plain.total, (await memory_health(fleet, "basher")).total_patterns) == (MAX_UNPROMOTED_PATTERNS, STORED)
+
+
+async def test_an_agent_of_which_all_lessons_lie_on_a_page_is_advised_to_ask(fleet: Fleet) -> None:
+    await learn(fleet, "basher", text(1), id_="p1", domain="shipping")
+    await fleet.programs.update("basher", on_a_page, NOW)
+    plain = await recall_memory(fleet, "basher", domain="shipping", scope="own")
+    assert (plain.total, plain.note) == (0, "Nothing matched. Try a query or fewer filters or scope all.")
+    assert (await recall_memory(fleet, "basher", scope="all")).note == "Nothing matched. Try a query."
+    assert (await recall_memory(fleet, "basher", scope="shared")).note == EMPTY["shared"]
+    assert [one.id for one in (await recall_memory(fleet, "basher", query=text(1))).patterns] == ["p1"]
+
+
+def on_a_page(program: Program) -> ProgramChange:
+    paged = {id_: paged_lesson(one, 1) for id_, one in program.patterns.items()}
+    return ProgramChange(replace(program, paged=paged))

@@ -10,8 +10,11 @@ import pytest
 from fleet_memory.errors import ConflictError, DocumentRejectedError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.check import check_memory
+from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.programs import VersionedChange
-from fleet_memory.schemas.programs import Program
+from fleet_memory.rules.lifecycle.paging import paged_lesson
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.programs import MAX_PAGES, Program
 from fleet_memory.schemas.session import SessionReport
 from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.stores import Document, Query, Ref, Store, Write
@@ -23,7 +26,7 @@ from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from tests.fleets import NOW, at, interrupted, learn, on, writing
-from tests.lessons import new_pattern
+from tests.lessons import new_pattern, pattern, program
 from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
@@ -42,6 +45,21 @@ class MovingStore(Wrapped):
         if self._meanwhile and any(ref.collection.endswith("/pages") for ref in refs):
             await self._meanwhile.pop()()
         return await super().get(*refs)
+
+
+class WatchedStore(Wrapped):
+    """A store that notes how many documents each call reads at most."""
+
+    most = 0
+
+    async def get(self, *refs: Ref) -> list[Document | None]:
+        self.most = max(self.most, len(refs))
+        return await super().get(*refs)
+
+    async def find(self, query: Query) -> list[Document]:
+        found = await super().find(query)
+        self.most = max(self.most, len(found))
+        return found
 
 
 @pytest.fixture
@@ -155,3 +173,36 @@ async def test_programs_are_counted_without_their_pages(fleet: Fleet) -> None:
     assert [document.ref.id for document in documents] == ["basher"]
     assert [one.program.patterns_count for one in await fleet.programs.all()] == [4]
     assert await fleet.programs.map_programs(lambda program: program.is_whole) == [False]
+
+
+async def test_a_job_reads_whole_programs_and_keeps_none_decoded(fleet: Fleet) -> None:
+    server = on(fleet, fleet.programs.store)
+    (read,) = await server.programs.read_many("basher")
+    program = await whole(server)
+    assert read.program == program
+    assert set(program.patterns) == {*OLD, *NEW}
+    assert not any(program.patterns[id_] is pattern for id_, pattern in read.program.patterns.items())
+
+
+async def test_a_job_stops_at_a_page_that_cannot_be_read(fleet: Fleet) -> None:
+    ref = fleet.programs.paths.page("basher", 1)
+    await fleet.programs.store.commit(Write(ref, {"patterns": {"k": "no pattern"}}))
+    with pytest.raises(DocumentRejectedError, match="basher_7e_1"):
+        await fleet.programs.read_many("basher")
+
+
+async def test_a_large_fleet_is_read_in_small_blocks_of_whole_programs(fleet: Fleet) -> None:
+    lessons = [pattern(id=name) for name in OLD]
+    paged = {one.id: paged_lesson(one, number) for number, one in enumerate(lessons, 1)}
+    stored = program(*lessons, paged=paged)
+    for n in range(2 * PROGRAMS_PER_BLOCK):
+        await fleet.programs.update(
+            f"p{n}", lambda before: ProgramChange(replace(stored, program_id=before.program_id)), NOW
+        )
+    store = WatchedStore(fleet.programs.store)
+    read = [one.program async for block in on(fleet, store).programs.in_blocks() for one in block.programs]
+    assert (len(read), store.most) == (2 * PROGRAMS_PER_BLOCK + 1, MAX_PAGES * PROGRAMS_PER_BLOCK)
+    assert all(one.is_whole for one in read)
+    due = [one.program for one in (await on(fleet, store).programs.due_for_sweep(100)).programs]
+    assert (len(due), store.most) == (2 * PROGRAMS_PER_BLOCK + 1, 2 * PROGRAMS_PER_BLOCK + 1)
+    assert all(one.is_whole for one in due)

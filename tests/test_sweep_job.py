@@ -12,8 +12,11 @@ from fleet_memory.jobs.sweep import ArchivedLesson, Sweep, refresh_snapshot
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.stores import Ref, Write
+from fleet_memory.tools.update_program_state import update_program_state
 from tests.fleets import FLEET, NOW, at, documents, interrupted, lease_to_another, writing
+from tests.fleets import learn as tools_learn
 from tests.lessons import pattern
 from tests.test_entry_documents import KEY, entry
 
@@ -106,6 +109,19 @@ async def test_a_dry_run_names_what_a_sweep_would_archive_and_writes_nothing(fle
     assert names(await Sweep(later, FencedWriter(later)).run(FADED)) == expected
     assert await documents(fleet) == before
     assert await sweep(later) == expected
+
+
+async def test_lessons_that_a_page_lost_hold_up_no_sweep(fleet: Fleet) -> None:
+    await update_program_state(fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 1}))
+    await tools_learn(fleet, "basher", "Lost", id_="old")
+    await tools_learn(at(fleet, NOW + timedelta(days=9)), "basher", "Kept", id_="new")
+    await learn(fleet, "sark", "mine", when=NOW + timedelta(hours=1))
+    await fleet.programs.store.commit(Write(fleet.programs.paths.page("basher", 1), None))
+    later = at(fleet, FADED)
+    assert names(await Sweep(later, FencedWriter(later)).run(FADED)) == ["sark/mine"]
+    assert await sweep(later) == ["sark/mine"]
+    (healed,) = await fleet.programs.read_versioned("basher")
+    assert (set(healed.program.patterns), healed.lost) == ({"new"}, {})
 
 
 async def publish(fleet: Fleet) -> list[str]:

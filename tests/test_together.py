@@ -7,7 +7,7 @@ import pytest
 
 from fleet_memory.errors import ConflictError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import both
+from fleet_memory.jobs.together import run_both
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Document, Query, Ref, Store
@@ -72,10 +72,6 @@ def meeting(fleet: Fleet, *meetings: int) -> Fleet:
     return Fleet.on(store, FLEET, MeetingEmbedder(store), fleet.now, fleet.caller)
 
 
-async def fails() -> None:
-    raise ConflictError("moved")
-
-
 async def test_two_calls_are_under_way_at_once_and_return_in_order() -> None:
     room = Meeting(2)
 
@@ -87,15 +83,18 @@ async def test_two_calls_are_under_way_at_once_and_return_in_order() -> None:
         await room.join()
         return "2"
 
-    assert await both(first, second) == (1, "2")
+    assert await run_both(first, second) == (1, "2")
 
 
-async def test_an_error_leaves_as_it_is_and_ends_the_other_call() -> None:
-    with anyio.fail_after(WAIT_S):
-        with pytest.raises(ConflictError, match="moved"):
-            await both(fails, anyio.sleep_forever)
-        with pytest.raises(ConflictError, match="moved"):
-            await both(anyio.sleep_forever, fails)
+@pytest.mark.parametrize("error", [ConflictError("moved"), ValueError("a defect")])
+async def test_an_error_leaves_as_it_is_and_ends_the_other_call(error: Exception) -> None:
+    async def fail() -> None:
+        raise error
+
+    for calls in ((fail, anyio.sleep_forever), (anyio.sleep_forever, fail)):
+        with anyio.fail_after(WAIT_S), pytest.raises(type(error)) as raised:
+            await run_both(*calls)
+        assert raised.value is error
 
 
 async def test_recall_waits_for_its_documents_and_its_vector_together_and_then_for_both_counts(fleet: Fleet) -> None:

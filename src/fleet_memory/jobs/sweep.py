@@ -1,13 +1,14 @@
 """The sweep of maintenance: archives lessons that faded. It reads the programs that are due, not the whole fleet."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.reembedding import new_vectors
-from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK
+from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.entry_codec import VersionedEntry, changed_entry_fields
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.room import with_free_places_taken
@@ -53,15 +54,19 @@ class Sweep:
                 return self._archived
             unreadable = len(block.unreadable)
             # A dry run changes none of them, so all are read again each time: only doubling bounds that.
-            count = 2 * count if self._writer.is_dry_run else min(2 * count, DOCUMENTS_PER_BLOCK)
+            count = 2 * count if self._writer.is_dry_run else min(2 * count, PROGRAMS_PER_BLOCK)
 
     def _is_due(self, versioned: VersionedProgram, now: datetime) -> bool:
+        """Whether lessons faded, or are lost: the store names the program first until it forgets these."""
         after = sweep_after(versioned.program)
-        return after is not None and after < now.timestamp() and versioned.program.program_id not in self._unchanged
+        has_work = bool(versioned.lost) or (after is not None and after < now.timestamp())
+        return has_work and versioned.program.program_id not in self._unchanged
 
     async def _sweep(self, versioned: VersionedProgram, now: datetime) -> None:
         result = swept(versioned.program, now)
-        after = stamped(versioned.program, with_free_places_taken(result.program, now), now)
+        left = with_free_places_taken(result.program, now)
+        left = replace(left) if versioned.lost else left  # a copy counts as a change
+        after = stamped(versioned.program, left, now)
         writes = self._programs.writes(versioned, after, result.archived)
         committed = not writes or await self._writer.try_commit(*writes)
         if committed:

@@ -2,52 +2,57 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import anyio
-
-from fleet_memory.errors import FleetMemoryError
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 
 
-async def both(first: Callable[[], Awaitable[_A]], second: Callable[[], Awaitable[_B]]) -> tuple[_A, _B]:
-    """Return the results of two calls that are under way at once; errors as in `started`."""
-    async with started(second) as second_result:
-        return await first(), await second_result()
+class Started(Generic[_A]):
+    """A call that is under way; `done` is set once it has its result."""
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self._results: list[_A] = []
+
+    def finish(self, result: _A) -> None:
+        """Keep the result of the call."""
+        self._results.append(result)
+        self.done.set()
+
+    async def result(self) -> _A:
+        """Return the result of the call, once there is one."""
+        await self.done.wait()
+        return self._results[0]
+
+
+async def run_both(first: Callable[[], Awaitable[_A]], second: Callable[[], Awaitable[_B]]) -> tuple[_A, _B]:
+    """Return the results of two calls that are under way at once; errors as in `start`."""
+    async with start(second) as second_call:
+        return await first(), await second_call.result()
 
 
 @asynccontextmanager
-async def started(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Callable[[], Awaitable[_A]]]:
-    """Start a call and yield a function that waits for its result; a call that is under way at the end is cancelled.
+async def start(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]:
+    """Start a call and yield it; one that is under way at the end of the block is cancelled.
 
-    The first FleetMemoryError, of the call or of the block, leaves as it is, not in an ExceptionGroup, and the other of
-    the two is cancelled.
+    The first error, of the call or of the block, leaves as it is, not in an ExceptionGroup, and the other of the two is
+    cancelled.
     """
-    results: list[_A] = []
-    errors: list[FleetMemoryError] = []
-    has_result = anyio.Event()
+    started = Started[_A]()
 
     async def run() -> None:
-        try:
-            results.append(await call())
-        except FleetMemoryError as error:
-            errors.append(error)
+        started.finish(await call())
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            yield started
             tasks.cancel_scope.cancel()
-        else:
-            has_result.set()
-
-    async def result() -> _A:
-        await has_result.wait()
-        return results[0]
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
-        try:
-            yield result
-        except FleetMemoryError as error:
-            errors.append(error)
-        tasks.cancel_scope.cancel()
-    if errors:
-        raise errors[0]
+    except ExceptionGroup as group:
+        error = group.exceptions[0]
+    else:
+        return
+    raise error  # not in the handler, which would replace its context

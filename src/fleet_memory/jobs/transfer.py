@@ -9,10 +9,12 @@ Snapshots move along: programs refer to the version that they read. A collection
 import hashlib
 import json
 import os
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
@@ -23,12 +25,14 @@ from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress
 from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.entry_codec import versioned_entry
 from fleet_memory.repositories.last_run import LastRuns
 from fleet_memory.repositories.pages import page_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.schemas.programs import MAX_PAGES
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write, document_id
 
 Fields: TypeAlias = dict[str, Json]
@@ -41,8 +45,8 @@ NEWER_BY: Final = {
     "history": "number",
     "receipts": "number",
 }
-# in the order of importing: a program follows its pages
-COLLECTIONS: Final = ("pages", "programs", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts")
+# in the order of a file; a program is followed by its pages
+COLLECTIONS: Final = ("programs", "pages", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts")
 DOCUMENTS_PER_READ: Final = 50  # documents looked up at once
 
 
@@ -83,22 +87,24 @@ async def import_fleet(store: Store, fleet_id: str, file: Path, *, overwrite: bo
     """Put a file's documents into the fleet; nothing is written unless every line is right.
 
     Running it again, or after it was killed, writes only missing documents. A document that the store has
-    in a newer or another version is skipped and named, unless `overwrite`. Raises InvalidArgumentError for a bad line.
+    in a newer or another version is skipped and named, unless `overwrite`. A program and its pages are written at once.
+    Raises InvalidArgumentError for a bad line.
     """
     lines = await to_thread.run_sync(_checked, file)
     paths = FleetPaths(fleet_id)
-    programs = {line.id: line for line in lines if line.collection == "programs"}
-    written, skipped = 0, list[str]()
-    for start in range(0, len(lines), DOCUMENTS_PER_READ):
-        batch = lines[start : start + DOCUMENTS_PER_READ]
-        writes, kept = await _sorted_out(store, paths, batch, programs, overwrite=overwrite)
-        if writes and written == 0:
+    groups = _groups(lines)
+    written, done, skipped = 0, 0, list[str]()
+    for start in range(0, len(groups), DOCUMENTS_PER_READ):
+        batch = groups[start : start + DOCUMENTS_PER_READ]
+        changes, kept = await _sorted_out(store, paths, batch, overwrite=overwrite)
+        if changes and written == 0:
             await _forget_runs(store, paths)
-        for together in batches(writes):
-            await store.commit(*together)
-        written += len(writes)
+        for writes in _commits(changes):
+            await store.commit(*writes)
+        written += sum(write.fields is not None for writes in changes for write in writes)
         skipped += kept
-        step(min(start + DOCUMENTS_PER_READ, len(lines)), len(lines))
+        done += sum(map(len, batch))
+        step(done, len(lines))
     return Imported(fleet_id, written, len(lines) - written - len(skipped), skipped)
 
 
@@ -116,38 +122,98 @@ def _write_whole(file: Path, lines: Sequence[str]) -> None:
         raise InvalidArgumentError(f"FILE: cannot be written: {error.strerror}") from error
 
 
+def _groups(lines: Sequence[Line]) -> list[list[Line]]:
+    """Return the lines that are written together: a program and its pages, each other document by itself."""
+    pages = defaultdict[str, list[Line]](list)
+    for line in lines:
+        if line.collection == "pages":
+            pages[document_id(str(line.fields["programId"]))].append(line)
+    groups = [
+        [line, *(pages.pop(line.id, ()) if line.collection == "programs" else ())]
+        for line in lines
+        if line.collection != "pages"
+    ]
+    if pages:
+        raise InvalidArgumentError(f"FILE: has pages but not the programs that they belong to: {', '.join(pages)}")
+    return groups
+
+
 async def _sorted_out(
-    store: Store, paths: FleetPaths, batch: Sequence[Line], programs: Mapping[str, Line], *, overwrite: bool
-) -> tuple[list[Write], list[str]]:
-    """Return the writes of a batch, and the names of documents that the store has newer or otherwise.
+    store: Store, paths: FleetPaths, groups: Sequence[Sequence[Line]], *, overwrite: bool
+) -> tuple[list[list[Write]], list[str]]:
+    """Return the writes of each group that changes, and the names of documents that the store has newer or otherwise.
 
-    A page goes with its program, which is among `programs`, those of the file by id.
+    The first line of a group decides. Pages of a program that the file does not have are removed with its write.
     """
-    deciding = [programs.get(_program_id(line), line) for line in batch]
-    known = await store.get(*(Ref(paths.collection(line.collection), line.id) for line in (*batch, *deciding)))
-    writes, kept = list[Write](), list[str]()
-    for line, old, decider, theirs in zip(batch, known, deciding, known[len(batch) :], strict=False):
-        if old is not None and old.fields == line.fields:
-            continue
+    refs = [_refs(paths, group) for group in groups]
+    known = {one.ref: one for one in await store.get(*chain(*refs)) if one is not None}
+    changes, kept = list[list[Write]](), list[str]()
+    for group, places in zip(groups, refs, strict=True):
+        lines = {Ref(paths.collection(line.collection), line.id): line for line in group}
+        other = {ref: line for ref, line in lines.items() if ref not in known or known[ref].fields != line.fields}
+        gone = [Write(ref, None, known[ref].revision) for ref in places if ref in known and ref not in lines]
+        theirs, decider = known.get(places[0]), group[0]
         if theirs is None or overwrite or theirs.fields == decider.fields or _is_newer(decider, theirs):
-            writes.append(_write(paths, line, old))
+            changes.append([*(_write(ref, line, known.get(ref)) for ref, line in other.items()), *gone])
         else:
-            kept.append(f"{line.collection}/{line.id}")
-    return writes, kept
+            kept += [f"{line.collection}/{line.id}" for line in other.values()]
+    return [writes for writes in changes if writes], kept
 
 
-def _program_id(line: Line) -> str:
-    """Return the id of the program's document that a page belongs to, "" for any other document."""
-    return document_id(str(line.fields["programId"])) if line.collection == "pages" else ""
+def _refs(paths: FleetPaths, group: Sequence[Line]) -> list[Ref]:
+    """Return where a group's documents are, and all pages that its program may have."""
+    first = group[0]
+    pages = _page_refs(paths, first.fields) if first.collection == "programs" else []
+    return [Ref(paths.collection(first.collection), first.id), *pages]
+
+
+def _commits(changes: Sequence[Sequence[Write]]) -> list[Sequence[Write]]:
+    """Return writes in few commits; the several writes of one program are never split."""
+    alone = batches(writes[0] for writes in changes if len(writes) == 1)
+    return [*alone, *(writes for writes in changes if len(writes) > 1)]
 
 
 async def _lines(store: Store, fleet: str, step: CountProgress) -> AsyncIterator[Line]:
     paths = FleetPaths(fleet)
     for done, collection in enumerate(COLLECTIONS, 1):
-        found = await store.find(Query(paths.collection(collection)))
-        for document in sorted(found, key=lambda document: document.ref.id):
-            yield Line(collection, document.ref.id, document.fields)
+        documents = _programs(store, paths) if collection == "programs" else _others(store, paths, collection)
+        async for document in documents:
+            yield Line(document.ref.collection.rpartition("/")[2], document.ref.id, document.fields)
         step(done, len(COLLECTIONS))
+
+
+async def _others(store: Store, paths: FleetPaths, collection: str) -> AsyncIterator[Document]:
+    if collection != "pages":  # they come with their programs
+        for document in sorted(await store.find(Query(paths.collection(collection))), key=lambda one: one.ref.id):
+            yield document
+
+
+async def _programs(store: Store, paths: FleetPaths) -> AsyncIterator[Document]:
+    async for heads in document_blocks(store, Query(paths.programs)):
+        async for document in _with_pages(store, paths, heads):
+            yield document
+
+
+async def _with_pages(store: Store, paths: FleetPaths, heads: list[Document]) -> AsyncIterator[Document]:
+    """Yield the document of each program, and its pages, as they were at one moment.
+
+    One that changes meanwhile is read again: a lesson that moves is in one of them. Billed 1 read each, and each page.
+    """
+    while heads:
+        refs = {head.ref: _page_refs(paths, head.fields) if head.fields.get("paged") else [] for head in heads}
+        pages = {page.ref: page for page in await store.get(*chain(*refs.values())) if page is not None}
+        moved = list[Document]()
+        for head, now in zip(heads, await store.get(*refs), strict=True):
+            if now is not None and now.revision == head.revision:
+                for document in (head, *(pages[ref] for ref in refs[head.ref] if ref in pages)):
+                    yield document
+            elif now is not None:
+                moved.append(now)
+        heads = moved
+
+
+def _page_refs(paths: FleetPaths, fields: Mapping[str, Json]) -> list[Ref]:
+    return [paths.page(str(fields["programId"]), number) for number in range(1, MAX_PAGES + 1)]
 
 
 def _hash(texts: Iterable[str]) -> str:
@@ -219,10 +285,10 @@ def _is_newer(line: Line, old: Document) -> bool:
     return theirs is None or (type(mine) is type(theirs) and cast("str", mine) > cast("str", theirs))
 
 
-def _write(paths: FleetPaths, line: Line, old: Document | None) -> Write:
+def _write(ref: Ref, line: Line, old: Document | None) -> Write:
     """Return the write that leaves exactly the line's fields."""
     gone: Fields = {name: None for name in old.fields if name not in line.fields} if old else {}
-    return Write(Ref(paths.collection(line.collection), line.id), line.fields | gone, old.revision if old else ABSENT)
+    return Write(ref, line.fields | gone, old.revision if old else ABSENT)
 
 
 async def _forget_runs(store: Store, paths: FleetPaths) -> None:

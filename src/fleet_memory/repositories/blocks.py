@@ -5,7 +5,8 @@ from typing import Final
 
 from fleet_memory.stores import Document, Query, Store
 
-DOCUMENTS_PER_BLOCK: Final = 50  # chosen: 50 programs of 900,000 bytes at most are 45 MB in memory at once
+DOCUMENTS_PER_BLOCK: Final = 50  # chosen: 50 documents of 900,000 bytes at most are 45 MB in memory at once
+PROGRAMS_PER_BLOCK: Final = 20  # whole ones; chosen: with two pages of 600,000 bytes each at most, 42 MB of documents
 
 
 async def document_blocks(store: Store, query: Query, size: int = DOCUMENTS_PER_BLOCK) -> AsyncIterator[list[Document]]:

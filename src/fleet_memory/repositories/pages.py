@@ -60,6 +60,12 @@ class Pages:
         pages = {ref: decoded_or_raised(document, self._decoded.value) for ref, document in documents.items()}
         return [self._with_pages(head, pages) for head in heads]
 
+    async def joined_unkept(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
+        """Like `joined`, decoded in a thread, and not kept among the pages that were read last."""
+        documents = await self._documents(heads)
+        pages = await to_thread.run_sync(_pages_or_raised, documents) if documents else {}
+        return [self._with_pages(head, pages) for head in heads]
+
     async def joined_readable(
         self, heads: Sequence[VersionedProgram], unreadable: list[UnreadableDocument]
     ) -> list[VersionedProgram]:
@@ -132,6 +138,10 @@ class Pages:
 
 def _decoded_pages(documents: Mapping[Ref, Document]) -> dict[Ref, Page | UnreadableDocument]:
     return {ref: decoded(document, page_of) for ref, document in documents.items()}
+
+
+def _pages_or_raised(documents: Mapping[Ref, Document]) -> dict[Ref, Page]:
+    return {ref: decoded_or_raised(document, page_of) for ref, document in documents.items()}
 
 
 def _changed_lessons(before: Program, after: Program) -> dict[int, dict[str, str | None]]:

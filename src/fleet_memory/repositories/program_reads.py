@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
+from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.decoded_documents import DecodedDocuments
 from fleet_memory.repositories.pages import Pages
 from fleet_memory.repositories.paths import FleetPaths
@@ -48,8 +49,14 @@ class ProgramReads:
             for program_id, document in zip(program_ids, documents, strict=True)
         ]
 
-    async def unkept_heads(self, *program_ids: str) -> list[VersionedProgram]:
-        """Like `heads`, decoded in a thread, and not kept among those that were read last."""
+    async def unkept(self, *program_ids: str) -> list[VersionedProgram]:
+        """Return programs with their pages, decoded in a thread, and not kept among those that were read last.
+
+        Billed 1 read each, and each page. Raises DocumentRejectedError for one that cannot be read.
+        """
+        return await self._settled(await self.pages.joined_unkept(await self._unkept_heads(*program_ids)))
+
+    async def _unkept_heads(self, *program_ids: str) -> list[VersionedProgram]:
         documents = await self._store.get(*(self._paths.program(program_id) for program_id in program_ids))
         decoded = [partial(decoded_or_raised, one, versioned_program) if one else None for one in documents]
         del documents
@@ -67,15 +74,21 @@ class ProgramReads:
     async def _settled(self, joined: list[VersionedProgram]) -> list[VersionedProgram]:
         """Return programs as they are; one that seems to have lost lessons and has changed meanwhile is read again."""
         torn = {one.program.program_id: one.revision for one in joined if one.lost}
-        again = [one for one in await self.heads(*torn) if one.revision != torn[one.program.program_id]] if torn else []
-        renewed = {one.program.program_id: one for one in (await self.whole(again) if again else ())}
-        return [renewed.get(one.program.program_id, one) for one in joined]
+        heads = await self._unkept_heads(*torn) if torn else ()
+        again = [one for one in heads if one.revision != torn[one.program.program_id]]
+        renewed = await self._settled(await self.pages.joined_unkept(again)) if again else ()
+        by_id = {one.program.program_id: one for one in renewed}
+        return [by_id.get(one.program.program_id, one) for one in joined]
 
     async def block(self, documents: list[Document]) -> ProgramBlock:
-        """Return the programs of documents, whole. Billed 1 read each page."""
+        """Return the programs of documents, whole. Billed 1 read each page, those of a few programs at once."""
         programs, unreadable = await self.block_of_heads(documents)
         del documents
-        return ProgramBlock(await self._settled(await self.pages.joined_readable(programs, unreadable)), unreadable)
+        whole: list[VersionedProgram] = []
+        for start in range(0, len(programs), PROGRAMS_PER_BLOCK):
+            some = programs[start : start + PROGRAMS_PER_BLOCK]
+            whole += await self._settled(await self.pages.joined_readable(some, unreadable))
+        return ProgramBlock(whole, unreadable)
 
     async def block_of_heads(self, documents: list[Document]) -> ProgramBlock:
         """Return the programs of documents without their pages, decoded in a thread: other calls go on meanwhile."""

@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.archive import Archive
-from fleet_memory.repositories.blocks import DOCUMENTS_PER_BLOCK, document_blocks
+from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK, document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.history import History
 from fleet_memory.repositories.paths import FleetPaths
@@ -70,7 +70,7 @@ class Programs:
 
     async def read_many(self, *program_ids: str) -> list[VersionedProgram]:
         """Like `read_versioned`, for jobs: decoded in a thread, and not kept among those that calls read last."""
-        return await self._reads.whole(await self._reads.unkept_heads(*program_ids))
+        return await self._reads.unkept(*program_ids)
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
@@ -97,17 +97,23 @@ class Programs:
     def is_busy(self, program_id: str) -> bool:
         """Whether a change of this program is under way or waits in this process."""
         turn = self._turns.get(program_id)
-        return turn is not None and (turn.lock.locked() or bool(turn.waiting))
+        return turn is not None and (turn.lock.locked() or bool(turn.waiting or turn.readers))
 
     async def update_with(
-        self, program_id: str, change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]], now: datetime
+        self,
+        program_id: str,
+        change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]],
+        now: datetime,
+        ready: anyio.Event | None = None,
     ) -> _C:
         """Like `update`, in one commit with writes to other documents.
 
         `change` reads those documents itself and names their revisions; it runs again when any of them moved. It must
-        not raise ConflictError: that would run it again too.
+        not raise ConflictError: that would run it again too. With `ready` the program is read at once and changed when
+        that is set; until then others may change it, and then it is read again.
         """
         turn = self._turns.setdefault(program_id, Turn())
+        known: list[VersionedProgram] = []
 
         async def commit_on(before: VersionedProgram) -> _C:
             outcome, beside = await change(before.program)
@@ -117,12 +123,19 @@ class Programs:
             return outcome
 
         async def attempt() -> _C:
-            (head,) = await self._reads.heads(program_id)
+            (head,) = known or await self._reads.heads(program_id)
+            known.clear()
             try:
                 return await commit_on(head)
             except PagesNeededError:
                 return await commit_on((await self._reads.whole([head]))[0])
 
+        async with turn.lock:
+            if ready is not None:
+                known += await self._reads.heads(program_id)
+            if ready is None or ready.is_set():
+                return await retry_conflicts(attempt, f"program {program_id}")
+        await turn.let_others_go(ready)
         async with turn.lock:
             return await retry_conflicts(attempt, f"program {program_id}")
 
@@ -152,7 +165,7 @@ class Programs:
             await self.store.commit(*writes, *others)
 
     async def in_blocks(
-        self, size: int = DOCUMENTS_PER_BLOCK, *, after: str | None = None, where: Mapping[str, Scalar] | None = None
+        self, size: int = PROGRAMS_PER_BLOCK, *, after: str | None = None, where: Mapping[str, Scalar] | None = None
     ) -> AsyncIterator[ProgramBlock]:
         """Yield every program, whole, in blocks of at most `size`, by document id, those greater than `after`.
 

@@ -4,7 +4,6 @@ A server that has it is warm: the next run reads the programs that changed, and 
 considered meanwhile. It can be thrown away at any time.
 """
 
-from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,6 +16,7 @@ from fleet_memory.rules.health.known_looks import KnownLook, known_look
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.schemas.comparison import ComparableLesson
+from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.health import FleetSums
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair
 from fleet_memory.schemas.policy import Policy
@@ -138,11 +138,3 @@ def known_lessons(program: Program) -> list[KnownLesson]:
         )
         for _, pattern in sorted(program.patterns.items())
     ]
-
-
-def vector_bytes(packed: str) -> bytes:
-    """Return a packed vector, one number a byte; b"" for a text that is none."""
-    try:
-        return b64decode(packed, validate=True)
-    except ValueError:
-        return b""

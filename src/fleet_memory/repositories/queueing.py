@@ -54,7 +54,16 @@ class Turn:
 
     def __init__(self) -> None:
         self.lock = anyio.Lock()
+        self.readers = 0  # callers that have read the program and let others change it first
         self.waiting: deque[QueuedCall[ChangeResult]] = deque()
+
+    async def let_others_go(self, until: anyio.Event) -> None:
+        """Wait for an event without the lock, counted among the readers."""
+        self.readers += 1
+        try:
+            await until.wait()
+        finally:
+            self.readers -= 1
 
 
 def applied(

@@ -6,6 +6,7 @@ Limits: docs/architecture.md, "Limits". Too long a value is refused, never cut.
 import hashlib
 import re
 import unicodedata
+from base64 import b64decode
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Annotated, Final, TypeAlias, cast
@@ -186,3 +187,11 @@ Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=10)]
 def outlined_as(*names: str) -> FieldInfo:
     """Return a mark for an object that another tool describes: of its fields a client is shown these, in outline."""
     return cast("FieldInfo", Field(json_schema_extra={"outline": list(names)}))
+
+
+def vector_bytes(packed: str) -> bytes:
+    """Return a packed vector, one number a byte; b"" for a text that is none."""
+    try:
+        return b64decode(packed, validate=True)
+    except ValueError:
+        return b""

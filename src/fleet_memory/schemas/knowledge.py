@@ -1,12 +1,11 @@
 """Shared knowledge: an entry as stored, and the compact rows that boot reads."""
 
-from base64 import b64decode
 from functools import cached_property
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from pydantic import Field
 
-from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.fields import Timestamp, vector_bytes
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.value import Value
 
@@ -202,7 +201,7 @@ class KnowledgeRow(Value):
     @cached_property
     def searched_vector(self) -> bytes:
         """The vector that a question is compared with, one number a byte."""
-        return b64decode(self.reading_vector or self.vector, validate=True)
+        return vector_bytes(self.reading_vector) or vector_bytes(self.vector)
 
 
 class Snapshot(Value):

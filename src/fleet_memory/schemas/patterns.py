@@ -3,7 +3,6 @@
 Stored patterns have plain `datetime`s (pydantic reads and writes them natively): they were checked when sent.
 """
 
-from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
@@ -12,7 +11,16 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from fleet_memory.schemas.fields import Confidence, Domain, EvidenceText, LessonText, Name, Tags, Timestamp
+from fleet_memory.schemas.fields import (
+    Confidence,
+    Domain,
+    EvidenceText,
+    LessonText,
+    Name,
+    Tags,
+    Timestamp,
+    vector_bytes,
+)
 from fleet_memory.schemas.value import Input, Value
 
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
@@ -121,8 +129,8 @@ class Pattern(Value):
 
     @cached_property
     def vector_bytes(self) -> bytes:
-        """Its vector, one number a byte. Raises ValueError when it is not base64."""
-        return b64decode(self.vector, validate=True)
+        """Its vector, one number a byte; b"" where it has none that can be read."""
+        return vector_bytes(self.vector)
 
     @property
     def searched_vector(self) -> bytes:

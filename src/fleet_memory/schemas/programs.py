@@ -72,6 +72,7 @@ class PagedLesson(Value):
     size: int
     last_reinforced: datetime
     promoted: bool = False
+    knowledge_key: str | None = None
 
     @cached_property
     def reinforced_s(self) -> float:

@@ -16,6 +16,8 @@ from mcp.types import CallToolResult
 from mcp.types import Tool as ToolEntry
 from pydantic import TypeAdapter
 
+from fleet_memory.server.crashes import crashed
+
 LISTING: Final = Path(__file__).with_name("listing.json")
 """The entries of tools/list by toolset."""
 
@@ -34,7 +36,10 @@ class ListedTool(Tool):
     ) -> CallToolResult:
         """See `FleetTool.run`."""
         if self.name not in _imported:
-            _imported[self.name] = await to_thread.run_sync(_imported_tool, self.name)
+            try:
+                _imported[self.name] = await to_thread.run_sync(_imported_tool, self.name)
+            except Exception as crash:  # an edge as in FleetTool.run: a library may not load on this machine
+                raise crashed(self.name) from crash
         result: CallToolResult = await _imported[self.name].run(arguments, context, convert_result)
         return result
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
@@ -26,6 +26,7 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import CALLER_NAMES, Location, refusal_message
 from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.crashes import crashed
 from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema, published
 
 _SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
@@ -85,11 +86,8 @@ class FleetTool(Tool):
             return _result(await self.fn(**given, **await _injected(self, context)))
         except FleetMemoryError as refusal:
             raise ToolError(_refusal_text(self.name, refusal)) from None
-        except Exception as crash:  # the outermost edge: mcp logs the traceback of an UnexpectedToolError's cause
-            raise UnexpectedToolError(
-                f"internal: {self.name} failed inside the server; call again; "
-                "the operator finds the cause in the server's log"
-            ) from crash
+        except Exception as crash:  # the outermost edge
+            raise crashed(self.name) from crash
 
 
 def registered(spec: ToolSpec) -> FleetTool:

@@ -14,7 +14,7 @@ from fleet_memory.jobs.entry_drafts import read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.log_lines import log_session
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
-from fleet_memory.jobs.together import both
+from fleet_memory.jobs.together import run_both
 from fleet_memory.rules.consensus.asking import ChosenQuestions, chosen_questions, with_questions
 from fleet_memory.rules.knowledge.state import EntryChange
 from fleet_memory.rules.lifecycle.notes import NewNote
@@ -39,7 +39,7 @@ from fleet_memory.tools.asking import AskedPairs, asked_pairs, leave_ignored, to
 from fleet_memory.tools.parameters import OwnProgram, RequestId
 from fleet_memory.tools.session_items import SentSession, SessionWork
 from fleet_memory.tools.session_receipts import Receipt, SessionRequest, read_repeated, receipt_write, with_session
-from fleet_memory.tools.store_memory import embedded
+from fleet_memory.tools.store_memory import embed_lessons
 from fleet_memory.tools.update_program_state import Update, patch_of
 from fleet_memory.tools.verdicts import SessionVerdicts, judged_answer
 
@@ -90,7 +90,7 @@ async def commit_session(
     summary = _with_notes(context_summary, handoff)
     items = (*patterns, *reinforcements, *((summary,) if summary else ()), *notes, *verdicts)
     answered = {verdict.pair_id: verdict.verdict for verdict in verdicts}
-    lessons, asked = await _embedded_and_asked(fleet, program_id, patterns, session_id, answered)
+    lessons, asked = await _embed_and_read_pairs(fleet, program_id, patterns, session_id, answered)
     session = SentSession(
         request=SessionRequest(request_id, digest(session_id or "", *map(_as_sent, items), *missing)),
         lessons=lessons,
@@ -121,7 +121,7 @@ async def commit_session(
     return replace(left.answer, failed=failed, judged=tuple(map(judged_answer, judged)) or None)
 
 
-async def _embedded_and_asked(
+async def _embed_and_read_pairs(
     fleet: Fleet,
     program_id: str,
     patterns: Sequence[NewPattern],
@@ -131,11 +131,11 @@ async def _embedded_and_asked(
     """Return a session's lessons, embedded while the pairs are read that the answer may ask about, and these."""
     sent = [_of_session(pattern, session_id) for pattern in patterns]
 
-    async def asked() -> AskedPairs:
+    async def read_pairs() -> AskedPairs:
         policy = await fleet.policies.read(fleet.now())
         return await asked_pairs(fleet, program_id, policy, answered=answered, third=True)
 
-    return await both(partial(embedded, fleet, sent), asked)
+    return await run_both(partial(embed_lessons, fleet, sent), read_pairs)
 
 
 def _require_sound(patterns: Sequence[NewPattern], reinforcements: Sequence[SessionReport], now: datetime) -> None:

@@ -1,7 +1,7 @@
 """How far behind a fleet's knowledge is, and whom its pairs wait for, for the answers of several tools."""
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import both
+from fleet_memory.jobs.together import run_both
 from fleet_memory.rules.health.waiting import judging_counts
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.schemas.health import JudgingCounts
@@ -10,7 +10,7 @@ from fleet_memory.schemas.knowledge import Freshness, Snapshot
 
 async def fleet_freshness(fleet: Fleet, snapshot: Snapshot) -> Freshness:
     """Return the freshness of a snapshot. Billed as 2 counts."""
-    pending, open_pairs = await both(fleet.programs.count_pending, fleet.pairs.count_open)
+    pending, open_pairs = await run_both(fleet.programs.count_pending, fleet.pairs.count_open)
     return freshness(pending, open_pairs, snapshot.consolidated_at, fleet.now())
 
 

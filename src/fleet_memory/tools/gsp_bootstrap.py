@@ -30,7 +30,7 @@ from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.tools.asking import AskedPairs, asked_pairs, fitting_questions, leave_ignored, to_judge_answers
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import embedded_question, keys_for, ranked
+from fleet_memory.tools.retrieval import embed_question, keys_for, ranked
 from fleet_memory.views.boot import boot_answer
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, fitting_names
 
@@ -129,7 +129,7 @@ async def _scores(
         return TaskScores({}, {})
     trusted = [*(row.confidence for row in rows), *strengths(own, now)]
     best = ranked(
-        [*rows, *own], trusted, await embedded_question(fleet, task), min_relevance=0
+        [*rows, *own], trusted, await embed_question(fleet, task), min_relevance=0
     )  # it orders, and leaves nothing out
     score_at = {match.position: match.score for match in best}
     return TaskScores(

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import both
+from fleet_memory.jobs.together import run_both
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import SearchFilters
 from fleet_memory.rules.text.closest import close_names
@@ -16,7 +16,7 @@ from fleet_memory.schemas.fields import Confidence, Domain, QueryText
 from fleet_memory.schemas.knowledge import EntryState, Tier
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import embedded_question, ranked
+from fleet_memory.tools.retrieval import embed_question, ranked
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import score_fields
@@ -40,7 +40,7 @@ async def gsp_search(
     For your own lessons call recall_memory. For one entry with its sources and history call gsp_read.
     """
     now = fleet.now()
-    snapshot, question = await both(fleet.knowledge.snapshots.read, partial(embedded_question, fleet, query))
+    snapshot, question = await run_both(fleet.knowledge.snapshots.read, partial(embed_question, fleet, query))
     filters = SearchFilters(domain, tier, status, min_confidence)
     pool = [row for row in snapshot.rows if filters.admit(row, now)]
     best = ranked(pool, [row.confidence for row in pool], question)

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import both
+from fleet_memory.jobs.together import run_both
 from fleet_memory.rules.knowledge.freshness import count_waiting, own_freshness
 from fleet_memory.rules.lifecycle.decay import is_stale, strengths
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
@@ -26,8 +26,8 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import embedded_question, keys_for, ranked
-from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, WIDER, Scope, finding_note, fitting_names
+from fleet_memory.tools.retrieval import embed_question, keys_for, ranked
+from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, QUERY, WIDER, Scope, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer, score_fields
 
@@ -96,8 +96,8 @@ async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: S
     now, needs_pages = fleet.now(), query is not None and scope != "shared"
     program_of = partial(fleet.programs.read_whole if needs_pages else fleet.programs.read, program_id)
     read = partial(_read, fleet, program_of, scope)
-    question = partial(embedded_question, fleet, query)
-    (program, snapshot), asked = await both(read, question) if query is not None else (await read(), None)
+    question = partial(embed_question, fleet, query)
+    (program, snapshot), asked = await run_both(read, question) if query is not None else (await read(), None)
     own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
     rows = snapshot.readable if snapshot else ()
     lessons, entries = filters.admitted(own, program.decay, now), filters.admitted_entries(rows)
@@ -110,7 +110,7 @@ async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: S
 async def _read(
     fleet: Fleet, program: Callable[[], Awaitable[Program]], scope: Scope
 ) -> tuple[Program, Snapshot | None]:
-    return (await program(), None) if scope == "own" else await both(program, fleet.knowledge.snapshots.read)
+    return (await program(), None) if scope == "own" else await run_both(program, fleet.knowledge.snapshots.read)
 
 
 async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Scope, *, asked: bool) -> RecallAnswer:
@@ -126,7 +126,7 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Sco
         note=finding_note(
             found.best,
             asked=asked,
-            ways=() if found.best else _ways(found, filters, now, asked=asked),
+            ways=() if found.best else _ways(found, filters, scope, now, asked=asked),
             domains=domains,
             scope=scope,
         ),
@@ -138,11 +138,11 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Sco
     )
 
 
-def _ways(found: _Found, filters: RecallFilters, now: datetime, *, asked: bool) -> list[str]:
+def _ways(found: _Found, filters: RecallFilters, scope: Scope, now: datetime, *, asked: bool) -> list[str]:
     """Return the ways to find more that are worth a try."""
     ways = {
         "other words": asked,
-        "a query": not asked and bool(found.program.paged),
+        QUERY: not asked and scope != "shared" and bool(found.program.paged),
         "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),
         "includeStale": not filters.include_stale
         and any(isinstance(one, Pattern) and is_stale(one, now, found.program.decay) for one in found.known),

@@ -33,7 +33,7 @@ class Question(NamedTuple):
     embedder: str
 
 
-async def embedded_question(fleet: Fleet, query: str | None) -> Question | None:
+async def embed_question(fleet: Fleet, query: str | None) -> Question | None:
     """Return a question with its vector, None for none."""
     if query is None:
         return None

@@ -28,8 +28,7 @@ from fleet_memory.tools.session_receipts import SessionRequest
 from fleet_memory.tools.update_program_state import Update, updated
 from fleet_memory.views.lessons import (
     better_known_domain,
-    evicted_answer,
-    evicted_lessons,
+    evicted_answers,
     reinforce_answer,
     steering_note,
 )
@@ -151,12 +150,14 @@ class SessionWork:
             self.accept(admission, drafts)
         except FleetMemoryError as error:
             return StoredItem(status="failed", pattern_id=lesson.id, error=_refusal("patterns", position, error))
+        evicted, omitted = evicted_answers(admission.moved, admission.archived)
         return StoredItem(
             status=admission.status,
             pattern_id=admission.pattern.id,
             duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
             related=tuple(near.pattern.id for near in admission.related) or None,
-            evicted=tuple(map(evicted_answer, evicted_lessons(admission))) or None,
+            evicted=evicted or None,
+            omitted=omitted,
             domain_hint=better_known_domain(admission, session.known_domains),
             note=steering_note(admission.pattern),
         )

@@ -8,7 +8,7 @@ from pydantic import Field
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.storing import store_lesson
-from fleet_memory.jobs.together import started
+from fleet_memory.jobs.together import start
 from fleet_memory.rules.lifecycle.admission import OnDuplicate
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.text.vectors import packed
@@ -35,15 +35,15 @@ async def store_memory(
     if problem := timestamp_problem(pattern, now):
         raise InvalidArgumentError(problem)
 
-    async def lesson() -> SentLesson:
-        return (await embedded(fleet, [pattern]))[0]
+    async def embed() -> SentLesson:
+        return (await embed_lessons(fleet, [pattern]))[0]
 
-    async with started(lesson) as embedded_lesson:
-        done = await store_lesson(fleet, program_id, embedded_lesson, on_duplicate, now)
+    async with start(embed) as embedding:
+        done = await store_lesson(fleet, program_id, embedding, on_duplicate, now)
     return store_answer(done, fleet.degraded_engine, fleet.knowledge.snapshots.known_domains())
 
 
-async def embedded(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
+async def embed_lessons(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
     """Return the caller's lessons with their vectors, without when the engine does not answer."""
     if not sent:
         return []

@@ -12,11 +12,11 @@ from fleet_memory.rules.lifecycle.idempotency import request_key, with_request
 from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
 from fleet_memory.schemas.answers.state import UpdateStateAnswer
 from fleet_memory.schemas.fields import LooseObject
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.schemas.value import Input
 from fleet_memory.tools.parameters import BRIEF, OwnProgram, RequestId
-from fleet_memory.views.lessons import evicted_answer
+from fleet_memory.views.lessons import evicted_answers
 
 
 class Update(NamedTuple):
@@ -60,11 +60,12 @@ async def update_program_state(
     )
     update = Update(patch, expected_version, request_id, fleet.now())
     done = await fleet.programs.update(program_id, lambda program: updated(program, update), update.now)
-    gone = [line.pattern for line in done.archived if isinstance(line, Archived)]
+    moved_out, omitted = evicted_answers(done.moved, done.archived)
     return UpdateStateAnswer(
         status="updated" if done.updated else "unchanged",
         version=done.program.state_version,
-        archived=tuple(map(evicted_answer, (*done.moved, *gone))) or None,
+        archived=moved_out or None,
+        omitted=omitted,
     )
 
 

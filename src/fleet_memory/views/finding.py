@@ -16,6 +16,7 @@ EMPTY: Final[Mapping[Scope, str]] = {
     "all": "You have stored nothing yet, and the fleet has no lesson that several agents learnt.",
 }
 WIDER: Final = "scope all"
+QUERY: Final = "a query"  # a way that helps where lessons lie on pages
 MAX_DOMAINS_CHARS: Final = 60  # of the domains that a note names; a note fits into the smallest budget
 MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
 
@@ -26,13 +27,14 @@ def finding_note(
     """Return that nothing fits a question well, or how to go on when nothing was found at all; else None.
 
     `ways` are worth a try, e.g. "other words". `domains` has one for each lesson of the scope;
-    an empty one has a note of its own.
+    an empty one has a note of its own, unless a query finds lessons that were not read.
     """
     if best:
         return NEAREST if asked and not fits_well(best) else None
     common = [name for name, _ in Counter(sorted(domains)).most_common()]
-    opening = "Nothing matched." if common else EMPTY[scope]
-    helpful = ways if common else [way for way in ways if way == WIDER]
+    has_lessons = bool(common) or QUERY in ways
+    opening = "Nothing matched." if has_lessons else EMPTY[scope]
+    helpful = ways if has_lessons else [way for way in ways if way == WIDER]
     advice = f"Try {' or '.join(helpful)}." if helpful else ""
     named = ", ".join(fitting_names(common, MAX_DOMAINS_CHARS))
     return " ".join(part for part in (opening, advice, f"Domains: {named}." if named else "") if part)

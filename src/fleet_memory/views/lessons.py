@@ -1,7 +1,7 @@
 """A program's lessons as answers."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
@@ -27,8 +27,8 @@ from fleet_memory.schemas.answers.memory import (
 )
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Program
-from fleet_memory.views.consolidation import rewrite_to_judge
+from fleet_memory.schemas.programs import Archived, Program, ProgramRecord
+from fleet_memory.views.consolidation import MAX_OF_A_KIND, rewrite_to_judge
 
 
 class ScoreFields(TypedDict):
@@ -109,18 +109,22 @@ def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:
     return None if has_foreign_key(pattern) and pattern.knowledge_key not in keys else pattern.knowledge_key
 
 
-def evicted_answer(pattern: Pattern) -> EvictedPattern:
-    """Return a lesson that the cap moved to a page or to the archive."""
-    return EvictedPattern(id=pattern.id, domain=pattern.domain, pattern=pattern.pattern)
-
-
-def evicted_lessons(stored: Admission) -> list[Pattern]:
-    """Return the lessons that a store moved to pages, where a question finds them, and to the archive."""
-    return [*stored.moved, *(line.pattern for line in stored.archived)]
+def evicted_answers(
+    moved: Sequence[Pattern], archived: Iterable[ProgramRecord]
+) -> tuple[tuple[EvictedPattern, ...], int | None]:
+    """Return the lessons that the cap moved to the archive, then those on pages, 25 at most, and how many others."""
+    gone = [line.pattern for line in archived if isinstance(line, Archived)]
+    every = [*((pattern, True) for pattern in gone), *((pattern, None) for pattern in moved)]
+    named = tuple(
+        EvictedPattern(id=pattern.id, domain=pattern.domain, pattern=pattern.pattern, in_archive=in_archive)
+        for pattern, in_archive in every[:MAX_OF_A_KIND]
+    )
+    return named, len(every) - len(named) or None
 
 
 def store_answer(done: Admission, similarity_engine: str | None, known_domains: Mapping[str, int]) -> StoreAnswer:
     """Return the result of storing a lesson; `known_domains` counts the fleet's entries of each domain."""
+    evicted, omitted = evicted_answers(done.moved, done.archived)
     return StoreAnswer(
         similarity_engine=similarity_engine,
         status=done.status,
@@ -129,7 +133,8 @@ def store_answer(done: Admission, similarity_engine: str | None, known_domains: 
         duplicate_of=done.duplicate.pattern.id if done.duplicate else None,
         similarity=done.duplicate.similarity if done.duplicate else None,
         related=tuple(_related_answer(near, done.pattern) for near in done.related),
-        evicted=tuple(map(evicted_answer, evicted_lessons(done))),
+        evicted=evicted,
+        omitted=omitted,
         domain_hint=better_known_domain(done, known_domains),
         note=steering_note(done.pattern),
         to_judge=rewrites_to_judge([done.pattern]) or None,

@@ -28,11 +28,12 @@ from fleet_memory.jobs.proposing.looking import sums_to_write
 from fleet_memory.jobs.proposing.pairing import is_step, place_of, plan_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
 from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
-from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory, vector_bytes
+from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.comparison import ComparableLesson
+from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy

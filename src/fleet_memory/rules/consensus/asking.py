@@ -156,8 +156,8 @@ def _waits_for(pair: Pair, program: Program) -> bool:
     if is_own(pair, program.program_id):
         return program.program_id in asked.programs
     keys = {side.key for side in (pair.a, pair.b) if side.key}
-    contributes = any(pattern.knowledge_key in keys for pattern in program.patterns.values())
-    return asked.third and not contributes and not has_judged(pair, program.program_id)
+    contributed = (one.knowledge_key for lessons in (program.patterns, program.paged) for one in lessons.values())
+    return asked.third and keys.isdisjoint(contributed) and not has_judged(pair, program.program_id)
 
 
 def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:

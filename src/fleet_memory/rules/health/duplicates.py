@@ -89,9 +89,9 @@ def _words(pattern: Pattern) -> tuple[str | None, str]:
 
 def _alike(ordered: Sequence[Pattern], scale: Scale) -> Mapping[str, Sequence[Pattern]]:
     """Return, for each lesson that has one, the earlier lessons of its project that are alike, the nearest first."""
-    embedded = [pattern for pattern in ordered if pattern.vector and pattern.embedder == scale.embedder]
+    embedded = [pattern for pattern in ordered if pattern.vector_bytes and pattern.embedder == scale.embedder]
     # An endpoint may change its model behind one name: those of the newest lesson count.
-    comparable = [pattern for pattern in embedded if len(pattern.vector) == len(embedded[-1].vector)]
+    comparable = [pattern for pattern in embedded if len(pattern.vector_bytes) == len(embedded[-1].vector_bytes)]
     if len(comparable) < 2:
         return {}
     vectors = unit_rows(int8_matrix([pattern.vector_bytes for pattern in comparable]))

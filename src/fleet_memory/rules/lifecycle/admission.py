@@ -12,6 +12,7 @@ from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_after, rewritten_contribution
 from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.text.vectors import cosines, int8_matrix, unpacked
+from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.patterns import Pattern, StoreStatus
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.similarity import Profile
@@ -88,12 +89,13 @@ def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
 
 def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
     """Return the program's patterns of at least this similarity, the most alike first."""
+    own = vector_bytes(lesson.vector)
     comparable = [
         pattern
         for pattern in program.patterns.values()
-        if pattern.embedder == lesson.embedder and len(pattern.vector) == len(lesson.vector)
+        if pattern.embedder == lesson.embedder and len(pattern.vector_bytes) == len(own)
     ]
-    if not comparable or not lesson.vector:
+    if not comparable or not own:
         return []
     alike = cosines(int8_matrix([p.vector_bytes for p in comparable]), unpacked([lesson.vector])[0])
     similarities = np.round(np.clip(alike, 0, 1).astype(float), 3)

@@ -119,6 +119,7 @@ def paged_lesson(pattern: Pattern, page: int) -> PagedLesson:
         size=pattern.stored_bytes,
         last_reinforced=pattern.last_reinforced,
         promoted=pattern.promoted,
+        knowledge_key=pattern.knowledge_key,
     )
 
 

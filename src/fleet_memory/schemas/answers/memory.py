@@ -23,11 +23,12 @@ class RelatedPattern(Value):
 
 
 class EvictedPattern(Value):
-    """A pattern that the cap moved out: it is `archived`, and a question still finds it unless the pages were full."""
+    """A pattern that the cap moved out; a question still finds it, unless it is `in_archive`."""
 
     id: str
     domain: str
     pattern: str
+    in_archive: Annotated[bool | None, Field(description="No question finds it")] = None
 
 
 class PatternAnswer(Value):
@@ -56,7 +57,8 @@ class PatternAnswer(Value):
 class StoreAnswer(Degraded):
     """The outcome of storing a pattern; `to_judge` has its rewrite and the text that the fleet still has.
 
-    `domain_hint` is the name that the fleet, or else the program, uses for the same domain.
+    `domain_hint` is the name that the fleet, or else the program, uses for the same domain. `evicted` names 25 lessons
+    at most, and `omitted` counts the others.
     """
 
     status: StoreStatus
@@ -66,6 +68,7 @@ class StoreAnswer(Degraded):
     similarity: float | None = None
     related: tuple[RelatedPattern, ...] = ()
     evicted: tuple[EvictedPattern, ...] = ()
+    omitted: int | None = None
     domain_hint: str | None = None
     note: str | None = None
     to_judge: tuple[ToJudge, ...] | None = None

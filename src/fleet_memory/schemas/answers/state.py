@@ -81,21 +81,26 @@ class StateAnswer(Absence):
 
 
 class UpdateStateAnswer(Value):
-    """How an update ended; `archived` are patterns that a lower cap moved out; a question still finds them."""
+    """How an update ended; `archived` names 25 patterns that a lower cap moved out, `omitted` counts the others."""
 
     status: Literal["updated", "unchanged"]
     version: int
     archived: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
 
 
 class StoredItem(Value):
-    """The outcome for one lesson of a session; `related` are ids, `error`: why it failed."""
+    """The outcome for one lesson of a session; `related` are ids, `error`: why it failed.
+
+    `evicted` names 25 lessons at most, and `omitted` counts the others.
+    """
 
     status: StoreStatus | Literal["failed"]
     pattern_id: str
     duplicate_of: str | None = None
     related: tuple[str, ...] | None = None
     evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
     domain_hint: str | None = None
     note: str | None = None
     error: str | None = None

@@ -58,6 +58,7 @@ _SETTINGS: Final = (
     "pragma synchronous = full",
     "pragma fullfsync = on",  # macOS: its plain fsync leaves the data in the drive's cache. Ignored elsewhere
     f"pragma page_size = {PAGE_BYTES}",  # of a file that is created, or written anew by VACUUM
+    f"pragma journal_size_limit = {LOG_BYTES}",  # a longer log, e.g. of a conversion, is cut by a later commit
 )
 
 
@@ -83,7 +84,9 @@ def prepare(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> None:
         raise StoreRejectedError(FOREIGN)
     db.execute("pragma journal_mode = wal")
     while check_version(db, steps) < len(steps):
+        db.execute("pragma temp_store = memory")  # the temporary folder may be full or read-only
         _take_step(db, steps)
+        db.execute("pragma temp_store = default")  # VACUUM in memory would be the whole file
     if _page_bytes(db) != PAGE_BYTES:
         _rebuild(db)
     db.execute(f"pragma wal_autocheckpoint = {LOG_BYTES // _page_bytes(db)}")

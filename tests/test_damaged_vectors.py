@@ -1,0 +1,49 @@
+"""A vector that cannot be read costs its lesson the comparison by meaning, and nobody a call."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.store_memory import store_memory
+from tests.lessons import START, new_pattern
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
+    store = SqliteStore(tmp_path / "memory.db")
+    yield Fleet.on(store, "default", Lexical(), lambda: START)
+    await store.close()
+
+
+@pytest.mark.parametrize("text", ["abc", "!!!!", "!" * 512])
+async def test_every_tool_goes_on_past_a_vector_that_cannot_be_read(fleet: Fleet, text: str) -> None:
+    await store_memory(fleet, "p", new_pattern("Rotate logs every night", id="a"))
+    await store_memory(fleet, "p", new_pattern("Rotate logs each night", id="b"))
+    await fleet.programs.update(
+        "p",
+        lambda p: ProgramChange(replace(p, patterns={**p.patterns, "a": replace(p.patterns["a"], vector=text)})),
+        START,
+    )
+    found = await recall_memory(fleet, "p", query="Rotate logs every night")
+    assert {one.id for one in found.patterns} == {"a", "b"}
+    await gsp_bootstrap(fleet, "p", task="rotate")
+    await store_memory(fleet, "p", new_pattern("Rotate logs every day", id="c"))
+    await memory_health(fleet, "p")
+
+
+def test_an_entry_is_found_by_its_own_vector_where_that_of_its_wordings_cannot_be_read() -> None:
+    row = KnowledgeRow(key="pattern/d/x", pattern="x", domain="d", confidence=0.5, last_confirmed=START, vector="AQL/")
+    assert replace(row, reading_vector="abc").searched_vector == row.searched_vector == bytes([1, 2, 255])
+    assert replace(row, vector="!!!!").searched_vector == b""
