@@ -14,7 +14,7 @@ from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.schemas.programs import MAX_PAGES, Program
+from fleet_memory.schemas.programs import MAX_PAGES, DecayConfig, Program
 from fleet_memory.schemas.session import SessionReport
 from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.stores import Document, Query, Ref, Store, Write
@@ -194,7 +194,7 @@ async def test_a_job_stops_at_a_page_that_cannot_be_read(fleet: Fleet) -> None:
 async def test_a_large_fleet_is_read_in_small_blocks_of_whole_programs(fleet: Fleet) -> None:
     lessons = [pattern(id=name) for name in OLD]
     paged = {one.id: paged_lesson(one, number) for number, one in enumerate(lessons, 1)}
-    stored = program(*lessons, paged=paged)
+    stored = program(pattern(id="own"), *lessons, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1))
     for n in range(2 * PROGRAMS_PER_BLOCK):
         await fleet.programs.update(
             f"p{n}", lambda before: ProgramChange(replace(stored, program_id=before.program_id)), NOW

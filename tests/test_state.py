@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mcp import Client
 from pydantic import JsonValue
 
+from fleet_memory.repositories.room import with_room
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.lifecycle.state import (
     MAX_CONFIG_BYTES,
@@ -84,7 +85,8 @@ def test_a_lower_cap_moves_the_weakest_to_a_page_and_a_higher_one_brings_them_ba
     assert (done.moved, done.archived) == (tuple(patterns[:2]), ())
     assert (list(done.program.active), list(done.program.paged)) == (["p2", "p3"], ["p0", "p1"])
     assert done.program.decay == DecayConfig(max_unpromoted_patterns=2)
-    again = stated(done.program, StatePatch(decay={"maxUnpromotedPatterns": 3}), START)
+    wider = stated(done.program, StatePatch(decay={"maxUnpromotedPatterns": 3}), START)
+    again = with_room(done.program, wider.program, START)
     assert list(again.program.active) == ["p1", "p2", "p3"]
 
 

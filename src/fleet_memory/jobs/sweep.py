@@ -11,6 +11,7 @@ from fleet_memory.jobs.reembedding import new_vectors
 from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.entry_codec import VersionedEntry, changed_entry_fields
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.room import with_free_places_taken
 from fleet_memory.rules.knowledge.wordings import with_vectors
 from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
 from fleet_memory.rules.lifecycle.stamping import stamped
@@ -63,7 +64,8 @@ class Sweep:
 
     async def _sweep(self, versioned: VersionedProgram, now: datetime) -> None:
         result = swept(versioned.program, now)
-        left = replace(result.program) if versioned.lost else result.program  # a copy counts as a change
+        left = with_free_places_taken(result.program, now)
+        left = replace(left) if versioned.lost else left  # a copy counts as a change
         after = stamped(versioned.program, left, now)
         writes = self._programs.writes(versioned, after, result.archived)
         committed = not writes or await self._writer.try_commit(*writes)

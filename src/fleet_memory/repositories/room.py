@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 from fleet_memory.errors import CapacityExceededError
 from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES
 from fleet_memory.repositories.program_codec import document_size
-from fleet_memory.rules.lifecycle.paging import with_fitting_pages
+from fleet_memory.rules.lifecycle.paging import refilled, with_fitting_pages
 from fleet_memory.rules.lifecycle.room import without_weakest_promoted
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
 from fleet_memory.schemas.programs import Program
@@ -18,13 +18,14 @@ _C = TypeVar("_C")
 def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
     """Return a changed program, stamped with `now`, that fits into its documents, and the lessons that left for that.
 
-    A page's weakest lessons leave it; of the program's own document promoted lessons leave, the weakest first. Raises
-    CapacityExceededError when all of them are too few, PagesNeededError when a page must shrink and was not read.
+    The strongest lessons of pages that were read take free places. A page's weakest lessons leave it; of the program's
+    own document promoted lessons leave, the weakest first. Raises CapacityExceededError when all of them are too few,
+    PagesNeededError when a page must shrink and was not read.
     """
     if after is before:
         return ProgramChange(before)
     fitting = with_fitting_pages(before, after, now)
-    program, archived = stamped(before, fitting.program, now), fitting.archived
+    program, archived = stamped(before, with_free_places_taken(fitting.program, now), now), fitting.archived
     while (excess := document_size(program) - MAX_PROGRAM_BYTES) > 0:
         roomier, gone = without_weakest_promoted(before, program, excess, now)
         if not gone:
@@ -34,6 +35,16 @@ def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
             )
         program, archived = stamped(before, roomier, now), (*archived, *gone)
     return ProgramChange(program, archived)
+
+
+def with_free_places_taken(program: Program, now: datetime) -> Program:
+    """Return a program with the strongest lessons of its pages at hand, as many as it has room for.
+
+    The same program when its pages were not read.
+    """
+    if not program.paged or not program.is_whole:
+        return program
+    return refilled(program, now, MAX_PROGRAM_BYTES - document_size(program))
 
 
 def with_archived(outcome: _C, room: ProgramChange, archived: tuple[object, ...]) -> _C:

@@ -30,7 +30,11 @@ class Restored(NamedTuple):
 
 
 def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Forgotten:
-    """Move a pattern to the archive. Its contribution to an entry stays there: an entry keeps its provenance."""
+    """Move a pattern to the archive. Its contribution to an entry stays there: an entry keeps its provenance.
+
+    Raises PagesNeededError unless the program is whole: a lesson of its pages takes the place.
+    """
+    require_whole(program)
     left, lines = archived(program, [pattern], "forgotten", now, why)
     return Forgotten(left, pattern, lines)
 

@@ -66,12 +66,21 @@ def brought_back(program: Program, pattern_id: str, now: datetime) -> Capped:
     return capped(replace(program, paged=paged), now, newest=pattern_id)
 
 
-def with_wider_cap(program: Program, now: datetime) -> Program:
-    """Return a whole program with as many of the strongest lessons of its pages back as its cap has room for."""
+def refilled(program: Program, now: datetime, free_bytes: int) -> Program:
+    """Return a whole program with the strongest lessons of its pages back that its cap and its document have room for.
+
+    The same program when none comes back.
+    """
     room = program.decay.max_unpromoted_patterns - sum(not one.promoted for one in program.active.values())
+    if room <= 0:
+        return program
     unpromoted = [program.patterns[id_] for id_ in program.paged if not program.patterns[id_].promoted]
-    back = {pattern.id for pattern in _weakest(unpromoted, now)[::-1][: max(0, room)]}
-    return replace(program, paged={id_: one for id_, one in program.paged.items() if id_ not in back})
+    strongest = _weakest(unpromoted, now)[::-1][:room]
+    filled = accumulate(pattern.stored_bytes for pattern in strongest)
+    back = {pattern.id for pattern, bytes_ in zip(strongest, filled, strict=True) if bytes_ <= free_bytes}
+    return (
+        replace(program, paged={id_: one for id_, one in program.paged.items() if id_ not in back}) if back else program
+    )
 
 
 def with_fitting_pages(before: Program, program: Program, now: datetime) -> Capped:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.rules.lifecycle.paging import Capped, capped, require_whole, with_wider_cap
+from fleet_memory.rules.lifecycle.paging import Capped, capped, require_whole
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.patterns import Pattern
@@ -104,10 +104,4 @@ def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> Cappe
         if is_stale(pattern, now, program.decay) and not is_stale(pattern, now, decay)
         if pattern.knowledge_key is None and pattern.id not in program.pending
     ]
-    after = replace(
-        program,
-        decay=decay,
-        pending=(*program.pending, *revived),
-    )
-    wider = decay.max_unpromoted_patterns > program.decay.max_unpromoted_patterns
-    return capped(with_wider_cap(after, now) if wider else after, now)
+    return capped(replace(program, decay=decay, pending=(*program.pending, *revived)), now)
