@@ -44,7 +44,9 @@ class Comparison(NamedTuple):
 
     def cosines(self, one: Indices, other: Indices) -> Vectors:
         """Return len(one)×len(other) cosines; 0 for a row of zeros."""
-        dots: Vectors = self.rows[one].astype(np.float32) @ self.rows[other].astype(np.float32).T
+        dots: Vectors = (
+            self.rows.take(one, axis=0).astype(np.float32) @ self.rows.take(other, axis=0).astype(np.float32).T
+        )
         dots *= np.multiply.outer(self.scales[one], self.scales[other])
         return dots
 
