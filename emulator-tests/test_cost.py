@@ -91,7 +91,7 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "store what is known": (lambda fleet: store_memory(fleet, "basher", lesson("a")), Bill(1)),
     "rewrite what is shared": (lambda fleet: store_memory(fleet, "sark", REWRITTEN), Bill(2 + PUBLICATION, 2)),
     "reinforce": (lambda fleet: reinforce_memory(fleet, "basher", "a"), Bill(1, 1)),
-    "reinforce what is on a page": (lambda fleet: reinforce_memory(fleet, "quorra", "a"), Bill(2, 2)),
+    "reinforce a lesson on a page": (lambda fleet: reinforce_memory(fleet, "quorra", "a"), Bill(2, 2)),
     "reinforce what is shared": (lambda fleet: reinforce_memory(fleet, "sark", "shared", evidence="seen"), Bill(2, 2)),
     "reinforce by its key": (lambda fleet: reinforce_memory(fleet, "basher", KEY, evidence="seen"), Bill(2, 2)),
     "recall own": (lambda fleet: recall_memory(fleet, "basher", scope="own"), Bill(1)),
@@ -128,7 +128,7 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),
     "read an entry": (lambda fleet: gsp_read(fleet, KEY), Bill(3, sums=2)),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
-    "forget what is on a page": (lambda fleet: forget_memory(fleet, "quorra", "a", "no"), Bill(2, 3)),
+    "forget a lesson on a page": (lambda fleet: forget_memory(fleet, "quorra", "a", "no"), Bill(2, 3)),
     "health of more than 64 programs": (lambda fleet: health_of_fleet(fleet, 2_000, max_programs=2), Bill(2, sums=21)),
 }
 

@@ -136,8 +136,9 @@ async def test_a_lesson_comes_back_from_the_archive_beside_pages(fleet: Fleet) -
     for name in ("ash", "elm"):
         await forget_memory(fleet, "basher", name, "by mistake")
     assert (await restore_archived(fleet, "basher", "ash"))["restored"] is True
-    assert (await restore_archived(fleet, "basher", "elm"))["restored"] is False  # it is at its cap
     assert (set(await recalled(fleet)), await pages(fleet)) == ({"ash", "fir", "gorse"}, [3])
+    assert (await restore_archived(fleet, "basher", "elm"))["restored"] is True  # the weakest moves for it
+    assert (set(await recalled(fleet)), await pages(fleet)) == (set(NEW), [4])
 
 
 async def test_a_program_of_the_version_before_has_no_pages_until_its_cap_needs_one(store: Store) -> None:

@@ -8,7 +8,7 @@ from typing import cast
 import anyio
 import pytest
 
-from fleet_memory.errors import ConflictError
+from fleet_memory.errors import ConflictError, DocumentRejectedError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.stores.sqlite.cache import DocumentCache
@@ -90,6 +90,21 @@ async def test_a_commit_that_conflicts_leaves_the_documents_that_were_read(store
     with pytest.raises(ConflictError):
         await store.commit(Write(BASHER, {"n": 2}, before.revision), Write(ISO, {"n": 2}, ABSENT))
     assert await read(store, BASHER) == before
+
+
+@pytest.mark.parametrize("unfit", ["x" * 2_000_000, "\ud800"])
+async def test_a_write_that_is_refused_leaves_the_documents_that_were_read(unfit: str, store: SqliteStore) -> None:
+    await store.commit(Write(BASHER, {"n": 1}), Write(ISO, {"n": 1}))
+    before = await read(store, BASHER)
+    with pytest.raises(DocumentRejectedError):
+        await store.commit(Write(BASHER, {"n": 2}), Write(ISO, {"text": unfit}))
+    await read(store, ISO)
+    await store.commit(Write(ISO, {"n": 3}))
+    assert await read(store, BASHER) == before
+    other = await read(store, ISO)
+    with pytest.raises(DocumentRejectedError):
+        await store.commit(Write(BASHER, {"text": unfit}))
+    assert await read(store, ISO) is other
 
 
 @pytest.mark.parametrize("kind", ["changed", "deleted", "created"])

@@ -22,7 +22,15 @@ from schema_1 import read_schema_1, write_schema_1
 from fleet_memory.errors import DocumentRejectedError, StoreRejectedError
 from fleet_memory.stores import Document, Json, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.stores.sqlite.schema import LOG_BYTES, MIGRATIONS, PAGE_BYTES, check_version, open_database
+from fleet_memory.stores.sqlite.schema import (
+    LOG_BYTES,
+    MIGRATIONS,
+    PAGE_BYTES,
+    check_version,
+    open_database,
+    prepare,
+    rebuild,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -214,15 +222,56 @@ async def test_a_converted_file_is_intact_and_has_the_pages_of_a_new_one(tmp_pat
     assert pragmas == [PAGE_BYTES, "wal"]
 
 
-async def test_a_file_that_another_process_has_open_gets_its_pages_later(tmp_path: Path) -> None:
+async def test_the_last_to_leave_gives_a_file_that_another_process_had_open_its_pages(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     documents = fleet(3)
     path = await written(tmp_path / "memory.db", documents)
+    store = SqliteStore(path)
+    with (
+        closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other,
+        caplog.at_level("INFO"),
+    ):
+        assert await to_thread.run_sync(check_version, other) == 1
+        for _ in range(2):
+            assert {document.ref: document.fields for document in await store.find(Query(HOME))} == documents
+            other.execute(f"pragma user_version = {len(MIGRATIONS) + 1}")
+            with pytest.raises(StoreRejectedError):  # which closes the connection
+                await store.find(Query(HOME))
+            other.execute(f"pragma user_version = {len(MIGRATIONS)}")
+        assert await store.find(Query(HOME))
+        assert await to_thread.run_sync(pragma, path, "page_size") == 4096
+    busy = "The memory file keeps its larger pages for now: SQLITE_BUSY: database is locked"
+    assert [(record.levelname, record.message) for record in caplog.records] == [("INFO", busy)]
+    await store.close()
+    assert await to_thread.run_sync(pragma, path, "page_size") == PAGE_BYTES
+    assert {document.ref: document.fields for document in await opened(path)} == documents
+
+
+async def test_a_file_that_was_put_in_the_place_of_an_open_one_is_left_alone_by_the_one_that_closes(
+    tmp_path: Path,
+) -> None:
+    path, documents = tmp_path / "memory.db", fleet(3)
+    store = SqliteStore(await written(path, documents))
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         assert await to_thread.run_sync(check_version, other) == 1
-        assert {document.ref: document.fields for document in await opened(path)} == documents
-        assert await to_thread.run_sync(pragma, path, "page_size") == 4096
-    assert {document.ref: document.fields for document in await opened(path)} == documents
-    assert await to_thread.run_sync(pragma, path, "page_size") == PAGE_BYTES
+        assert len(await store.find(Query(HOME))) == 3
+    newer = await written(tmp_path / "newer.db", {Ref(HOME, "new"): {"n": 1}})
+    before = await anyio.Path(newer).read_bytes()
+    await anyio.Path(newer).rename(path)
+    await store.close()
+    assert await anyio.Path(path).read_bytes() == before
+
+
+async def test_a_larger_file_keeps_its_pages(tmp_path: Path) -> None:
+    path = await written(tmp_path / "memory.db", fleet(3))
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as db:
+        await to_thread.run_sync(prepare, db)
+        size = db.execute("pragma page_count").fetchone()[0] * 4096
+        await to_thread.run_sync(rebuild, db, size - 1)
+        assert db.execute("pragma page_size").fetchone() == (4096,)
+        await to_thread.run_sync(rebuild, db, size)
+        assert db.execute("pragma page_size").fetchone() == (PAGE_BYTES,)
 
 
 async def test_the_log_of_a_conversion_is_cut_while_another_process_has_the_file_open(tmp_path: Path) -> None:

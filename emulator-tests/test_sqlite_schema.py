@@ -11,7 +11,7 @@ from anyio import to_thread
 from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores import ABSENT, Query, Ref, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.stores.sqlite.schema import MIGRATIONS, prepare
+from fleet_memory.stores.sqlite.schema import MIGRATIONS, prepare, rebuild
 
 ENTRIES = Query("fleets/f1/gsp")
 NEXT_STEP = ("create table seen(id text)", "insert into seen select id from docs")
@@ -81,3 +81,18 @@ def test_a_failing_step_leaves_the_file_at_the_step_before(connect: Connect) -> 
         prepare(db, (*MIGRATIONS, NEXT_STEP, ("create table half(id text)", "no such statement")))
     db.close()
     assert state(connect()) == (len(MIGRATIONS) + 1, ["docs", "seen"])
+
+
+def test_pages_that_stay_for_an_unknown_reason_are_a_warning(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    db = connect()
+    db.execute("pragma page_size = 4096")
+    prepare(db)
+    db.set_authorizer(
+        lambda _action, name, value, *_: sqlite3.SQLITE_DENY if name == "page_size" and value else sqlite3.SQLITE_OK
+    )
+    rebuild(db)
+    refused = "The memory file keeps its larger pages for now: SQLITE_AUTH: not authorized"
+    assert [(record.levelname, record.message) for record in caplog.records] == [("WARNING", refused)]
+    assert db.execute("pragma journal_mode").fetchone() == ("wal",)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others return it themselves")
+from fleet_memory.allocator import map_large_blocks, return_freed_memory
 
 # One large block raises the threshold of glibc: the next ones come from its heap, and smaller ones that stay pin them.
 WORK = """
@@ -38,7 +38,14 @@ def grown_kb(*steps: str) -> int:
     return after - before
 
 
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others return it themselves")
 def test_freed_memory_goes_back_by_either_way() -> None:
     assert grown_kb("map") < 10_000
     assert grown_kb("return") < 10_000
     assert grown_kb() > 30_000  # without them
+
+
+def test_a_python_without_ctypes_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ctypes", None)
+    map_large_blocks()
+    return_freed_memory()

@@ -1,4 +1,4 @@
-"""A model that cannot load is said once in the log, and in every answer that it affects."""
+"""A model that cannot load is in the log once, and in every answer that it affects."""
 
 import shutil
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.lessons import START, new_pattern
 
 pytestmark = pytest.mark.anyio
 
@@ -43,4 +44,35 @@ async def test_a_damaged_model_is_named_in_every_affected_answer_and_vectors_nev
     assert [record.name for record in caplog.records] == ["fleet_memory.similarity.fallback"]
     kept = (await fleet.programs.read("basher")).patterns.values()
     assert {pattern.embedder for pattern in kept} == {engine.name} == {"lexical/1"}
+    await store.close()
+
+
+async def test_a_model_that_cannot_load_again_is_named_until_it_can_and_no_other_vectors_are_stored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = tmp_path / "minilm"
+    shutil.copytree(FOLDER, files)
+    store = SqliteStore(tmp_path / "memory.db")
+    engine = Fallback(MiniLM(files))
+    fleet = Fleet.on(store, "default", engine, lambda: START)
+
+    async def engine_of_a_store(id_: str, text: str) -> str | None:
+        answer = await store_memory(fleet, "basher", new_pattern(text, id=id_))
+        assert answer.status == "created"
+        return answer.similarity_engine
+
+    assert await engine_of_a_store("a", "Pin versions") is None
+    await engine.release(0)
+    files.rename(tmp_path / "away")
+    assert await engine_of_a_store("b", "Rotate logs") == "words"
+    assert (await recall_memory(fleet, "basher", query="freeze a dependency")).similarity_engine == "words"
+    assert [record.name for record in caplog.records] == ["fleet_memory.similarity.minilm"]
+    (tmp_path / "away").rename(files)
+    assert await engine_of_a_store("c", "Clean caches daily") is None
+    kept = (await fleet.programs.read("basher")).patterns
+    assert {id_: (one.embedder, bool(one.vector)) for id_, one in kept.items()} == {
+        "a": (engine.name, True),
+        "b": ("", False),
+        "c": (engine.name, True),
+    }
     await store.close()

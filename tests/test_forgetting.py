@@ -9,11 +9,14 @@ from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.rules.lifecycle.forgetting import forgotten, pattern_restore_problem, restored
+from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import DecayConfig
+from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
 from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.lessons import START, days, pattern, program
@@ -62,10 +65,20 @@ def test_one_that_is_too_old_comes_back_stale_and_says_that_it_fades() -> None:
     assert restored(program(), pattern(knowledge_key="pattern/a/b"), late).fades
 
 
-def test_nothing_is_evicted_for_it_and_nothing_comes_back_twice() -> None:
-    full = program(pattern("Kept", id="p2"), decay=DecayConfig(max_unpromoted_patterns=1))
-    assert "its cap" in (pattern_restore_problem(full, pattern()) or "")
-    assert pattern_restore_problem(full, pattern(knowledge_key="pattern/a/b")) is None
+def test_at_the_cap_the_weakest_other_moves_to_a_page_or_to_the_archive_for_it() -> None:
+    old, kept = pattern("Old", id="old"), pattern("Kept", id="kept")
+    weak = pattern("Weak", id="weak", last_reinforced=START - days(1))
+    full = program(kept, weak, decay=DecayConfig(max_unpromoted_patterns=2))
+    back = restored(full, old, START)
+    assert (back.moved, back.archived, set(back.program.active)) == ((weak,), (), {"kept", "old"})
+    paged = {f"p{n}": pattern(f"Paged {n}", id=f"p{n}") for n in range(400)}
+    both = {id_: paged_lesson(one, 1 + n // 200) for n, (id_, one) in enumerate(paged.items())}
+    packed = replace(full, patterns={**full.patterns, **paged}, paged=both)
+    back = restored(packed, old, START)
+    assert (back.moved, back.archived[0].pattern, set(back.program.active)) == ((), weak, {"kept", "old"})
+
+
+def test_nothing_comes_back_twice() -> None:
     assert pattern_restore_problem(program(pattern("Kept", id="p2")), pattern()) is None
     assert "learnt this again as 'p9'" in (pattern_restore_problem(program(pattern(id="p9")), pattern()) or "")
     assert pattern_restore_problem(program(pattern(id="p9", project_id="other")), pattern()) is None
@@ -90,6 +103,21 @@ async def test_a_forgotten_lesson_is_listed_and_restored(fleet: Fleet) -> None:
     assert await restore_archived(fleet, "basher", archive_id) == {"restored": True, "patternId": "mine"}
     assert (await fleet.programs.read("basher")).patterns == before
     assert await list_archive(fleet, "basher") == []
+
+
+@pytest.mark.anyio
+async def test_a_lesson_that_comes_back_at_the_cap_names_the_one_that_moved(fleet: Fleet) -> None:
+    await update_program_state(fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 2}))
+    for n, name in enumerate(("ash", "birch", "elm", "fir")):
+        await learn(at(fleet, NOW + timedelta(days=n)), "basher", f"Lesson {name}", id_=name)
+    await forget(fleet, "ash")
+    assert await restore_archived(fleet, "basher", "ash") == {
+        "restored": True,
+        "patternId": "ash",
+        "evicted": [{"id": "elm", "domain": "tasks", "pattern": "Lesson elm"}],
+    }
+    after = await fleet.programs.read("basher")
+    assert (set(after.active), set(after.paged)) == ({"ash", "fir"}, {"birch", "elm"})
 
 
 @pytest.mark.anyio

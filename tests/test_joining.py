@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,6 +12,7 @@ from fleet_memory.errors import DocumentRejectedError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.proposing import ProposalReport, propose
+from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import Document, Ref, Write
@@ -131,7 +133,22 @@ async def test_a_refused_commit_of_several_entries_is_tried_one_entry_at_a_time(
 
 
 async def test_a_run_leaves_the_interpreter_as_it_was(fleet: Fleet) -> None:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(0.002)  # a host's own
+    try:
+        before = sys.getswitchinterval(), gc.get_freeze_count()
+        await all_learn(fleet, 2)
+        await run(fleet)
+        assert (sys.getswitchinterval(), gc.get_freeze_count()) == before
+    finally:
+        sys.setswitchinterval(usual)
+
+
+def test_runs_at_once_leave_the_interpreter_as_the_first_found_it() -> None:
     before = sys.getswitchinterval(), gc.get_freeze_count()
-    await all_learn(fleet, 2)
-    await run(fleet)
+    with ExitStack() as first, ExitStack() as second:
+        first.enter_context(yielding())
+        second.enter_context(yielding())
+        leave_out_known()
+        first.close()
     assert (sys.getswitchinterval(), gc.get_freeze_count()) == before

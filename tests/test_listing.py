@@ -1,5 +1,6 @@
 """Tools are listed before their code is imported, by the first call."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -28,3 +29,18 @@ async def test_code_that_cannot_be_imported_is_refused_with_its_code_and_the_ope
             )
         assert "ModuleNotFoundError" in caplog.text
         assert (await call(client, "recall_memory"))["total"] == 0  # the next call tries again
+
+
+async def test_a_call_leaves_the_garbage_collector_of_a_host_process_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(listing, "_imported", {})
+    settings = load({"store": str(tmp_path / "memory.db"), "embedder": "lexical"}, {})
+    gc.disable()
+    try:
+        before = gc.get_freeze_count()
+        async with Client(create_server(settings)) as client:
+            await call(client, "recall_memory")
+        assert (gc.isenabled(), gc.get_freeze_count()) == (False, before)
+    finally:
+        gc.enable()

@@ -15,7 +15,7 @@ from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.transfer import Imported, export_fleet, import_fleet
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.state import DecayPatch
-from fleet_memory.stores import Document, Query, Ref, Store, Write
+from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from tests.fleets import NOW, at, learn
@@ -148,3 +148,29 @@ async def test_pages_without_their_program_are_refused(fleet: Fleet, tmp_path: P
     file.write_text("\n".join([header, *lines, json.dumps(footer)]) + "\n", encoding="utf-8")
     with pytest.raises(InvalidArgumentError, match="FILE: has pages but not the programs that they belong to: basher"):
         await bring(fleet.programs.store, file)
+
+
+async def checked(fleet: Fleet, store: Store) -> object:
+    return (await check_memory(store, "default", fleet.embedder)).rows.get("unreadable")
+
+
+async def test_check_names_pages_with_lessons_that_their_program_does_not_have_there(fleet: Fleet) -> None:
+    store, paths = fleet.programs.store, fleet.programs.paths
+    assert await checked(fleet, store) is None
+    (page,) = await store.find(Query(paths.pages))
+    extra = "lessons that its program does not have there: 2"
+    await store.commit(Write(paths.page("basher", 2), {**page.fields, "page": 2}, ABSENT))
+    assert await checked(fleet, store) == [f"pages/basher_7e_2: {extra}"]
+    await store.commit(Write(paths.program("basher"), None))
+    assert await checked(fleet, store) == [f"pages/basher_7e_1: {extra}", f"pages/basher_7e_2: {extra}"]
+
+
+@pytest.mark.parametrize("group", ["programs", "pages"])
+async def test_check_names_no_lesson_that_moves_meanwhile(fleet: Fleet, group: str) -> None:
+    moves = (
+        lambda: learn(fleet, "basher", "Lesson oak", id_="oak"),
+        lambda: reinforce_memory(fleet, "basher", "ash"),
+        lambda: reinforce_memory(fleet, "basher", "birch"),
+    )
+    for move in moves:
+        assert await checked(fleet, ChangedBefore(fleet.programs.store, group, move)) is None

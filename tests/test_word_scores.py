@@ -109,3 +109,19 @@ def test_a_score_is_the_share_of_the_question_that_a_text_answers() -> None:
     assert none == 0
     few = word_scores("claim the next task of the queue before the lease of the worker ends", LESSONS)
     assert few.max() < 0.5  # the best of a bad lot is still little
+
+
+def test_a_pool_larger_than_the_bound_is_indexed_once_and_new_texts_alone_join_it() -> None:
+    index = WordIndex(max_chars=10)
+    index.scores("claim a task", LESSONS)
+    known = dict(index._stems)
+    index.scores("rotate anything else", LESSONS)
+    index.scores("rotate anything else", [*LESSONS, "Pin versions"])
+    assert all(index._stems[text] is known[text] for text in LESSONS)
+
+
+def test_the_index_forgets_other_pools_where_they_exceed_the_bound() -> None:
+    index = WordIndex(max_chars=10)
+    index.scores("claim", LESSONS)
+    index.scores("pin", ["Pin versions"])
+    assert list(index._stems) == ["Pin versions", "pin"]

@@ -10,7 +10,7 @@ import sqlite3
 import sys
 from pathlib import Path
 
-from fleet_memory.stores.sqlite.schema import prepare
+from fleet_memory.stores.sqlite.schema import prepare, rebuild
 
 statements: list[str] = []
 
@@ -25,4 +25,5 @@ db = sqlite3.connect(Path(sys.argv[1]), isolation_level=None)
 db.execute("pragma cache_size = 10")  # pages: most are in the log before the commit, as those of a large file are
 db.set_trace_callback(count)
 prepare(db)
+rebuild(db)
 sys.stdout.write(json.dumps(statements))

@@ -20,12 +20,17 @@ def map_large_blocks() -> None:
 
 
 def return_freed_memory() -> None:
-    """Return what was freed of smaller blocks to the system; it takes milliseconds."""
+    """Return freed memory of smaller blocks to the system; it takes milliseconds."""
     if (trim := _function("malloc_trim")) is not None:
         trim(0)
 
 
 def _function(name: str) -> Callable[..., object] | None:
-    import ctypes  # noqa: PLC0415 a server needs it after its first answer
+    if sys.platform != "linux":
+        return None
+    try:
+        import ctypes  # noqa: PLC0415 a server needs it after its first answer
 
-    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+        return getattr(ctypes.CDLL(None), name, None)
+    except (ImportError, OSError):  # a Python that was built without libffi, a library without dlopen
+        return None

@@ -23,7 +23,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     from fleet_memory.server.app import create_server  # noqa: PLC0415 the same
     from fleet_memory.server.stdio import serve  # noqa: PLC0415 the same
 
-    server = create_server(settings)
+    server = create_server(settings, owns_process=True)
     gc.freeze()
     gc.enable()
     return anyio.run(serve, server, wire)

@@ -13,7 +13,7 @@ from fleet_memory.repositories.entry_codec import versioned_entry
 from fleet_memory.repositories.fleet_sums import fleet_sums_of
 from fleet_memory.repositories.history import past_summary
 from fleet_memory.repositories.ledger import ledger_line
-from fleet_memory.repositories.pages import page_of
+from fleet_memory.repositories.pages import Page, page_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import versioned_policy
@@ -47,8 +47,8 @@ class CheckReport(NamedTuple):
 async def check_memory(store: Store | None, fleet_id: str, embedder: Embedder) -> CheckReport:
     """Read the whole store, None for one that does not exist yet, and try the embedder. Raises the store's errors.
 
-    Every document of the fleet is decoded; those that cannot be are named. Billed 1 read for each document, for a
-    program and a page 2.
+    Every document of the fleet is decoded; those that cannot be are named, and pages that do not fit their program.
+    Billed 1 read for each document, for a page 2 and for its program 3 or 4.
     """
     with suppress(EmbedderError):  # `degraded` has its words
         await embedder.vectors(["Does it load?"])
@@ -76,6 +76,7 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
     for group, decode in _CODECS.items():
         async for documents in document_blocks(store, Query(paths.collection(group))):
             unreadable += await to_thread.run_sync(_refused, documents, decode)
+            unreadable += await _misplaced(store, paths, documents) if group == "pages" else []
     async for block in Programs(store, paths.fleet_id).in_blocks():
         unreadable += [_missing_lessons(one) for one in block.programs if one.lost]
     policy, sums = await store.get(paths.policy, paths.sums)
@@ -86,6 +87,36 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
     except (ConflictError, DocumentRejectedError) as error:
         unreadable.append(f"the snapshot that boot reads: {error}")
     return unreadable
+
+
+async def _misplaced(store: Store, paths: FleetPaths, documents: list[Document]) -> list[str]:
+    """Return a line for each page with lessons that its program does not have there.
+
+    A page that seems to have some is read again: one that changed meanwhile is in use.
+    """
+    values = await to_thread.run_sync(lambda: [decoded(document, page_of) for document in documents])
+    pages = [page for page in values if isinstance(page, Page)]
+    heads = await store.get(*(paths.program(page.program_id) for page in pages))
+    counts = await to_thread.run_sync(lambda: list(map(_count_misplaced, pages, heads)))
+    suspects = {
+        paths.page(page.program_id, page.number): (page.revision, count)
+        for page, count in zip(pages, counts, strict=True)
+        if count
+    }
+    again = await store.get(*suspects)
+    return [
+        f"pages/{page.ref.id}: lessons that its program does not have there: {suspects[page.ref][1]}"
+        for page in again
+        if page is not None and page.revision == suspects[page.ref][0]
+    ]
+
+
+def _count_misplaced(page: Page, head: Document | None) -> int:
+    program = decoded(head, versioned_program) if head else None
+    if isinstance(program, UnreadableDocument):  # it has a line of its own
+        return 0
+    paged = program.program.paged if program else {}
+    return len(page.patterns.keys() - {id_ for id_, lesson in paged.items() if lesson.page == page.number})
 
 
 def _missing_lessons(versioned: VersionedProgram) -> str:

@@ -8,7 +8,9 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle import forgetting, notes
+from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.fields import format_instant
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program, ProgramRecord
 from fleet_memory.stores import Document, Write
 
@@ -21,6 +23,7 @@ class Restoration(NamedTuple):
     program: Program
     row: ArchiveRow
     archived: tuple[ProgramRecord, ...] = ()
+    moved: tuple[Pattern, ...] = ()
 
 
 async def list_archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
@@ -32,7 +35,8 @@ async def list_archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
 async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> ArchiveRow:
     """Bring back the lesson or note with this id, its own or the archive's. `restored` is False if it cannot be.
 
-    The line leaves the archive in the same commit. Raises InvalidArgumentError for an id that is unknown or ambiguous.
+    The line leaves the archive in the same commit. `evicted` has the lessons that left for it. Raises
+    InvalidArgumentError for an id that is unknown or ambiguous.
     """
     now = fleet.now()
 
@@ -43,7 +47,14 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
             return outcome, []
         return outcome, [Write(document.ref, None, document.revision)]
 
-    return (await fleet.programs.update_with(program_id, change, now)).row
+    done = await fleet.programs.update_with(program_id, change, now)
+    gone = [line.pattern for line in done.archived if isinstance(line, Archived)]
+    evicted = [
+        EvictedPattern(id=one.id, domain=one.domain, pattern=one.pattern, in_archive=place).wire()
+        for place, lessons in ((True, gone), (None, done.moved))
+        for one in lessons
+    ]
+    return done.row | ({"evicted": evicted} if evicted else {})
 
 
 def _wanted(found: Sequence[Document], wanted: str) -> Document:
@@ -72,7 +83,7 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
         row |= {"patternId": back.pattern.id, "was": line.pattern.id}
     if back.fades:
         row["fades"] = "It is so old that the next maintenance archives it again, unless it is reinforced."
-    return Restoration(back.program, row)
+    return Restoration(back.program, row, back.archived, back.moved)
 
 
 def _item_id(line: ArchiveRecord) -> str:

@@ -43,10 +43,13 @@ def instructions(toolsets: Sequence[str]) -> str:
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
-def create_server(settings: Settings, tools: Mapping[str, Sequence[Tool]] | None = None) -> MCPServer[LazyFleet]:
+def create_server(
+    settings: Settings, tools: Mapping[str, Sequence[Tool]] | None = None, *, owns_process: bool = False
+) -> MCPServer[LazyFleet]:
     """Return a server that is ready to run; it imports the code of its tools and opens its store at the first call.
 
-    `tools` are those of every toolset; `listed_tools` unless given.
+    `tools` are those of every toolset; `listed_tools` unless given. Only one that `owns_process` sets its allocator and
+    its garbage collector.
     """
     offered = listed_tools() if tools is None else tools
     # mcp would install a handler of its own, in colours, if the root had none by then.
@@ -57,7 +60,7 @@ def create_server(settings: Settings, tools: Mapping[str, Sequence[Tool]] | None
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[LazyFleet]) -> AsyncIterator[LazyFleet]:
-        fleet = LazyFleet(settings, now)
+        fleet = LazyFleet(settings, now, owns_process=owns_process)
         try:
             async with background_work(fleet, settings.maintenance_s):
                 yield fleet

@@ -33,10 +33,12 @@ _T = TypeVar("_T")
 class LazyFleet:
     """The fleet of one server, opened once. A failure is not remembered: the next call tries again.
 
-    A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its own way.
+    A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its own way. A server
+    that `owns_process` may set its allocator and its garbage collector.
     """
 
-    def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False) -> None:
+        self.owns_process: Final = owns_process
         self._settings = settings
         self._now = now
         self._first = anyio.Lock()
@@ -74,7 +76,8 @@ class LazyFleet:
     async def _open(self) -> "tuple[Store, Fleet]":
         from fleet_memory.fleet import Fleet  # noqa: PLC0415 not needed before the first answer
 
-        map_large_blocks()
+        if self.owns_process:
+            map_large_blocks()
         settings = self._settings
         store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would delay other calls
         if isinstance(self._now, StoreClock):

@@ -16,6 +16,7 @@ from mcp.types import CallToolResult
 from mcp.types import Tool as ToolEntry
 from pydantic import TypeAdapter
 
+from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.crashes import crashed
 
 LISTING: Final = Path(__file__).with_name("listing.json")
@@ -36,8 +37,10 @@ class ListedTool(Tool):
     ) -> CallToolResult:
         """See `FleetTool.run`."""
         if self.name not in _imported:
+            lazy: LazyFleet = context.request_context.lifespan_context
+            load = _imported_for_good if lazy.owns_process else _imported_tool
             try:
-                _imported[self.name] = await to_thread.run_sync(_imported_tool, self.name)
+                _imported[self.name] = await to_thread.run_sync(load, self.name)
             except Exception as crash:  # an edge as in FleetTool.run: a library may not load on this machine
                 raise crashed(self.name) from crash
         result: CallToolResult = await _imported[self.name].run(arguments, context, convert_result)
@@ -64,12 +67,19 @@ def _listed_tool(entry: ToolEntry) -> Tool:
 
 
 def _imported_tool(name: str) -> Tool:
+    from fleet_memory.server.registration import registered  # noqa: PLC0415 see the module's docstring
+    from fleet_memory.server.toolsets import TOOLS  # noqa: PLC0415 the same
+
+    return next(registered(spec) for specs in TOOLS.values() for spec in specs if spec.function.__name__ == name)
+
+
+def _imported_for_good(name: str) -> Tool:
+    """Import a tool without collecting garbage: looking for it among imported objects costs a tenth of a call."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
-        from fleet_memory.server.registration import registered  # noqa: PLC0415 see the module's docstring
-        from fleet_memory.server.toolsets import TOOLS  # noqa: PLC0415 the same
-
-        return next(registered(spec) for specs in TOOLS.values() for spec in specs if spec.function.__name__ == name)
+        return _imported_tool(name)
     finally:
-        gc.freeze()  # imported objects stay: looking for garbage among them costs a tenth of a call
-        gc.enable()
+        gc.freeze()
+        if was_enabled:
+            gc.enable()

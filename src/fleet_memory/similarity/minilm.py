@@ -4,6 +4,7 @@ English only; a text is cut after its 256th token. How the files were made: scri
 """
 
 import hashlib
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,9 @@ _TEXTS_PER_TURN = 16
 REMEMBERED = 4096  # texts with cached vectors, about 7 MB
 
 
+_logger = logging.getLogger(__name__)
+
+
 class _Session(Protocol):
     """The one method of onnxruntime.InferenceSession used here; the package ships no types."""
 
@@ -36,14 +40,18 @@ class _Session(Protocol):
 
 
 class MiniLM:
-    """See `Embedder`. Loads at the first text, and again after a release; texts that it remembers cost nothing."""
+    """See `Embedder`. Loads at the first text, and again after a release; texts that it remembers cost nothing.
+
+    While it cannot load again `degraded` is set and calls raise; no other engine stands in, so that vectors never mix.
+    """
 
     name = "minilm-l6-v2/int8/1"
     profile = Profile()
-    degraded = ""
 
     def __init__(self, folder: Path = FOLDER) -> None:
+        self.degraded = ""
         self._folder = folder
+        self._was_loaded = False
         self._turn = CapacityLimiter(1)
         self._engine: tuple[Tokenizer, _Session] | None = None
         self._used_at = 0.0  # of the monotonic clock
@@ -83,12 +91,21 @@ class MiniLM:
         for key in list(self._remembered)[: max(0, len(self._remembered) - REMEMBERED)]:
             del self._remembered[key]
 
-    def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
-        if self._engine is None:
+    def _load(self) -> tuple["Tokenizer", _Session]:
+        try:
             self._engine = _loaded(self._folder)
-            return_freed_memory()  # 12 MB: the file was read and unpacked
+        except EmbedderError as failure:
+            if self._was_loaded and not self.degraded:
+                _logger.warning("%s did not load again: %s", self.name, failure.operator_detail)
+                self.degraded = str(failure)
+            raise
+        self.degraded, self._was_loaded = "", True
+        return_freed_memory()  # 12 MB: the file was read and unpacked
+        return self._engine
+
+    def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
+        tokens, session = self._engine or self._load()
         self._used_at = time.monotonic()
-        tokens, session = self._engine
         rows = []
         for text in texts:  # one text per run: in a batch int8 takes one scale for all, so neighbours change a vector
             ids = np.array([tokens.encode(text).ids], np.int64)

@@ -34,7 +34,8 @@ STOP_WORDS = frozenset(
 class WordIndex:
     """The stems of texts as numbers, looked up once for each text.
 
-    A text never changes, so that the index is never wrong. A question empties it once its texts exceed `max_chars`.
+    A text never changes, so that the index is never wrong. A question about a new text empties it once its texts exceed
+    `max_chars` and twice those of the question: a larger pool stays known, too.
     """
 
     def __init__(self, max_chars: int = MAX_INDEXED_CHARS) -> None:
@@ -49,10 +50,8 @@ class WordIndex:
         words = dict.fromkeys(re.findall(r"\w+", question.lower()))
         asked = [word for word in words if word not in STOP_WORDS] or list(words)
         with _lock:
-            if self._chars > self._max_chars:
-                self._chars = 0
-                self._numbers.clear()
-                self._stems.clear()
+            if self._chars > self._max_chars and not all(map(self._stems.__contains__, texts)):
+                self._make_room(texts)
             pool, phrases = self._stems_of(texts), self._stems_of(asked)
         numbers = np.frombuffer(b"".join(pool), np.int32)
         ends = np.cumsum(np.fromiter(map(len, pool), np.intp, len(pool))) // numbers.itemsize
@@ -63,6 +62,13 @@ class WordIndex:
             scores[holders] += information
             whole += information
         return scores / whole if whole else scores
+
+    def _make_room(self, texts: Sequence[str]) -> None:
+        """Forget all texts where they are more than twice these, which must be known at once."""
+        if self._chars > 2 * sum(map(len, texts)):
+            self._chars = 0
+            self._numbers.clear()
+            self._stems.clear()
 
     def _stems_of(self, texts: Sequence[str]) -> list[bytes]:
         with suppress(KeyError):

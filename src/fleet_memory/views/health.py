@@ -147,7 +147,7 @@ def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -
 
 
 def _uncounted(frame: FleetHealthAnswer) -> FleetHealthAnswer:
-    """Return the answer about a large fleet whose programs no run has counted: the rest of it, and what to run."""
+    """Return the answer about a large fleet whose programs no run has counted: the rest, and the command to run."""
     line = f"No run has counted the lessons of these {frame.programs:,} programs yet: run fleet-memory maintain."
     return replace(
         frame, as_of=None, verdict=None, patterns=None, rates=None, verdicts=None, advice=(line, *frame.advice)

@@ -1,33 +1,49 @@
-"""How the interpreter shares itself out during a run, so that other calls of the server do not wait for it.
+"""How the interpreter shares itself out during a run, so that other calls of the server hardly wait for it.
 
-`python benchmarks/cold_run.py --calls` measures it: of 20,000 lessons on a busy machine, the longest wait of the event
-loop fell from 570 ms to 110 ms.
+`python benchmarks/cold_run.py --calls` measures how long they do.
 """
 
 import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
-_USUAL_TURN_S: Final = sys.getswitchinterval()
 _TURN_S: Final = 0.0005  # seconds; a call hands over between threads some ten times, and waits for a turn each time
+
+
+@dataclass
+class _Runs:
+    """The runs of this process that are under way, and its settings to return to after the last."""
+
+    count: int = 0
+    usual_turn_s: float = 0.0
+    have_frozen: bool = False
+
+
+_runs: Final = _Runs()
 
 
 @contextmanager
 def yielding() -> Iterator[None]:
-    """Let threads take short turns while a run lasts, and end what `leave_out_known` began.
+    """Let threads take short turns while a run lasts; the last run that ends leaves the process as the first found it.
 
     Where a server has left out its own objects from the start, those of runs stay left out, too.
     """
-    is_left_out = gc.get_freeze_count() > 0
+    if not _runs.count:
+        _runs.usual_turn_s = sys.getswitchinterval()
+    _runs.count += 1
     sys.setswitchinterval(_TURN_S)
     try:
         yield
     finally:
-        sys.setswitchinterval(_USUAL_TURN_S)
-        if not is_left_out:
-            gc.unfreeze()
+        _runs.count -= 1
+        if not _runs.count:
+            sys.setswitchinterval(_runs.usual_turn_s)
+            if _runs.have_frozen:
+                gc.unfreeze()
+                _runs.have_frozen = False
 
 
 def leave_out_known() -> None:
@@ -35,4 +51,5 @@ def leave_out_known() -> None:
 
     They are freed as ever once nothing refers to them; only cycles of them wait.
     """
+    _runs.have_frozen = _runs.have_frozen or not gc.get_freeze_count()
     gc.freeze()

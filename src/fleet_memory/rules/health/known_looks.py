@@ -1,4 +1,4 @@
-"""A program's look at any later time, from the instants of its lessons: a run does not read again what only aged."""
+"""A program's look at any later time, from the instants of its lessons: a run reads none that only aged."""
 
 from array import array
 from bisect import bisect_left, bisect_right

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fleet_memory.rules.lifecycle.admission import free_id, with_pattern
 from fleet_memory.rules.lifecycle.decay import is_prunable
-from fleet_memory.rules.lifecycle.paging import archived, require_whole
+from fleet_memory.rules.lifecycle.paging import archived, capped, require_whole
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
 
@@ -20,11 +20,12 @@ class Forgotten(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """A program with a pattern from the archive, as it is called there now."""
+    """A program with a pattern from the archive, as it is called there now, and those that the cap moved for it."""
 
     program: Program
     pattern: Pattern
     fades: bool
+    moved: tuple[Pattern, ...] = ()
     archived: tuple[Archived, ...] = ()
 
 
@@ -38,7 +39,8 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
     """Bring a pattern back with its clock, evidence and origin; the next run finds out which entry it is in now.
 
     Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it pending. `fades` when
-    it is so old that the next sweep would archive it again.
+    it is so old that the next sweep would archive it again. Raises PagesNeededError when the pages are full and were
+    not read.
     """
     theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
     back = replace(
@@ -49,8 +51,8 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
         echo=False,
         rewrite=None,
     )
-    after = with_pattern(program, back, pending=False)
-    return Restored(after, back, fades=is_prunable(back, now, program.decay))
+    kept = capped(with_pattern(program, back, pending=False), now, newest=back.id)
+    return Restored(kept.program, back, is_prunable(back, now, program.decay), kept.moved, kept.archived)
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
@@ -62,12 +64,4 @@ def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
     twin = next(
         (p for p in program.patterns.values() if (p.words, p.project_id) == (pattern.words, pattern.project_id)), None
     )
-    if twin is not None:
-        return f"it has learnt this again as {twin.id!r}; reinforce that one"
-    cap = program.decay.max_unpromoted_patterns
-    if not pattern.promoted and sum(not p.promoted for p in program.active.values()) >= cap:
-        return (
-            f"it holds {cap} unpromoted patterns, its cap, so another would move to its pages; forget one, or raise "
-            "decayConfig.maxUnpromotedPatterns with update_program_state"
-        )
-    return None
+    return f"it has learnt this again as {twin.id!r}; reinforce that one" if twin else None

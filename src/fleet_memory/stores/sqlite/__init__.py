@@ -7,6 +7,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -15,13 +16,13 @@ import anyio
 import anyio.to_thread
 
 from fleet_memory.clock import machine_time
-from fleet_memory.errors import StoreRejectedError
+from fleet_memory.errors import DocumentRejectedError, StoreRejectedError
 from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite.cache import DocumentCache
-from fleet_memory.stores.sqlite.failures import is_busy, translated
+from fleet_memory.stores.sqlite.failures import CORRUPT, is_busy, translated
 from fleet_memory.stores.sqlite.queries import find, health, total
 from fleet_memory.stores.sqlite.rows import apply, read
-from fleet_memory.stores.sqlite.schema import check_version, open_database
+from fleet_memory.stores.sqlite.schema import check_version, open_database, rebuild
 
 _T = TypeVar("_T")
 Work: TypeAlias = Callable[[sqlite3.Connection], _T]
@@ -42,6 +43,7 @@ class SqliteStore:
         self._wait_s = wait_s
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._may_rebuild = True  # once: an attempt that fails takes time, and would fail again
         self._cache = DocumentCache()  # of the connection's thread
         self._turn = anyio.Lock()  # taken for all attempts of a verb: served in order, and one caller polls, not all
         self._thread = anyio.CapacityLimiter(1)  # our own, never behind the tools' work in the shared 40 threads
@@ -71,7 +73,7 @@ class SqliteStore:
     async def close(self) -> None:
         """See `Store.close`."""
         async with self._turn:
-            await anyio.to_thread.run_sync(self._disconnect, limiter=self._thread)
+            await anyio.to_thread.run_sync(self._leave, limiter=self._thread)
 
     async def _run(self, begin: str, work: Work[_T]) -> _T:
         deadline, pause_s = time.monotonic() + self._wait_s, _FIRST_PAUSE_S
@@ -94,7 +96,7 @@ class SqliteStore:
             result = work(db)
             db.execute("commit")
         except BaseException as failure:
-            if isinstance(failure, sqlite3.Error | StoreRejectedError) and not is_busy(failure):
+            if _is_of_the_file(failure):
                 self._disconnect()  # which rolls back; the next call opens the file as it is then
             elif db.in_transaction:
                 db.execute("rollback")
@@ -109,14 +111,27 @@ class SqliteStore:
             if not self._path.exists():
                 self._path.touch(mode=0o600)  # a memory is its user's alone
             self._file = _identity(self._path)
-            self._db = open_database(self._path)
+            self._db = open_database(self._path, may_rebuild=self._may_rebuild)
+            self._may_rebuild = False
         return self._db
+
+    def _leave(self) -> None:
+        if self._db is not None and self._file == _identity(self._path):
+            with suppress(sqlite3.Error):  # another process opens the file: it takes care of the rest
+                rebuild(self._db)  # the last one to leave has the file to itself
+        self._disconnect()
 
     def _disconnect(self) -> None:
         if self._db is not None:
             self._db.close()
         self._db = None
         self._cache.clear()
+
+
+def _is_of_the_file(failure: BaseException) -> bool:
+    if isinstance(failure, DocumentRejectedError) and str(failure) != CORRUPT:
+        return False  # a write; where a document is damaged, a backup may be copied into the file
+    return isinstance(failure, sqlite3.Error | StoreRejectedError) and not is_busy(failure)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -81,6 +81,11 @@ def is_busy(failure: Exception) -> bool:
     return isinstance(failure, sqlite3.Error) and _explained(failure) is _LOCKED
 
 
+def may_pass(failure: sqlite3.Error) -> bool:
+    """Whether a copy of the file failed because it is in use, or lacks room or a temporary folder."""
+    return _explained(failure) in (_LOCKED, _FULL, _NO_ACCESS)
+
+
 def translated(failure: sqlite3.Error | OSError | StoreError, path: Path) -> StoreError:
     """Return the error to raise, with advice for clients and the file for operators."""
     if isinstance(failure, StoreError):

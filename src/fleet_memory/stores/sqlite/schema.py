@@ -1,14 +1,16 @@
 """The schema of a memory file: its tables, how an older file becomes one of today, and which files are refused."""
 
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores.sqlite.conversion import split_documents
-from fleet_memory.stores.sqlite.failures import FOREIGN, NEWER_FILE
+from fleet_memory.stores.sqlite.failures import FOREIGN, NEWER_FILE, may_pass
+
+_logger = logging.getLogger(__name__)
 
 Step: TypeAlias = str | Callable[[sqlite3.Connection], None]
 Migrations: TypeAlias = Sequence[Sequence[Step]]
@@ -16,6 +18,8 @@ Migrations: TypeAlias = Sequence[Sequence[Step]]
 APPLICATION_ID: Final = 0x464D454D  # "FMEM" in the file's header tells it from every other SQLite database
 PAGE_BYTES: Final = 512  # Source: docs/decisions/rows-and-pages.md
 LOG_BYTES: Final = 4_000_000  # of the write-ahead log before it is copied to the file; SQLite's own choice
+
+MAX_REBUILT_BYTES: Final = 64_000_000  # others wait 1.7 s for it. Source: docs/decisions/rows-and-pages.md
 
 # Step n takes a file from schema version n to n + 1: statements and functions. Steps are appended, never edited.
 MIGRATIONS: Final[Migrations] = (
@@ -62,13 +66,19 @@ _SETTINGS: Final = (
 )
 
 
-def open_database(path: Path) -> sqlite3.Connection:
-    """Return a connection, for one thread at a time, to a file that is ready; `prepare` says what it refuses."""
+def open_database(path: Path, *, may_rebuild: bool = True) -> sqlite3.Connection:
+    """Return a connection, for one thread at a time, to a file that is ready; `prepare` says what it refuses.
+
+    `may_rebuild` gives an older file today's pages, if that can be done now.
+    """
     db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
     try:
         for setting in _SETTINGS:
             db.execute(setting)
         prepare(db)
+        if may_rebuild:
+            rebuild(db)
+        db.execute(f"pragma wal_autocheckpoint = {LOG_BYTES // _page_bytes(db)}")
     except BaseException:
         db.close()
         raise
@@ -87,9 +97,6 @@ def prepare(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> None:
         db.execute("pragma temp_store = memory")  # the temporary folder may be full or read-only
         _take_step(db, steps)
         db.execute("pragma temp_store = default")  # VACUUM in memory would be the whole file
-    if _page_bytes(db) != PAGE_BYTES:
-        _rebuild(db)
-    db.execute(f"pragma wal_autocheckpoint = {LOG_BYTES // _page_bytes(db)}")
 
 
 def check_version(db: sqlite3.Connection, steps: Migrations = MIGRATIONS) -> int:
@@ -104,13 +111,26 @@ def _page_bytes(db: sqlite3.Connection) -> int:
     return int(db.execute("pragma page_size").fetchone()[0])
 
 
-def _rebuild(db: sqlite3.Connection) -> None:
-    """Give an older file today's page size, all or nothing; left for another time if that cannot be done now."""
-    with suppress(sqlite3.Error):  # another connection has the file open, or there is no room for a copy
+def rebuild(db: sqlite3.Connection, max_bytes: int = MAX_REBUILT_BYTES) -> None:
+    """Give an older file today's page size, all or nothing; a file above `max_bytes` keeps its own.
+
+    The log says why it was not done. May raise sqlite3.Error for a connection that opens the file meanwhile.
+    """
+    page_bytes, (pages,) = _page_bytes(db), db.execute("pragma page_count").fetchone()
+    if page_bytes == PAGE_BYTES or page_bytes * pages > max_bytes:
+        return
+    failure: sqlite3.Error | None = None
+    try:
         db.execute("pragma journal_mode = delete")  # with a write-ahead log, VACUUM leaves the size as it is
         db.execute(f"pragma page_size = {PAGE_BYTES}")
         db.execute("vacuum")
+    except sqlite3.Error as caught:
+        failure = caught
     db.execute("pragma journal_mode = wal")
+    if failure:
+        level = logging.INFO if may_pass(failure) else logging.WARNING
+        name = getattr(failure, "sqlite_errorname", type(failure).__name__)
+        _logger.log(level, "The memory file keeps its larger pages for now: %s: %s", name, failure)
 
 
 def _is_ours(db: sqlite3.Connection) -> bool:
