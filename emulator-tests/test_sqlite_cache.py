@@ -1,7 +1,9 @@
 """What the SQLite engine need not read, decode or write again."""
 
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import cast
 
@@ -174,3 +176,12 @@ async def test_a_commit_writes_as_much_to_a_large_document_as_to_a_small_one(tmp
     few, many = [await logged_bytes(tmp_path / f"{entries}.db", entries) for entries in (10, 500)]
     assert 0 < many <= 8_000
     assert many <= 2 * few
+
+
+async def test_the_index_has_the_type_of_the_newest_value(path: Path, store: SqliteStore) -> None:
+    types = []
+    for value in (1, 1.0, 0, -0.0, 0):
+        await store.commit(Write(BASHER, {"n": value}))
+        with closing(sqlite3.connect(path)) as db:
+            types += db.execute("select typeof(value) from scalars").fetchall()
+    assert types == [("integer",), ("real",), ("integer",), ("real",), ("integer",)]

@@ -27,7 +27,10 @@ class Ref(NamedTuple):
 
 
 class Document(NamedTuple):
-    """One document as it was read. `revision` is opaque: it moves with every commit that touches the document."""
+    """One document as it was read. `revision` is opaque: it moves with every commit that touches the document.
+
+    The entries of a map have no order.
+    """
 
     ref: Ref
     fields: dict[str, Json]

@@ -136,7 +136,7 @@ def _index(
 ) -> None:
     for name in names:
         old, new = _indexed_or_none(before.get(name)), _indexed_or_none(after.get(name))
-        if old != new:
+        if (type(old), old) != (type(new), new):  # 1 == 1.0
             _unindex(db, ref, name, old)
             if new is not None:
                 db.execute("insert into scalars values(?, ?, ?)", (_field(db, ref.collection, name), new, ref.id))
