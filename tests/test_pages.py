@@ -14,6 +14,7 @@ from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.programs import MAX_PAGES, DecayConfig, Program
 from fleet_memory.schemas.session import SessionReport
 from fleet_memory.schemas.state import DecayPatch
@@ -102,6 +103,16 @@ async def test_a_store_at_the_cap_that_loses_its_race_decides_again(fleet: Fleet
     await learn(racing, "basher", "Lesson yew", id_="yew")
     program = await whole(fleet)
     assert (set(program.patterns), len(program.active)) == ({*OLD, *NEW, "oak", "yew"}, 2)
+
+
+async def test_a_confirmation_names_the_lesson_that_moves_out_for_the_confirmed_one(fleet: Fleet) -> None:
+    assert (await reinforce_memory(fleet, "basher", "ash")).evicted == (
+        EvictedPattern(id="elm", domain="tasks", pattern="Lesson elm"),
+    )
+    assert "evicted" not in (await reinforce_memory(fleet, "basher", "ash")).wire()
+    report = SessionReport.model_validate({"patternId": "birch", "outcome": "confirmed"})
+    (said,) = (await commit_session(fleet, "basher", reinforcements=(report,))).reinforcements or ()
+    assert said.evicted == (EvictedPattern(id="fir", domain="tasks", pattern="Lesson fir"),)
 
 
 async def test_a_commit_writes_the_program_and_its_pages_or_nothing(fleet: Fleet) -> None:

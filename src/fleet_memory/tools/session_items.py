@@ -140,6 +140,8 @@ class SessionWork:
             strength=strength if strength != confidence else None,
             revived=answer.revived or None,
             knowledge=answer.knowledge,
+            evicted=answer.evicted,
+            omitted=answer.omitted,
             note=answer.note,
         )
 

@@ -178,6 +178,7 @@ def reinforce_answer(said: Reported, report: OutcomeReport) -> ReinforceAnswer:
     """Return where a lesson of the program's own, or else an entry, stands after a word about it."""
     lesson, entry = said.pattern, said.entry
     if lesson is not None:
+        evicted, omitted = evicted_answers(said.moved, said.archived)
         return ReinforceAnswer(
             pattern_id=lesson.id,
             confidence=round(lesson.confidence, 4),
@@ -186,6 +187,8 @@ def reinforce_answer(said: Reported, report: OutcomeReport) -> ReinforceAnswer:
             last_reinforced=lesson.last_reinforced,
             revived=said.revived,
             knowledge=_entry_standing(entry, report.now) if entry else None,
+            evicted=evicted or None,
+            omitted=omitted,
             note=said.note or None,
         )
     if entry is None:

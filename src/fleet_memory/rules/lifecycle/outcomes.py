@@ -38,7 +38,8 @@ class Reported(NamedTuple):
     """A program and an entry after a word, each the same object when nothing changed.
 
     `pattern` is the program's own lesson that the word was about, None for a word about an entry. `note` is the
-    reason why the word did not count, "" when it did.
+    reason why the word did not count, "" when it did. The cap moved the lessons in `moved` to pages, and those in
+    `archived` to the archive.
     """
 
     program: Program
@@ -46,6 +47,7 @@ class Reported(NamedTuple):
     revived: bool = False
     entry: Entry | None = None
     note: str = ""
+    moved: tuple[Pattern, ...] = ()
     archived: tuple[Archived, ...] = ()
 
 
@@ -65,7 +67,7 @@ def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
         request_ids=with_request(program.request_ids, request),
     )
     kept = brought_back(after, new.id, report.now) if report.outcome == "confirmed" else Capped(after)
-    return Reported(kept.program, new, revived, archived=kept.archived)
+    return Reported(kept.program, new, revived, moved=kept.moved, archived=kept.archived)
 
 
 def reported_of_entry(program: Program, about: str, entry: Entry, report: OutcomeReport) -> Reported:

@@ -94,7 +94,10 @@ class EntryStanding(Value):
 
 
 class ReinforceAnswer(Value):
-    """Where a pattern or an entry stands after an outcome; `note`: why a word did not count for the fleet."""
+    """Where a pattern or an entry stands after an outcome; `note`: why a word did not count for the fleet.
+
+    `evicted` and `omitted` are as those of a store.
+    """
 
     pattern_id: str
     confidence: float
@@ -103,4 +106,6 @@ class ReinforceAnswer(Value):
     last_reinforced: Timestamp
     revived: bool
     knowledge: EntryStanding | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
     note: str | None = None

@@ -115,6 +115,8 @@ class ReinforcedItem(Value):
     strength: float | None = None
     revived: bool | None = None
     knowledge: EntryStanding | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
     note: str | None = None
     error: str | None = None
 
