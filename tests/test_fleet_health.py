@@ -121,7 +121,7 @@ def test_entries_are_counted_by_what_they_ask_for() -> None:
 
 
 def test_the_forecast_says_what_ages_by_then_and_repeats_nothing() -> None:
-    assert forecast([], [], NOW) == ()
+    assert forecast(fleet_sums([], NOW).fading, [], NOW) == ()
 
     rows = [row("a", 175), row("b", 155), row("c", 181), row("d", 175, state="contested")]
     looks = [look("x", "healthy", 4, fading=[0.0, 6.9, 7.0]), look("y", "healthy", 1, fading=[29.0])]

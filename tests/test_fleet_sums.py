@@ -181,5 +181,9 @@ def test_the_forecast_moves_on_with_the_age_of_the_sums() -> None:
         Forecast(days=21, stale=1, verify=0),
         Forecast(days=30, stale=2, verify=0),
     )
-    assert forecast(fading_from(sums, NOW + days(400)), [], NOW) == ()
+    assert forecast(fading_from(sums, NOW + days(31)), [], NOW) == (
+        Forecast(days=21, stale=1, verify=0),
+        Forecast(days=30, stale=None, verify=0),
+    )
+    assert forecast(fading_from(sums, NOW + days(400)), [], NOW) == (Forecast(days=7, stale=None, verify=0),)
     assert fading_from(sums, NOW - days(1)) == sums.fading  # of a clock that is behind

@@ -9,7 +9,7 @@ from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
-from fleet_memory.schemas.health import PatternCounts
+from fleet_memory.schemas.health import Forecast, PatternCounts
 from fleet_memory.stores import Json, Write
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.fleet_health import health_of_fleet
@@ -106,6 +106,19 @@ async def test_a_change_that_no_run_waits_for_is_counted_within_a_day(fleet: Fle
     tomorrow = at(fleet, NOW + timedelta(days=1, hours=1))
     await run(tomorrow)
     same_but_as_of(await from_sums(tomorrow), await read_now(tomorrow), tomorrow.now())
+
+
+async def test_sums_that_are_old_say_so_first_and_forecast_nothing_that_no_run_has_counted(fleet: Fleet) -> None:
+    await learn(fleet, "basher", CLAIM)
+    await run(fleet)
+    for days, line in ((2, ()), (2.5, ("Counted 2 days ago: run fleet-memory maintain daily.",))):
+        answer = await from_sums(at(fleet, NOW + timedelta(days=days)))
+        assert answer.advice[:1] == line
+        assert answer.forecast is None
+    answer = await from_sums(at(fleet, NOW + timedelta(days=65)))
+    assert answer.advice[0] == "Counted 65 days ago: run fleet-memory maintain daily."
+    assert answer.forecast == (Forecast(days=7, stale=None, verify=0),)
+    assert answer.wire()["forecast"] == [{"days": 7, "verify": 0}]
 
 
 async def test_a_dry_run_leaves_no_sums(fleet: Fleet) -> None:

@@ -62,6 +62,7 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
     relearnt = [f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt or ()]
     unwell = [f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale" for each in answer.unwell or ()]
     stale, verify = ((last := answer.forecast[-1]).stale, last.verify) if answer.forecast else (0, 0)
+    fading = "" if stale is None else f"{counted(stale, 'more lesson')} stale, "
     return {
         "missing": [*missing, *_more(left.get("missing"))],
         "contested": [*contested, *_more(left.get("contested"))],
@@ -73,10 +74,7 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
         "knowledge": [_counted_parts(sum(entries.values()), entries)],
         "as of": [f"{format_instant(answer.as_of)}, when a run counted the lessons"] if answer.as_of else [],
         "model": [model_line(answer.judge_model)] if answer.judge_model else [],
-        "soon": [
-            f"in {HORIZONS[-1]} days {counted(stale, 'more lesson')} stale, "
-            f"{counted(verify, 'more entry', 'more entries')} to verify"
-        ],
+        "soon": [f"in {HORIZONS[-1]} days {fading}{counted(verify, 'more entry', 'more entries')} to verify"],
     }
 
 

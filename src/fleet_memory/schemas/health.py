@@ -74,10 +74,13 @@ class RelearntEntry(Value):
 
 
 class Forecast(Value):
-    """How many lessons turn stale, and entries `verify`, within so many days unless they are reinforced."""
+    """How many lessons turn stale, and entries `verify`, within so many days unless they are reinforced.
+
+    `stale` is None beyond the days that a run counted ahead.
+    """
 
     days: int
-    stale: int
+    stale: int | None = None
     verify: int
 
 

@@ -18,7 +18,7 @@ from fleet_memory.rules.health.fleet import (
 )
 from fleet_memory.rules.health.missing import missing_advice
 from fleet_memory.rules.health.program import GRAVITY, MAX_FADING, verdict
-from fleet_memory.rules.health.sums import count_unwell, fading_from, fleet_sums, signs_of
+from fleet_memory.rules.health.sums import age_advice, count_unwell, fading_from, fleet_sums, signs_of
 from fleet_memory.rules.health.waiting import people_advice, programs_advice
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import Section, shared, size
@@ -123,6 +123,7 @@ def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -
         as_of=None if reading.is_live else sums.at,
         verdict=verdict(seen),
         advice=(
+            *age_advice(sums, now),
             *people_advice(reading.judging),
             *missing_advice(lists.missing),
             *programs_advice(reading.judging),
@@ -141,9 +142,8 @@ def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -
         freshness=fresh,
         judge_model=reading.model_run,
     )
-    if reading.sums is None:
-        frame = _uncounted(frame)
-    return with_lists(frame, lists, max_tokens, {"missing": sums.missing_count, "unwell": ill})
+    known = _uncounted(frame) if reading.sums is None else frame
+    return with_lists(known, lists, max_tokens, {"missing": sums.missing_count, "unwell": ill})
 
 
 def _uncounted(frame: FleetHealthAnswer) -> FleetHealthAnswer:

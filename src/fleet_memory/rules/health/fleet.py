@@ -127,7 +127,7 @@ def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
 def forecast(fading: Sequence[int], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
     """Return how many age within 7, 14, 21 and 30 days; each horizon includes the one before, and adds to it.
 
-    `fading` counts the lessons that turn stale on each day from now on.
+    `fading` counts the lessons that turn stale on each day from now on, as far as they are known.
     """
     verify = [
         (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1) for row in rows if row_state(row, now) == "fresh"
@@ -135,7 +135,8 @@ def forecast(fading: Sequence[int], rows: Sequence[KnowledgeRow], now: datetime)
     found: list[Forecast] = []
     before = Forecast(days=0, stale=0, verify=0)
     for until in HORIZONS:
-        ageing = Forecast(days=until, stale=sum(fading[:until]), verify=sum(days < until for days in verify))
+        stale = sum(fading[:until]) if until <= len(fading) else None
+        ageing = Forecast(days=until, stale=stale, verify=sum(days < until for days in verify))
         if (ageing.stale, ageing.verify) != (before.stale, before.verify):
             found.append(before := ageing)
     return tuple(found)

@@ -13,6 +13,7 @@ from fleet_memory.schemas.health import FleetSums
 
 MAX_NAMED_IN_SUMS: Final = 25  # programs and questions; chosen: an answer names no more
 _DAY: Final = timedelta(days=1)
+_MAX_AGE: Final = timedelta(days=2)  # chosen: a fleet that is in use is counted every day
 
 
 def fleet_sums(looks: Sequence[Look], now: datetime, at: datetime | None = None) -> FleetSums:
@@ -53,6 +54,12 @@ def count_unwell(sums: FleetSums) -> int:
     return sum(count for verdict, count in sums.verdicts.items() if verdict not in ("healthy", "empty"))
 
 
+def age_advice(sums: FleetSums, now: datetime) -> tuple[str, ...]:
+    """Return the line about sums that are old."""
+    age = now - sums.at
+    return (f"Counted {age // _DAY} days ago: run fleet-memory maintain daily.",) if age > _MAX_AGE else ()
+
+
 def fading_from(sums: FleetSums, now: datetime) -> Sequence[int]:
-    """Return how many lessons turn stale on each day from now on, by whole days since the sums."""
+    """Return how many lessons turn stale on each day from now on, by whole days since the sums; none once they end."""
     return sums.fading[max(0, (now - sums.at) // _DAY) :]
