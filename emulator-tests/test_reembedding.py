@@ -38,8 +38,8 @@ async def test_a_memory_moves_to_another_embedder_and_then_finds_what_is_the_sam
     async with local_agent(store_address, now=NOW) as one:
         found = await one.call("recall_memory", programId="basher", query="claim a task")
         assert [pattern["pattern"] for pattern in found["patterns"]] == [CHECK]  # by its words, without a vector
-    assert reembed(store_address) == {"embedder": "minilm-l6-v2/int8/1", "patterns": 4, "entries": 1}
-    assert reembed(store_address) == {"embedder": "minilm-l6-v2/int8/1", "patterns": 0, "entries": 0}
+    assert reembed(store_address) == {"embedder": "minilm-l6-v2/int8/1", "patterns": 4, "entries": 1, "skipped": []}
+    assert reembed(store_address) == {"embedder": "minilm-l6-v2/int8/1", "patterns": 0, "entries": 0, "skipped": []}
     async with opened(store_address) as store:
         programs = await Programs(store, "default").all()
         kept = {p.embedder for held in programs for p in held.program.patterns.values()}

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.rules.lifecycle.paging import paged_lesson
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.programs import MAX_UNPROMOTED_PATTERNS, Program
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.memory_health import memory_health
@@ -42,7 +42,8 @@ async def test_all_of_300_lessons_of_one_agent_are_found_by_their_words(fleet: F
 
 async def test_an_agent_of_which_all_lessons_lie_on_a_page_is_advised_to_ask(fleet: Fleet) -> None:
     await learn(fleet, "basher", text(1), id_="p1", domain="shipping")
-    await fleet.programs.update("basher", on_a_page, NOW)
+    (before,) = await fleet.programs.read_versioned("basher")
+    await fleet.programs.commit([VersionedChange(before, on_a_page(before.program))])
     plain = await recall_memory(fleet, "basher", domain="shipping", scope="own")
     assert (plain.total, plain.note) == (0, "Nothing matched. Try a query or fewer filters or scope all.")
     assert (await recall_memory(fleet, "basher", scope="all")).note == "Nothing matched. Try a query."
@@ -50,6 +51,5 @@ async def test_an_agent_of_which_all_lessons_lie_on_a_page_is_advised_to_ask(fle
     assert [one.id for one in (await recall_memory(fleet, "basher", query=text(1))).patterns] == ["p1"]
 
 
-def on_a_page(program: Program) -> ProgramChange:
-    paged = {id_: paged_lesson(one, 1) for id_, one in program.patterns.items()}
-    return ProgramChange(replace(program, paged=paged))
+def on_a_page(program: Program) -> Program:
+    return replace(program, paged={id_: paged_lesson(one, 1) for id_, one in program.patterns.items()})
