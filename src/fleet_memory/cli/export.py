@@ -8,7 +8,7 @@ import anyio
 from fleet_memory.cli.printing import print_json
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.clock import clock
-from fleet_memory.jobs.transfer import export_fleet
+from fleet_memory.jobs.transfer.exporting import export_fleet
 from fleet_memory.server.composition import with_store
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Store
