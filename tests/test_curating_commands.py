@@ -141,7 +141,9 @@ def test_delete_program_prints_what_became_of_it(
     assert main(["delete-program", "iso"]) == 2
     assert main(["delete-program", "iso", "--dry-run"]) == 0
     assert json.loads(capsys.readouterr().out) == {"dryRun": True, **deleted}
-    assert main(["delete-program", "iso", "--yes", "--program", "sark"]) == 1
+    with monkeypatch.context() as bound:
+        bound.setenv("FLEET_MEMORY_PROGRAM", "sark")
+        assert main(["delete-program", "iso", "--yes"]) == 1
     assert main(["delete-program", "iso", "--yes"]) == 0
     assert json.loads(capsys.readouterr().out) == deleted
     assert main(["delete-program", "iso", "--yes"]) == 2

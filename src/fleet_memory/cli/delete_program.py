@@ -1,16 +1,21 @@
-"""`fleet-memory delete-program PROGRAM`."""
+"""`fleet-memory delete-program PROGRAM`: archive a program's lessons and notes and remove the program."""
 
 import argparse
+from typing import Final
 
 import anyio
 
 from fleet_memory.cli.printing import agreed, print_json
+from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import EXIT_USAGE
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
+
+EXAMPLE: Final = "fleet-memory delete-program basher --dry-run"
+USES: Final = MEMORY
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

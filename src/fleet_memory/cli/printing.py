@@ -1,5 +1,6 @@
 """Printing and asking: the light half of the command line; `terminal` has the tables and bars."""
 
+import argparse
 import json
 import os
 import sys
@@ -11,6 +12,19 @@ def print_json(content: Mapping[str, object]) -> None:
     plain = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
     shape = {"indent": 2} if sys.stdout.isatty() else {"separators": (",", ":")}
     say(json.dumps(content, ensure_ascii=plain, **shape))
+
+
+def add_json_flag(parser: argparse.ArgumentParser) -> None:
+    """Define --json: the answer is one JSON object on stdout, and nothing else is there."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def print_answer(content: Mapping[str, object], text: str, *, as_json: bool) -> None:
+    """Print an answer: as a text for people, or as one JSON object with the same content."""
+    if as_json:
+        print_json(content)
+    else:
+        say(text)
 
 
 def agreed(question: str = "Write this?") -> bool:

@@ -1,14 +1,19 @@
-"""`fleet-memory restore`."""
+"""`fleet-memory restore`: list the archive of --program, or bring back one of its lessons or notes."""
 
 import argparse
+from typing import Final
 
 import anyio
 
 from fleet_memory.cli.printing import print_json
+from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
+
+EXAMPLE: Final = "fleet-memory restore --program basher"
+USES: Final = OWN_MEMORY
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
