@@ -28,12 +28,12 @@ def print_answer(content: Mapping[str, object], text: str, *, as_json: bool) -> 
 
 
 def agreed(question: str = "Write this?") -> bool:
-    """Ask a person; without a terminal the answer is no."""
-    if not sys.stdin.isatty():
+    """Ask a person, on stderr: stdout has the answer alone. Without a terminal the answer is no."""
+    if sys.stdin is None or not sys.stdin.isatty():
         complain("nothing was changed: pass --yes, or run this in a terminal and answer")
         return False
-    sys.stdout.write(f"{question} [y/N] ")
-    sys.stdout.flush()
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

@@ -23,4 +23,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Retire the entry and print its state; 1 when it was retired before."""
-    return print_curated(anyio.run(with_fleet, settings, lambda fleet: retire_entry(fleet, given.key, given.why)))
+    curated = anyio.run(with_fleet, settings, lambda fleet: retire_entry(fleet, given.key, given.why))
+    return print_curated(curated, as_json=given.json)

@@ -25,4 +25,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Give the entry another text and print its state; 1 when it had that text before."""
     curated = anyio.run(with_fleet, settings, lambda fleet: reword_entry(fleet, given.key, given.text, given.why))
-    return print_curated(curated)
+    return print_curated(curated, as_json=given.json)

@@ -6,7 +6,7 @@ from typing import Final
 import anyio
 
 from fleet_memory.cli.entry_words import add_key, add_why
-from fleet_memory.cli.printing import print_json
+from fleet_memory.cli.printing import print_answer
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.splitting import split_entry
@@ -33,5 +33,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     split = anyio.run(
         with_fleet, settings, lambda fleet: split_entry(fleet, given.key, program, given.pattern, given.why)
     )
-    print_json({"key": split.key, "state": split.state, "programId": split.program_id, "patternId": split.pattern_id})
+    wire = {"key": split.key, "state": split.state, "programId": split.program_id, "patternId": split.pattern_id}
+    text = f"{split.key} is {split.state}, without {split.program_id}/{split.pattern_id}"
+    print_answer(wire, text, as_json=given.json)
     return 0
