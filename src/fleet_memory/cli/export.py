@@ -1,7 +1,8 @@
-"""`fleet-memory export`."""
+"""`fleet-memory export`: write the fleet's memory to a file."""
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 import anyio
 
@@ -12,6 +13,9 @@ from fleet_memory.jobs.transfer.exporting import export_fleet
 from fleet_memory.server.composition import with_store
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Store
+
+EXAMPLE: Final = "fleet-memory export backup.jsonl"
+USES: Final = ("store", "fleet", "now")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,8 @@
-"""`fleet-memory import`."""
+"""`fleet-memory import`: put a file of `export` into the store."""
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 import anyio
 
@@ -12,6 +13,9 @@ from fleet_memory.jobs.transfer.importing import Imported, import_fleet
 from fleet_memory.server.composition import with_store
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Store
+
+EXAMPLE: Final = "fleet-memory import backup.jsonl --store copy.db"
+USES: Final = ("store", "fleet")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
