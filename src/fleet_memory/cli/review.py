@@ -11,6 +11,7 @@ from fleet_memory.cli.printing import print_json, say
 from fleet_memory.cli.review_report import WaitingPair, pair_report, pair_wire, waiting_pairs
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
@@ -79,6 +80,7 @@ async def _waiting(fleet: Fleet) -> list[WaitingPair]:
 async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
     """Carry out a person's verdict. While a person thinks, no store is open."""
     fleet.caller.require_curation()
+    await require_no_credential(fleet, "--reason", verdict.reason)
     (outcome,) = await judge(fleet, Judge(), [verdict])
     if isinstance(outcome, Refused):
         raise outcome.error
