@@ -13,6 +13,7 @@ RUN useradd --create-home --uid 10001 fleet
 COPY --from=build /opt/fleet-memory /opt/fleet-memory
 ENV PATH="/opt/fleet-memory/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
+    ORT_DISABLE_TELEMETRY=1 \
     FLEET_MEMORY_STORE=/data/memory.db
 RUN mkdir /data && chown fleet:fleet /data
 USER 10001
