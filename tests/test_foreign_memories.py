@@ -14,12 +14,12 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
-from fleet_memory.jobs.foreign.basic_memory import read_basic_memory
-from fleet_memory.jobs.foreign.cerebro import read_cerebro
-from fleet_memory.jobs.foreign.memory_service import read_memory_service
-from fleet_memory.jobs.foreign.server_memory import read_server_memory
-from fleet_memory.jobs.foreign.storing import ImportedForeign, import_foreign
 from fleet_memory.jobs.memory_files import export_memory_files
+from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
+from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
+from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
+from fleet_memory.jobs.transfer.foreign.server_memory import read_server_memory
+from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign
 from fleet_memory.rules.lifecycle.foreign import FOREIGN_CONFIDENCE, fitting_lessons, name_of
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignSource, ForeignText, LeftOut
 from fleet_memory.schemas.programs import Program

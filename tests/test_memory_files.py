@@ -207,6 +207,8 @@ def test_the_command_writes_the_folder_and_refuses_to_be_called_with_nothing(
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
     assert main(["export"]) == 2
+    assert main(["export", "backup.jsonl", "--memory-dir", "."]) == 2
+    assert main(["export", "backup.jsonl", "--program", "basher"]) == 2
     assert main(["export", "--memory-dir", str(tmp_path / "files")]) == 2
     assert "this memory is empty" in capsys.readouterr().err
 
@@ -214,7 +216,7 @@ def test_the_command_writes_the_folder_and_refuses_to_be_called_with_nothing(
         await shared_entry(fleet, "basher", "iso")
 
     anyio.run(with_fleet, settings, share)
-    assert main(["export", "--memory-dir", str(tmp_path / "files")]) == 0
+    assert main(["export", "--memory-dir", str(tmp_path / "files"), "--json"]) == 0
     assert '"entries":1,"lessons":0,"written":2' in capsys.readouterr().out.replace(" ", "")
 
 

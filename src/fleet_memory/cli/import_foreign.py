@@ -1,20 +1,18 @@
 """`fleet-memory import --from SOURCE`: lessons from the memory of another program."""
 
 import argparse
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, get_args
 
 import anyio
 
-from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.printing import print_answer
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.foreign.storing import ImportedForeign, import_foreign
+from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign
 from fleet_memory.rules.lifecycle.foreign import ForeignLesson
 from fleet_memory.schemas.foreign import FOREIGN_SOURCES, LeftOut, LeftOutKind
 from fleet_memory.server.composition import with_fleet
@@ -25,38 +23,36 @@ MAX_EXAMPLES: Final = 5  # lessons that are shown
 
 
 def add_foreign(parser: argparse.ArgumentParser) -> None:
-    """Define the flags; --program, which takes the lessons, is among the settings."""
+    """Define the flags; --program names who takes the lessons, not the caller."""
     parser.add_argument(
         "--from",
         dest="source",
+        metavar="SOURCE",
         choices=FOREIGN_SOURCES,
-        help="the file is the memory of this program: its texts become lessons of --program, else of their owners",
+        help=f"FILE is a memory of {', '.join(FOREIGN_SOURCES)}: its texts become lessons",
     )
+    parser.add_argument("--program", metavar="PROGRAM", help="with --from: takes all lessons")
     parser.add_argument("--dry-run", action="store_true", help="with --from: show what would come and do nothing")
 
 
 def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
     """Store the lessons and print how many came, and what became none."""
-    caller = replace(settings, program=os.environ.get("FLEET_MEMORY_PROGRAM") or None)  # the flag names who takes them
     place = Path(given.file)
     with progress_bar("lessons") as step:
 
         async def import_(fleet: Fleet) -> ImportedForeign:
             return await import_foreign(fleet, given.source, place, given.program, dry_run=given.dry_run, step=step)
 
-        imported = anyio.run(with_fleet, caller, import_)
+        imported = anyio.run(with_fleet, settings, import_)
     content = {"fleet": settings.fleet, "source": given.source, "dryRun": given.dry_run, **_content(imported)}
-    if given.json:
-        print_json(content)
-    else:
-        say("\n".join(_lines(imported, dry_run=given.dry_run)))
+    print_answer(content, "\n".join(_lines(imported, dry_run=given.dry_run)), as_json=given.json)
     return 0
 
 
 def require_import_flags(given: argparse.Namespace) -> None:
     """Raise InvalidArgumentError for a flag of `--from` without it."""
-    if given.dry_run and not given.source:
-        raise InvalidArgumentError("--dry-run: goes with --from")
+    if not given.source and (given.dry_run or given.program):
+        raise InvalidArgumentError(f"{'--dry-run' if given.dry_run else '--program'}: goes with --from")
 
 
 def _content(imported: ImportedForeign) -> Mapping[str, object]:

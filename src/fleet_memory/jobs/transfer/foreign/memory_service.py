@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.jobs.foreign.sqlite_rows import Row, read_rows
+from fleet_memory.jobs.transfer.foreign.sqlite_rows import Row, read_rows
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
