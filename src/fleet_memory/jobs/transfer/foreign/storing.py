@@ -58,9 +58,9 @@ async def import_foreign(
 ) -> ImportedForeign:
     """Store another program's memory as lessons; running it again changes nothing. With `dry_run` it writes nothing.
 
-    Lessons that a program has or had are left as they are. Billed 1 read each program, page and archived
-    lesson, 1 of the policy, and 1 write every 50 lessons. Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a memory that
-    cannot be read.
+    Lessons that a program has or had are left as they are. Billed 1 read of the policy and each program, page and
+    archived lesson, and 1 write every 50 lessons. Raises ForbiddenError unless the caller may curate,
+    InvalidArgumentError for a memory that cannot be read.
     """
     fleet.caller.require_curation()
     memory = await to_thread.run_sync(READERS[source], place)
