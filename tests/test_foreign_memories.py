@@ -156,6 +156,8 @@ def test_a_row_that_the_service_has_not_yet_moved_from_its_log_is_read(tmp_path:
         other.execute("INSERT INTO memories (content_hash, content, created_at) VALUES ('b', ?, 0)", (SMALL,))
         other.commit()
         assert [text.text for text in read_memory_service(file).texts] == [RETRY, SMALL]
+    assert [text.text for text in read_memory_service(file).texts] == [RETRY, SMALL]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["vec.db"]
 
 
 async def test_entries_of_cerebro_go_to_their_roles(fleet: Fleet, tmp_path: Path) -> None:
@@ -362,7 +364,7 @@ def test_the_command_names_25_parts_and_counts_the_others(
     assert main(["import", "--from", "server-memory", file, "--dry-run"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[:3] == [
-        "server-memory: 1 lessons would come",
+        "server-memory: 1 lesson would come",
         f"  server-memory, a: {RETRY}",
         "31 parts became no lesson (damaged 1, relation 30):",
     ]

@@ -82,22 +82,26 @@ def _ordered(left_out: Sequence[LeftOut]) -> list[LeftOut]:
 
 def _lines(imported: ImportedForeign, *, dry_run: bool) -> list[str]:
     lines = [
-        f"{name}: {len(lessons)} {'lessons would come' if dry_run else 'new lessons'}"
+        f"{name}: {_counted(len(lessons), 'lesson')} {'would come' if dry_run else 'came'}"
         for name, lessons in sorted(imported.new.items())
         if lessons
     ] or ["No new lesson."]
     lines += [f"  {one.program_id}, {one.pattern.domain}: {one.pattern.pattern}" for one in _examples(imported)]
     if imported.unchanged:
-        lines.append(f"{imported.unchanged} were there before and stay as they are.")
+        lines.append(f"There before, and as they were: {imported.unchanged}")
     if imported.faded:
-        lines.append(f"{imported.faded} are so old that they are stale: a question finds them with includeStale.")
+        lines.append(f"So old that only a recall with includeStale shows them: {imported.faded}")
     if imported.archived:
-        lines.append(f"{imported.archived} lessons had no place and are in the archive.")
+        lines.append(f"Moved to the archive, for want of room: {imported.archived}")
     left_out = _ordered(imported.left_out)
     if left_out:
         counts = ", ".join(f"{kind} {count}" for kind, count in Counter(part.kind for part in left_out).items())
-        lines.append(f"{len(left_out)} parts became no lesson ({counts}):")
+        lines.append(f"{_counted(len(left_out), 'part')} became no lesson ({counts}):")
         lines += [f"  {part.place}: {part.kind}: {part.why}" for part in left_out[:MAX_LEFT_OUT_NAMED]]
     if more := left_out[MAX_LEFT_OUT_NAMED:]:
         lines.append(f"  and {len(more)} more")
     return lines
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
