@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.errors import ForbiddenError, InvalidArgumentError
+from fleet_memory.errors import EmbedderUnavailableError, ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.memory_files import export_memory_files
 from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
@@ -21,9 +22,11 @@ from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_servic
 from fleet_memory.jobs.transfer.foreign.server_memory import read_server_memory
 from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign
 from fleet_memory.rules.lifecycle.foreign import FOREIGN_CONFIDENCE, fitting_lessons, name_of
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignSource, ForeignText, LeftOut
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
+from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
@@ -45,6 +48,20 @@ ENTRIES = """
         text TEXT NOT NULL, embedding BLOB, tags TEXT DEFAULT '[]', created_at TEXT NOT NULL, invalidated_at TEXT,
         invalidation_reason TEXT, superseded_by INTEGER)
 """
+
+
+class Failing(Lexical):
+    """An engine that must not be asked."""
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        raise AssertionError(texts)
+
+
+class Unavailable(Lexical):
+    """An engine that does not answer."""
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        raise EmbedderUnavailableError(f"no answer about {len(texts)} texts")
 
 
 @pytest.fixture
@@ -274,6 +291,27 @@ async def test_a_full_program_takes_no_more_and_loses_nothing(fleet: Fleet, tmp_
     assert "My own lesson" in {one.pattern for one in program.patterns.values()}
 
 
+async def test_where_there_is_too_little_room_the_newest_come(fleet: Fleet, tmp_path: Path) -> None:
+    rows = [{"content": f"Lesson {n}", "created_at": (AT + timedelta(hours=n)).timestamp()} for n in range(510)]
+    imported = await bring(fleet, "mcp-memory-service", service(tmp_path, *rows), "basher")
+    assert {part.place for part in imported.left_out} == {"memory 00000000"}
+    assert {one.pattern.pattern for one in imported.new["basher"]} == {f"Lesson {n}" for n in range(10, 510)}
+
+
+async def test_a_second_import_makes_no_vectors(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("billing", RETRY, SMALL))
+    await bring(fleet, "server-memory", file)
+    imported = await bring(replace(fleet, embedder=Failing()), "server-memory", file)
+    assert imported.unchanged == 2
+
+
+async def test_lessons_come_without_vectors_while_the_engine_does_not_answer(fleet: Fleet, tmp_path: Path) -> None:
+    down = replace(fleet, embedder=Unavailable())
+    await bring(down, "server-memory", graph(tmp_path, entity("billing", RETRY)))
+    (lesson,) = (await fleet.programs.read("server-memory")).patterns.values()
+    assert (lesson.pattern, lesson.vector) == (RETRY, "")
+
+
 async def test_old_memories_are_counted_as_faded(fleet: Fleet, tmp_path: Path) -> None:
     rows = [{"content": RETRY, "created_at": (NOW - timedelta(days=age)).timestamp()} for age in (91, 89)]
     imported = await bring(fleet, "mcp-memory-service", service(tmp_path, rows[0], rows[1] | {"content": SMALL}))
@@ -316,7 +354,7 @@ def test_times_to_come_are_now_and_a_creation_is_no_later_than_its_change() -> N
         (one.pattern.discovered_at, one.pattern.last_reinforced)
         for one in fitting_lessons(memory, None, NOW, rule_of).lessons
     ]
-    assert times == [(AT, AT), (NOW, NOW)]
+    assert times == [(NOW, NOW), (AT, AT)]
 
 
 @pytest.mark.parametrize(
@@ -368,7 +406,10 @@ def test_the_command_names_25_parts_and_counts_the_others(
         f"  server-memory, a: {RETRY}",
         "31 parts became no lesson (damaged 1, relation 30):",
     ]
-    assert shown[-1] == "  and 6 more"
+    assert shown[-2:] == [
+        "  and 6 more",
+        "Only an agent of that name recalls them until they are shared; --program gives them to yours.",
+    ]
     assert main(["import", "--from", "server-memory", file, "--program", "basher", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["new"], len(answer["leftOut"]), answer["leftOutCounts"]) == (

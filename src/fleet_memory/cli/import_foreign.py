@@ -45,7 +45,10 @@ def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
 
         imported = anyio.run(with_fleet, settings, import_)
     content = {"fleet": settings.fleet, "source": given.source, "dryRun": given.dry_run, **_content(imported)}
-    print_answer(content, "\n".join(_lines(imported, dry_run=given.dry_run)), as_json=given.json)
+    lines = _lines(imported, dry_run=given.dry_run)
+    if given.program is None and any(imported.new.values()):
+        lines.append("Only an agent of that name recalls them until they are shared; --program gives them to yours.")
+    print_answer(content, "\n".join(lines), as_json=given.json)
     return 0
 
 

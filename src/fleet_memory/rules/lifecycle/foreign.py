@@ -59,8 +59,8 @@ def fitting_lessons(
 ) -> FittingLessons:
     """Return the texts of another memory that are lessons: of `program_id`, else of their owner or of the source.
 
-    A text twice in one memory is one lesson, with the earliest and the latest of its times. `credential_in` names the
-    rule by which a text is a credential.
+    The newest come first. A text twice in one memory is one lesson, with the earliest and the latest of its times.
+    `credential_in` names the rule by which a text is a credential.
     """
     lessons: dict[tuple[str, tuple[str, str | None]], ForeignLesson] = {}
     left_out = [_without_credential(part, credential_in) for part in memory.left_out]
@@ -73,7 +73,8 @@ def fitting_lessons(
             left_out.append(LeftOut("repeated", text.place, f"the words of {lessons[key].place}"))
         else:
             lessons[key] = lesson
-    return FittingLessons([*lessons.values()], left_out)
+    newest = sorted(lessons.values(), key=lambda one: one.pattern.last_reinforced or now, reverse=True)
+    return FittingLessons(newest, left_out)
 
 
 def with_foreign_lessons(

@@ -100,7 +100,11 @@ class _Taking(NamedTuple):
         return self._taken(lessons, [("", "")] * len(lessons), program)
 
     async def take(self, lessons: Sequence[ForeignLesson]) -> Taken:
-        """Store these lessons in one commit."""
+        """Store these lessons in one commit; only new ones need a vector."""
+        known = await self.preview(lessons)
+        if not known.new:
+            return known
+        lessons = [lesson for lesson in lessons if lesson in known.new or lesson in known.no_room]
         vectors = await self._vectors(lessons)
         return await self.fleet.programs.update(
             self.program_id, partial(self._taken, lessons, vectors), self.fleet.now()
