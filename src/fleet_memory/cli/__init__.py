@@ -5,6 +5,7 @@ One module per command, imported when it is chosen: --help answers at once. A mo
 """
 
 import argparse
+import io
 import logging
 import os
 import sys
@@ -58,6 +59,7 @@ _logger = logging.getLogger(__name__)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    _use_utf8()
     # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:] if arguments is None else arguments
@@ -70,6 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.shutdown()
         os._exit(code)  # a thread may be parked in a read of stdin; waiting for it would hang
     return code
+
+
+def _use_utf8() -> None:
+    """Make the text streams UTF-8: Windows and the C locale give Python others, which cannot print every lesson."""
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):  # None where it is closed
+            stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 def _exit_code(words: Sequence[str], chosen: str) -> int:
