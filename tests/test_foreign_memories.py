@@ -16,6 +16,7 @@ from fleet_memory.cli import main
 from fleet_memory.errors import EmbedderUnavailableError, ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.memory_files import export_memory_files
+from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
 from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
 from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
@@ -337,6 +338,37 @@ def test_a_text_that_is_no_lesson_is_named_with_the_reason_and_without_its_words
 
 def rule_of(text: str) -> str | None:
     return "password" if "hunter2" in text else None
+
+
+def test_places_and_reasons_are_printable_and_short() -> None:
+    parts = [LeftOut("relation", "line 3", "a\x1b[31m\ud800" + "b" * 500)]
+    (part,) = fitting_lessons(ForeignMemory("server-memory", "origin", [], parts), None, NOW, rule_of).left_out
+    assert part.why == "a?[31m?" + "b" * 113
+
+
+async def test_texts_that_are_not_unicode_are_named_as_damaged(fleet: Fleet, tmp_path: Path) -> None:
+    imported = await bring(
+        fleet, "server-memory", graph(tmp_path, entity("a\ud800", "b"), entity("c", "\udfff", RETRY))
+    )
+    assert list(await lessons(fleet, "server-memory")) == [RETRY]
+    assert [part.place for part in imported.left_out] == ["a?, observation 1", "c, observation 1"]
+    assert kinds(imported.left_out) == {"damaged": 2}
+
+
+async def test_a_policy_that_allows_credentials_lets_them_come(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("vault", f"The token is ghp_{'aB3dE6gH9j' * 3}kL2mN5"))
+    assert kinds((await bring(fleet, "server-memory", file)).left_out) == {"credential": 1}
+    await set_policy(fleet, ["secrets", "allow"])
+    assert (await bring(at(fleet, NOW + timedelta(minutes=2)), "server-memory", file)).left_out == []
+
+
+def test_the_graph_of_the_service_is_named(tmp_path: Path) -> None:
+    file = service(tmp_path, {"content": RETRY})
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE memory_graph (source_hash TEXT, target_hash TEXT)")
+        connection.execute("INSERT INTO memory_graph VALUES ('a', 'b')")
+        connection.commit()
+    assert read_memory_service(file).left_out == [LeftOut("relation", "memory_graph", "links between memories: 1")]
 
 
 def test_a_relation_with_a_credential_is_not_shown() -> None:

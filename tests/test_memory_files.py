@@ -151,6 +151,10 @@ async def test_a_programs_lessons_are_files_too_where_it_is_named(fleet: Fleet, 
 
 async def test_an_agent_that_is_bound_and_an_empty_memory_write_nothing(fleet: Fleet, tmp_path: Path) -> None:
     folder = tmp_path / "memory"
+    assert (
+        await export_memory_files(Fleet.on(fleet.knowledge.store, "typo", fleet.embedder, fleet.now), folder, None)
+        is None
+    )
     with pytest.raises(ForbiddenError):
         await export_memory_files(replace(fleet, caller=Caller("basher")), folder, None)
     assert not folder.exists()
@@ -210,8 +214,9 @@ def test_the_command_writes_the_folder_and_refuses_to_be_called_with_nothing(
     assert main(["export"]) == 2
     assert main(["export", "backup.jsonl", "--memory-dir", "."]) == 2
     assert main(["export", "backup.jsonl", "--program", "basher"]) == 2
-    assert main(["export", "--memory-dir", str(tmp_path / "files")]) == 2
-    assert "this memory is empty" in capsys.readouterr().err
+    assert main(["export", "--memory-dir", str(tmp_path / "files")]) == 1
+    assert "there is no memory at " in capsys.readouterr().err
+    assert not Path(settings.store[0]).exists()
 
     async def share(fleet: Fleet) -> None:
         await shared_entry(fleet, "basher", "iso")

@@ -26,6 +26,15 @@ def read_rows(file: Path, table: str, needed: Sequence[str], source: str) -> lis
         raise InvalidArgumentError(f"FILE: {file.name} cannot be read as a memory of {source}: {error}") from error
 
 
+def count_rows(file: Path, table: str) -> int:
+    """Return how many rows a table has, 0 where there is none."""
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?{_mode(file)}", uri=True)) as connection:
+            return int(connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608 our own names
+    except (sqlite3.Error, OSError):
+        return 0
+
+
 def _rows(file: Path, table: str, needed: Sequence[str]) -> list[Row]:
     with closing(sqlite3.connect(f"{file.resolve().as_uri()}?{_mode(file)}", uri=True)) as connection:
         connection.row_factory = sqlite3.Row
