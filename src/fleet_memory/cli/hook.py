@@ -7,7 +7,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from threading import Thread
 from typing import Final, NoReturn
 
@@ -40,25 +39,22 @@ class _Parser(argparse.ArgumentParser):
 
 def run_unfailing(words: Sequence[str]) -> int:
     """Answer the hook of a command line in bounded time; return 0 even for an error."""
-    answers: list[str] = []
-    work = Thread(target=_work, args=(words, answers), daemon=True)
+    work = Thread(target=_work, args=(words,), daemon=True)
     work.start()
     work.join(WITHIN_S)
     if work.is_alive():
         complain(f"hook: no answer within {WITHIN_S:.0f} s; the session goes on without it")
-    elif answers and answers[0]:
-        with suppress(OSError):  # the client went away
-            say(answers[0])
-            flush_output()
     return 0
 
 
-def _work(words: Sequence[str], answers: list[str]) -> None:
+def _work(words: Sequence[str]) -> None:
     try:
         parser = _Parser("fleet-memory hook", parents=[settings_parser()])
         add_arguments(parser)
         given = parser.parse_args(words)
-        answers.append(_answer(settings_of(given), given.event, _input(sys.stdin.read(MAX_INPUT_CHARS))))
+        if answer := _answer(settings_of(given), given.event, _input(sys.stdin.read(MAX_INPUT_CHARS))):
+            say(answer)
+            flush_output()
     except FleetMemoryError as error:
         complain(f"hook: {' '.join(filter(None, (str(error), error.operator_detail)))}".replace("\n", " "))
     except Exception as error:  # noqa: BLE001 the outermost edge: a session must not fail because of its memory

@@ -22,7 +22,12 @@ _OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect pu
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.add_argument("action", choices=("show", "set"))
-    parser.add_argument("words", metavar="NAME VALUE", nargs="*", help="with set, e.g. threshold 3; see docs/policy.md")
+    parser.add_argument(
+        "words",
+        metavar="NAME VALUE",
+        nargs="*",
+        help="with set, e.g. threshold 3; see https://github.com/fleet-memory/fleet-memory/blob/main/docs/policy.md",
+    )
     parser.add_argument(
         "--apply", action="store_true", help="with set: also take back the entries that the policy would not publish"
     )

@@ -12,6 +12,7 @@ from fleet_memory.cli.review_report import WaitingPair, pair_report, pair_wire, 
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
@@ -82,6 +83,7 @@ async def _waiting(fleet: Fleet) -> list[WaitingPair]:
 async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
     """Carry out a person's verdict. While a person thinks, no store is open."""
     fleet.caller.require_curation()
+    await require_no_credential(fleet, "--reason", verdict.reason)
     (outcome,) = await judge(fleet, Judge(), [verdict])
     if isinstance(outcome, Refused):
         raise outcome.error

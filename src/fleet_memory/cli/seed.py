@@ -21,7 +21,11 @@ USES: Final = MEMORY
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("file", metavar="FILE", help="TOML, or JSON by its suffix; see docs/knowledge.md")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="TOML, or JSON by its suffix; see https://github.com/fleet-memory/fleet-memory/blob/main/docs/knowledge.md",
+    )
     parser.add_argument("--prune", action="store_true", help="retire rules that the file does not have")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show what would change and do nothing")
