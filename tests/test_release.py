@@ -29,7 +29,8 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 REPOSITORY = "https://github.com/fleet-memory/fleet-memory"
 WHOLE = re.compile(r"https?://\S+")
 PAGE = re.compile(
-    r"\b(?:docs|scripts|benchmarks|tests)/[\w./-]+|\b[A-Z]{4,}\.md\b|\bfirestore\.(?:rules|indexes\.json)"
+    r"\b(?:docs|scripts|benchmarks|tests)/[\w./-]+|\b(?:README|CHANGELOG|CONTRIBUTING|RELEASING|SECURITY)\.md\b"
+    r"|\bfirestore\.(?:rules|indexes\.json)"
 )
 
 INSTALLED = distribution("fleet-memory")
