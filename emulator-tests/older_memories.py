@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
-from fleet_memory.jobs.transfer import import_fleet
+from fleet_memory.jobs.transfer.importing import import_fleet
 from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
 from fleet_memory.stores import Store

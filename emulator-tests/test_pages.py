@@ -17,7 +17,8 @@ from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.jobs.restoration import list_archive, restore_archived
-from fleet_memory.jobs.transfer import Imported, export_fleet, import_fleet
+from fleet_memory.jobs.transfer.exporting import export_fleet
+from fleet_memory.jobs.transfer.importing import Imported, import_fleet
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.similarity.lexical import Lexical

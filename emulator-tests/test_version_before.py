@@ -52,7 +52,8 @@ def without_deleted(value: Json) -> Json:
 def run(address: str, now: str, *words: str) -> str:
     settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_NOW": now}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
-    line = [sys.executable, "-m", "fleet_memory", *words]
+    as_json = ["--json"] if words[0] == "restore" else []  # which printed nothing else then
+    line = [sys.executable, "-m", "fleet_memory", *words, *as_json]
     ended = subprocess.run(  # noqa: S603 - ours
         line, capture_output=True, text=True, check=False, timeout=120, env=inherited | settings
     )

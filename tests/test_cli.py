@@ -5,19 +5,23 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fleet_memory import __version__
-from fleet_memory.cli import COMMANDS, main
+from fleet_memory.cli import COMMANDS, Command, main
 from fleet_memory.errors import ConflictError
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.in_process import call_in_process
 from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.server.toolsets import WRITES
+from fleet_memory.settings import SETTINGS
 
+MAX_WIDTH = 110  # characters of a line of help
+MAX_LINES = 50  # of a page of help: one screen
 PATTERN = {"pattern": "Look before you leap – 日本", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
 STORE = {"programId": "basher", "pattern": PATTERN}
 
@@ -75,6 +79,34 @@ def test_flags_may_stand_before_between_and_after_the_words(
 ) -> None:
     assert main(["call", *words]) == 0
     assert json.loads(capsys.readouterr().out)["exists"] is False
+
+
+def test_settings_may_stand_before_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    elsewhere = ["--store", str(tmp_path / "other.db"), "--fleet=reds"]
+    assert main([*elsewhere, "call", "store_memory", json.dumps(STORE)]) == 0
+    assert main(["call", *elsewhere, "recall_memory", '{"programId": "basher"}']) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[1])["total"] == 1
+
+
+def test_a_setting_that_does_not_count_is_refused_with_the_commands_that_take_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["reembed", "--toolsets", "all"])
+    assert "error: --toolsets does not count here; it does for: serve" in capsys.readouterr().err
+
+
+def test_the_environment_of_a_setting_that_does_not_count_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_TOOLSETS", "no such")
+    assert main(["policy", "show"]) == 0
+
+
+def test_the_environment_s_program_binds_every_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "basher")
+    assert main(["policy", "set", "threshold", "3"]) == 1
+    assert "only an operator" in capsys.readouterr().err
 
 
 class Done(Value):
@@ -172,9 +204,10 @@ def test_it_knows_its_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"fleet-memory {__version__}\n"
 
 
-def test_a_wrong_command_is_a_usage_error() -> None:
+def test_a_wrong_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["sevre"])
+    assert "'sevre' is no command, did you mean serve?" in capsys.readouterr().err
 
 
 def modules_after(statement: str, *names: str) -> set[str]:
@@ -205,7 +238,20 @@ def test_serving_imports_no_engine_before_its_first_answer() -> None:
 def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main([name, "--help"])
-    assert capsys.readouterr().out.startswith(f"usage: fleet-memory {name} [-h] ")
+    page = capsys.readouterr().out
+    assert page.startswith(f"usage: fleet-memory {name} [-h] ")
+    assert "\nexit codes: 0 done, " in page
+    assert max(map(len, page.splitlines())) <= MAX_WIDTH
+    assert len(page.splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_an_example_and_names_settings_that_there_are(command: Command) -> None:
+    module = import_module(f"fleet_memory.cli.{command.module}")
+    assert f"fleet-memory {command.name}" in module.EXAMPLE
+    assert set(getattr(module, "USES", ())) <= {setting.name for setting in SETTINGS}
+    assert str(module.__doc__).startswith(f"`fleet-memory {command.name}")
+    assert "`: " in str(module.__doc__).partition("\n")[0]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")

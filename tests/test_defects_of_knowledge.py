@@ -7,7 +7,8 @@ import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet
-from fleet_memory.jobs.transfer import export_fleet, import_fleet
+from fleet_memory.jobs.transfer.exporting import export_fleet
+from fleet_memory.jobs.transfer.importing import import_fleet
 from tests.living import MINUTE, Machine
 from tests.shared import published_keys
 

@@ -11,7 +11,7 @@ import pytest
 from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.migration import needs_migration
-from fleet_memory.jobs.transfer import import_fleet
+from fleet_memory.jobs.transfer.importing import import_fleet
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.words import with_confirmation
 from fleet_memory.rules.lifecycle.reinforcement import reinforced

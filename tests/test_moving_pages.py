@@ -12,7 +12,8 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
-from fleet_memory.jobs.transfer import Imported, export_fleet, import_fleet
+from fleet_memory.jobs.transfer.exporting import export_fleet
+from fleet_memory.jobs.transfer.importing import Imported, import_fleet
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
@@ -110,7 +111,7 @@ class KilledAfter(Wrapped):
 async def test_an_import_that_is_killed_loses_no_lesson(
     fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fleet_memory.jobs.transfer.DOCUMENTS_PER_READ", 1)  # as in a large fleet
+    monkeypatch.setattr("fleet_memory.jobs.transfer.importing.DOCUMENTS_PER_READ", 1)  # as in a large fleet
     store, newer = fleet.programs.store, at(fleet, NOW + timedelta(days=2))
     old = await export(store, tmp_path / "old.jsonl")
     await reinforce_memory(newer, "basher", "ash")  # back from its page, for elm

@@ -13,13 +13,13 @@ from fleet_memory.errors import SettingsError
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
 from fleet_memory.server.toolsets import TOOLS
-from fleet_memory.settings import SETTINGS, TOOLSETS, Settings, default_path, load
+from fleet_memory.settings import SETTINGS, TOOLSETS, Settings, load
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile
 
 
 def test_nothing_given_means_the_defaults() -> None:
     assert load({}, {}) == Settings(
-        store=SqliteFile(default_path()),
+        named_store=None,
         fleet="default",
         program=None,
         toolsets=("core",),

@@ -10,7 +10,8 @@ import pytest
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.transfer import DOCUMENTS_PER_READ, Imported, export_fleet, import_fleet
+from fleet_memory.jobs.transfer.exporting import export_fleet
+from fleet_memory.jobs.transfer.importing import DOCUMENTS_PER_READ, Imported, import_fleet
 from fleet_memory.stores import Ref
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.commit_session import commit_session

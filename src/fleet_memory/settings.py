@@ -38,10 +38,10 @@ class Settings:
 
     `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the seconds between two runs
     of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
-    session of the client that started the server, None where it names none.
+    session of the client that started the server, None where it names none. `named_store` is None for the user's own.
     """
 
-    store: StoreLocation
+    named_store: StoreLocation | None
     fleet: str
     program: str | None
     toolsets: tuple[str, ...]
@@ -55,6 +55,11 @@ class Settings:
     embedder_key: str = field(default="", repr=False)
     judge_key: str = field(default="", repr=False)
     session_id: str | None = None
+
+    @property
+    def store(self) -> StoreLocation:
+        """Where the memory lives. Raises SettingsError if none is named and this user has no home directory."""
+        return self.named_store or SqliteFile(default_path())
 
 
 class Setting(NamedTuple):
@@ -159,7 +164,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
     if maintenance_s is None:
         maintenance_s = 0.0 if now else _interval(_SETTING["maintenance"].default)  # a replay maintains only on request
     return Settings(
-        store=given.optional("store", location) or SqliteFile(default_path()),
+        named_store=given.optional("store", location),
         fleet=given.read("fleet", _name),
         program=given.optional("program", _name),
         toolsets=given.read("toolsets", _toolsets),
@@ -181,8 +186,13 @@ def is_name(text: str) -> bool:
 
 
 def default_path() -> Path:
-    """Return the memory file of this user."""
-    return platformdirs.user_data_path("fleet-memory", appauthor=False) / "memory.db"
+    """Return the memory file of this user. Raises SettingsError where there is no home directory."""
+    try:
+        return platformdirs.user_data_path("fleet-memory", appauthor=False) / "memory.db"
+    except RuntimeError as error:
+        raise SettingsError(
+            "HOME: this user has no home directory for a memory; name one with --store or FLEET_MEMORY_STORE."
+        ) from error
 
 
 class _Given(NamedTuple):

@@ -1,4 +1,4 @@
-"""`fleet-memory call`: one tool, through a client, so that it shows the answer of a client."""
+"""`fleet-memory call`: call one tool through a client, so that it shows the answer that a client gets."""
 
 import argparse
 import json
@@ -12,6 +12,8 @@ from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, Invali
 from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings
 
+EXAMPLE: Final = 'fleet-memory call recall_memory \'{"programId": "basher", "query": "claims"}\''
+USES: Final = ("store", "fleet", "program", "embedder", "embedder_url", "judge_url", "now", "maintenance", "log_level")
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "echoing", "repeating", "unreinforced"})
 # Answers that are a no
 _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}

@@ -1,11 +1,12 @@
-"""`fleet-memory check`."""
+"""`fleet-memory check`: say whether the memory can be read and is intact."""
 
 import argparse
 import sys
+from typing import Final
 
 import anyio
 
-from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.printing import add_json_flag, print_json, say
 from fleet_memory.cli.terminal import print_table
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.jobs.check import CheckReport, check_memory
@@ -13,10 +14,13 @@ from fleet_memory.server.composition import open_embedder, with_store
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile
 
+EXAMPLE: Final = "fleet-memory check --store team.db"
+USES: Final = ("store", "fleet", "embedder", "embedder_url")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:

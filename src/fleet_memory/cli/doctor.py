@@ -1,10 +1,10 @@
-"""`fleet-memory doctor`: what works on this machine, what does not and what to do, and what it costs in tokens."""
+"""`fleet-memory doctor`: say what works on this machine, what does not and what to do, and its cost in tokens."""
 
 import argparse
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.printing import add_json_flag, print_answer, say
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.integration.diagnosis import Finding, findings
 from fleet_memory.settings import Settings
@@ -15,16 +15,14 @@ USES: Final = ("store", "fleet", "program", "embedder", "embedder_url", "now")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the findings; 1 when something needs doing."""
     found = findings(settings, Path.cwd())
-    if given.json:
-        print_json({"healthy": _is_healthy(found), "findings": [finding.wire() for finding in found]})
-    else:
-        say(_text(found))
+    content = {"healthy": _is_healthy(found), "findings": [finding.wire() for finding in found]}
+    print_answer(content, _text(found), as_json=given.json)
     return 0 if _is_healthy(found) else EXIT_NO
 
 

@@ -1,20 +1,25 @@
-"""`fleet-memory health`."""
+"""`fleet-memory health`: show how the fleet's memory does, or one program's with --program."""
 
 import argparse
+from typing import Final
 
 import anyio
 
 from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.cli.health_report import health_of, report
-from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.printing import add_json_flag, print_json, say
+from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.rules.knowledge.freshness import NOBODY_PROPOSES
 from fleet_memory.settings import Settings
 
+EXAMPLE: Final = "fleet-memory health --program basher"
+USES: Final = OWN_MEMORY
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:

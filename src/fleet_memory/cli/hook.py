@@ -1,4 +1,4 @@
-"""`fleet-memory hook EVENT`: a coding client runs it when a session starts, compacts, stops or ends.
+"""`fleet-memory hook EVENT`: answer the hook of a coding client: when a session starts, compacts, stops or ends.
 
 It never fails a session: on any error it exits with 0, prints nothing and writes one line to stderr.
 """
@@ -7,7 +7,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from threading import Thread
 from typing import Final, NoReturn
 
@@ -16,6 +15,7 @@ from fleet_memory.cli.settings_flags import settings_of, settings_parser
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.settings import Settings
 
+EXAMPLE: Final = "echo '{}' | fleet-memory hook SessionStart"
 WITHIN_S: Final = 5.0  # seconds; the client waits for us
 MAX_INPUT_CHARS: Final = 1_000_000  # characters; a real one has some hundred
 EVENT_HELP: Final = "SessionStart, PreCompact, Stop or SessionEnd"
@@ -39,25 +39,22 @@ class _Parser(argparse.ArgumentParser):
 
 def run_unfailing(words: Sequence[str]) -> int:
     """Answer the hook of a command line in bounded time; return 0 even for an error."""
-    answers: list[str] = []
-    work = Thread(target=_work, args=(words, answers), daemon=True)
+    work = Thread(target=_work, args=(words,), daemon=True)
     work.start()
     work.join(WITHIN_S)
     if work.is_alive():
         complain(f"hook: no answer within {WITHIN_S:.0f} s; the session goes on without it")
-    elif answers and answers[0]:
-        with suppress(OSError):  # the client went away
-            say(answers[0])
-            flush_output()
     return 0
 
 
-def _work(words: Sequence[str], answers: list[str]) -> None:
+def _work(words: Sequence[str]) -> None:
     try:
         parser = _Parser("fleet-memory hook", parents=[settings_parser()])
         add_arguments(parser)
         given = parser.parse_args(words)
-        answers.append(_answer(settings_of(given), given.event, _input(sys.stdin.read(MAX_INPUT_CHARS))))
+        if answer := _answer(settings_of(given), given.event, _input(sys.stdin.read(MAX_INPUT_CHARS))):
+            say(answer)
+            flush_output()
     except FleetMemoryError as error:
         complain(f"hook: {' '.join(filter(None, (str(error), error.operator_detail)))}".replace("\n", " "))
     except Exception as error:  # noqa: BLE001 the outermost edge: a session must not fail because of its memory

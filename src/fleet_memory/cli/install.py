@@ -1,4 +1,4 @@
-"""`fleet-memory install CLIENT`: the server, and for Claude Code its hooks, in the client's own configuration."""
+"""`fleet-memory install CLIENT`: add the server to a client's configuration, and to Claude Code's its hooks."""
 
 import argparse
 import shlex
@@ -21,8 +21,7 @@ from fleet_memory.integration.starting import shell_command, this_installation
 from fleet_memory.settings import SETTINGS, Settings
 from fleet_memory.store_address import SqliteFile
 
-EXAMPLE: Final = "fleet-memory install claude-code"
-USES: Final = tuple(setting.name for setting in SETTINGS)
+EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
 MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to edit now
 

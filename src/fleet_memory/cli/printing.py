@@ -1,5 +1,6 @@
 """Printing and asking: the light half of the command line; `terminal` has the tables and bars."""
 
+import argparse
 import json
 import os
 import sys
@@ -13,13 +14,26 @@ def print_json(content: Mapping[str, object]) -> None:
     say(json.dumps(content, ensure_ascii=plain, **shape))
 
 
+def add_json_flag(parser: argparse.ArgumentParser) -> None:
+    """Define --json: the answer is one JSON object on stdout, and nothing else is there."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def print_answer(content: Mapping[str, object], text: str, *, as_json: bool) -> None:
+    """Print an answer: as a text for people, or as one JSON object with the same content."""
+    if as_json:
+        print_json(content)
+    else:
+        say(text)
+
+
 def agreed(question: str = "Write this?") -> bool:
-    """Ask a person; without a terminal the answer is no."""
-    if not sys.stdin.isatty():
+    """Ask a person, on stderr: stdout has the answer alone. Without a terminal the answer is no."""
+    if sys.stdin is None or not sys.stdin.isatty():
         complain("nothing was changed: pass --yes, or run this in a terminal and answer")
         return False
-    sys.stdout.write(f"{question} [y/N] ")
-    sys.stdout.flush()
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

@@ -86,7 +86,7 @@ def _context(boot: Sequence[str]) -> str:
 
 def _written(kept: Sequence[str]) -> str:
     output = {"hookEventName": "SessionStart", "additionalContext": "\n".join(kept)}
-    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
+    return json.dumps({"hookSpecificOutput": output})
 
 
 def _wants_a_reminder(given: Mapping[str, object]) -> bool:

@@ -5,6 +5,7 @@ English only; a text is cut after its 256th token. How the files were made: scri
 
 import hashlib
 import logging
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -123,10 +124,16 @@ def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
     """
     try:
         check_files(folder)
-        from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415 40 MB that many servers never need
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at the import: no device id, no file in HOME, nothing sent
+        from onnxruntime import (  # noqa: PLC0415 40 MB that many servers never need
+            InferenceSession,
+            SessionOptions,
+            disable_telemetry_events,
+        )
         from tokenizers import Tokenizer  # noqa: PLC0415 the same
     except (ImportError, OSError, ValueError) as failure:
         raise _unloadable(failure) from failure
+    disable_telemetry_events()  # for Windows, where the variable is not read
     options = SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # twenty servers share one machine
     try:
