@@ -1,5 +1,6 @@
 """The command in a client's configuration: it must still start in a week, and on a colleague's machine."""
 
+import shlex
 import shutil
 import subprocess
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
@@ -86,6 +87,11 @@ def test_doctor_can_say_how_it_was_installed(prefix: PurePath, kind: str) -> Non
 )
 def test_a_hook_on_windows_is_a_command_for_git_bash(words: list[str], command: str) -> None:
     assert shell_command(words, windows=True) == command
+
+
+def test_elsewhere_it_is_a_command_for_a_posix_shell() -> None:
+    words = ["/a b/fleet-memory", "hook", "Stop", "--program", "my agent"]
+    assert shlex.split(shell_command(words, windows=False)) == words
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="asks bash itself")

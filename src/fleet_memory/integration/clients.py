@@ -69,9 +69,9 @@ def known_clients() -> dict[str, Client]:
         "cursor": Client(home / ".cursor" / "mcp.json", ".cursor/mcp.json", "mcpServers"),
         # code.visualstudio.com/docs/copilot/reference/mcp-configuration
         "vscode": Client(roaming / "Code" / "User" / "mcp.json", ".vscode/mcp.json", "servers", {"type": "stdio"}),
-        # github.com/openai/codex docs/config.md; its own `mcp add` drops comments and the entry's other keys (0.169.0)
+        # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other keys (0.169.0)
         "codex": Client(codex / "config.toml", "", "mcp_servers"),
-        # google-gemini/gemini-cli docs/tools/mcp-server.md; its own `mcp add` lays the file out again (0.61.0)
+        # geminicli.com, "MCP servers with the Gemini CLI"; its own `mcp add` lays the file out again (0.61.0)
         "gemini": Client(home / ".gemini" / "settings.json", ".gemini/settings.json", "mcpServers"),
         # docs.windsurf.com/windsurf/cascade/mcp
         "windsurf": Client(home / ".codeium" / "windsurf" / "mcp_config.json", "", "mcpServers"),
