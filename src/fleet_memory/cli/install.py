@@ -22,6 +22,7 @@ from fleet_memory.settings import SETTINGS, Settings
 from fleet_memory.store_address import SqliteFile
 
 EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
+USES: Final = tuple(setting.name for setting in SETTINGS if setting.name != "now")  # no replay is installed
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
 MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to edit now
 
@@ -29,7 +30,7 @@ MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to ed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.add_argument("client", metavar="CLIENT", help=", ".join(CLIENTS))
-    parser.add_argument("--agent", dest="program", help="the name of this client's agent, the same as --program")
+    parser.add_argument("--agent", dest="program", metavar="NAME", help="the same as --program")
     parser.add_argument("--project", action="store_true", help="for this folder only, in files that a team shares")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
@@ -99,7 +100,7 @@ def _flags(
     given: argparse.Namespace, settings: Settings, client: Client, project: Path | None
 ) -> dict[str, str | None]:
     """Return the entry's settings: those given as flags, else those of an earlier run."""
-    flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS}
+    flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS if setting.name in USES}
     if flags["--store"] is not None and isinstance(settings.store, SqliteFile):
         flags["--store"] = _place(settings.store.path.absolute(), project)
     if given.undo:
