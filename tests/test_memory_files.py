@@ -7,6 +7,9 @@ from pathlib import Path
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from fleet_memory.cli import main
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError
@@ -236,3 +239,21 @@ def test_the_command_writes_the_folder_and_refuses_to_be_called_with_nothing(
 def replaced(entry: Entry, text: str) -> Entry:
     """Return the entry with another text."""
     return replace(entry, value=replace(entry.value, pattern=text))
+
+
+@given(st.text(st.sampled_from("`~-#>*[]()<!&@:\"'\n\t aé\u2028\\"), min_size=1).filter(str.strip))
+def test_no_text_is_anything_but_code_to_a_markdown_reader(text: str) -> None:
+    filed = filed_entry(replaced(entry_of("basher", "iso"), text), NOW)
+    body = markdown_file(filed.file.text).body
+    (block,) = (token for token in MarkdownIt().parse(body) if token.type == "fence")
+    assert block.content == f"{text}\n"
+    assert {token.type for token in MarkdownIt().parse(body)} == {
+        "paragraph_open",
+        "inline",
+        "paragraph_close",
+        "fence",
+    }
+    index = markdown_file(index_file([filed], "", []).text).body
+    items = [token for token in MarkdownIt().parse(index) if token.type == "inline" and token.map and token.level == 3]
+    kinds = [child.type for item in items for child in item.children or ()]
+    assert kinds == ["link_open", "code_inline", "link_close", "text", "code_inline"]
