@@ -32,6 +32,7 @@ LedgerEvent: TypeAlias = Literal[
     "split",
     "seeded",
     "policy",
+    "erased",
 ]
 
 
