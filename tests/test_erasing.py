@@ -383,7 +383,7 @@ def test_the_command_erases_and_says_so_as_json(
 def test_the_command_says_when_another_process_keeps_the_free_space(
     command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SqliteStore.__init__.__kwdefaults__, "wait_s", 0.2)
+    monkeypatch.setattr(SqliteStore.__init__, "__kwdefaults__", {"wait_s": 0.2})
     with closing(sqlite3.connect(settings.store[0], isolation_level=None)) as reader:
         reader.execute("begin")
         reader.execute("select count(*) from docs").fetchone()
