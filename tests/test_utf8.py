@@ -25,7 +25,7 @@ class Shell:
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))}
         paths = {"FLEET_MEMORY_STORE": str(folder / "memory.db"), "XDG_STATE_HOME": str(folder / "state")}
         path = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
-        self._environment = plain | paths | path | LOCALES[locale] | {"FLEET_MEMORY_EMBEDDER": "lexical"}
+        self._environment = {**plain, **paths, **path, **LOCALES[locale], "FLEET_MEMORY_EMBEDDER": "lexical"}
 
     def run(self, *words: str, stdin: str = "") -> str:
         """Return the output of a command that must succeed."""
