@@ -108,7 +108,7 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         else:
             module = _module(command.module)
             given = _parser(command, module).parse_intermixed_args(words)
-            code = int(module.run(given, settings_of(given, _uses(module))))
+            code = int(module.run(given, settings_of(given, uses_of(module))))
         flush_output()
     except OutputError as error:
         discard_output()
@@ -149,12 +149,11 @@ def _without_command(chosen: str, words: Sequence[str]) -> int:
 
 def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
     """Return the parser of a command: its own arguments, and the settings that count for it."""
-    uses = _uses(module)
-    summary = (module.__doc__ or "").partition("\n")[0].partition("`: ")[2] or f"{command.help}."
+    uses = uses_of(module)
     example = getattr(module, "EXAMPLE", "")
     parser = argparse.ArgumentParser(
         f"fleet-memory {command.name}",
-        description=summary[:1].upper() + summary[1:],
+        description=description(command),
         epilog="\n".join([*([f"example: {example}"] if example else []), f"exit codes: {EXIT_CODES}"]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[refusing_parser(uses, _takers)],
@@ -166,12 +165,18 @@ def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
+def description(command: Command) -> str:
+    """Return the first line of its module's docstring, e.g. "Write the fleet's memory to a file."."""
+    text = str(_module(command.module).__doc__).partition("\n")[0].partition("`: ")[2]
+    return text[:1].upper() + text[1:]
+
+
 def _takers(setting: str) -> list[str]:
     """Return the names of the commands for which a setting counts."""
-    return [command.name for command in COMMANDS if setting in _uses(_module(command.module))]
+    return [command.name for command in COMMANDS if setting in uses_of(_module(command.module))]
 
 
-def _uses(module: ModuleType) -> Sequence[str]:
+def uses_of(module: ModuleType) -> Sequence[str]:
     """Return the names of the settings that count for a command."""
     uses: Sequence[str] = getattr(module, "USES", ALL)
     return uses
