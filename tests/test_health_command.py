@@ -1,6 +1,7 @@
 """`fleet-memory health`: the advice and a plain table for a person, JSON for programs, exit 1 when unhealthy."""
 
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
@@ -67,6 +68,17 @@ async def open_pair(fleet: Fleet, unsure: tuple[str, ...] = ()) -> None:
         pair = with_judgement(pair, Judgement(verdict="unsure", program_id=name, at=fleet.now()))
     (before,) = await fleet.pairs.read(pair.pair_id)
     await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
+
+
+@pytest.mark.parametrize("program", [(), ("--program", "basher")])
+def test_an_engine_that_stands_in_for_the_model_is_named(
+    program: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "minilm")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert health(*program) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("engine")]
+    assert line.split(maxsplit=1)[1] == "lexical stands in for the embedder: `fleet-memory check` says why"
 
 
 @pytest.mark.parametrize("unsure", [("basher", "sark", "iso", "ram"), ("basher", "sark")])

@@ -59,6 +59,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("delete-program", "delete_program", "archive a program's lessons and notes and remove the program"),
     Command("review", "review", "judge the pairs that wait for a reader"),
     Command("install", "install", "add the server to a client's configuration"),
+    Command("doctor", "doctor", "say what works on this machine and what does not, and what to do"),
     Command("hook", "hook", "answer a coding client's hook: SessionStart, PreCompact, Stop or SessionEnd"),
     Command("demo", "demo", "watch three agents learn and share"),
 )

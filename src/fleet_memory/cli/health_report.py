@@ -39,6 +39,8 @@ def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
     else:
         name, rows = f"fleet {fleet}", _fleet(answer)
     rows["waiting"] = [answer.freshness.reason]
+    if answer.similarity_engine:
+        rows["engine"] = [f"{answer.similarity_engine} stands in for the embedder: `fleet-memory check` says why"]
     return [
         f"{name}: {answer.verdict or 'not counted yet'}",
         *(answer.advice or ["Nothing to do."]),
