@@ -121,8 +121,8 @@ def commands_page() -> str:
         "# Commands",
         GENERATED,
         "`fleet-memory --help` lists the commands, `fleet-memory COMMAND --help` explains one. Settings may stand "
-        "before the command or after it; each is also an environment variable ([configuration](configuration.md)). A command "
-        "takes those that count for it and refuses the others.",
+        "before the command or after it; each is also an environment variable ([configuration](configuration.md)). A "
+        "command takes those that count for it and refuses the others.",
         "Without `--json` a command prints text for people; with it one JSON object on stdout, and nothing else there. "
         "`call` always prints the tool's JSON. Questions, progress and problems go to stderr. Without a terminal and "
         "without `--yes` the answer to a question is no.",

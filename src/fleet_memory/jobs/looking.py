@@ -60,6 +60,7 @@ async def latest_lines(fleet: Fleet, since: datetime | None, limit: int) -> Late
     query = Query(ledger.paths.ledger, order="-at", limit=min(limit, MAX_LEDGER_LINES))
     read = list(iter_readable(await ledger.store.find(query), ledger_line))
     lines = [line for line in read if since is None or line.at >= since]
+    lines.sort(key=lambda line: line.at, reverse=True)  # stores order times as texts, with and without milliseconds
     if len(lines) < len(read):
         return LatestLines(lines, 0)
     return LatestLines(lines, max(0, await ledger.store.total(Query(ledger.paths.ledger)) - len(lines)))
