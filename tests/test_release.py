@@ -196,6 +196,14 @@ def test_the_models_libraries_are_required_where_they_have_wheels(
     assert {one.name for one in required} - named <= {"onnxruntime", "tokenizers"}
 
 
+def test_every_dependency_has_its_line_and_every_line_its_dependency() -> None:
+    project = tomllib.loads(read("pyproject.toml"))
+    lines = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    lines += project["project"]["optional-dependencies"]["dev"]
+    rows = re.findall(r"^\| `([\w-]+)` \|", read("docs/dependencies.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(Requirement(line).name for line in lines)
+
+
 def test_the_wheel_for_musl_requires_no_library_that_has_no_build_there(tmp_path: Path) -> None:
     wheel, folder = tmp_path / "a-1-py3-none-any.whl", "a-1.dist-info"
     metadata = "Name: a\nRequires-Dist: anyio\nRequires-Dist: onnxruntime>=1; x\nRequires-Dist: tokenizers\n\nText\n"
