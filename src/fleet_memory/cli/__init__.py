@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from fleet_memory import __version__
-from fleet_memory.cli.printing import complain, discard_output, flush_output
+from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams
 from fleet_memory.cli.settings_flags import ALL, add_settings, refusing_parser, settings_of
 from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError
 from fleet_memory.rules.text.closest import close_names
@@ -66,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _use_utf8()
     # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    prepare_streams()
     chosen, words = _chosen(sys.argv[1:] if arguments is None else arguments)
     if chosen == "hook" and not {"-h", "--help"} & {*words}:
         code = int(_module("hook").run_unfailing(words))
@@ -95,8 +96,8 @@ def _chosen(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _exit_code(chosen: str, words: Sequence[str]) -> int:
+    command = next((command for command in COMMANDS if command.name == chosen), None)
     try:
-        command = next((command for command in COMMANDS if command.name == chosen), None)
         if command is None:
             code = _without_command(chosen, words)
         else:
@@ -104,6 +105,10 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
             given = _parser(command, module).parse_intermixed_args(words)
             code = int(module.run(given, settings_of(given, _uses(module))))
         flush_output()
+    except OutputError as error:
+        discard_output()
+        complain(f"{error}; what {chosen} has changed by now stays changed")
+        code = error.exit_code
     except FleetMemoryError as error:
         complain(" ".join(filter(None, (str(error), error.operator_detail))))
         code = error.exit_code

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from io import TextIOWrapper
 from typing import Final
 
 import anyio
@@ -37,8 +38,13 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _stdin() -> str:
-    """Return all of stdin, "" where a shell closed it (`<&-`) and Python has none."""
-    return "" if sys.stdin is None else sys.stdin.read()
+    """Return all of stdin as UTF-8 whatever the locale, "" where a shell closed it (`<&-`) and Python has none."""
+    if not isinstance(sys.stdin, TextIOWrapper):
+        return "" if sys.stdin is None else sys.stdin.read()
+    try:
+        return bytes(sys.stdin.buffer.read()).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"JSON: stdin is not UTF-8 text (byte {error.start})") from error
 
 
 def _exit_codes() -> dict[str, int]:
@@ -51,8 +57,10 @@ def _exit_codes() -> dict[str, int]:
 
 def _object(text: str) -> dict[str, object]:
     try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        parsed = json.loads(text.removeprefix("\ufeff"))  # a byte order mark, as PowerShell writes
+    except RecursionError as error:
+        raise InvalidArgumentError("JSON: is nested too deeply") from error
+    except ValueError as error:
         raise InvalidArgumentError(f'JSON: {error}. Example: \'{{"programId": "basher"}}\'') from error
     if not isinstance(parsed, dict):
         raise InvalidArgumentError('JSON: must be an object, e.g. \'{"programId": "basher"}\'')

@@ -14,7 +14,11 @@ OWN_MEMORY: Final = ("store", "fleet", "program", "now", "embedder", "embedder_u
 
 def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None:
     """Add the flags of these settings to the parser of a command, with the first sentence of each one's help."""
-    group = parser.add_argument_group("settings", "each also an environment variable; more in docs/configuration.md")
+    group = parser.add_argument_group(
+        "settings",
+        "each also an environment variable; more in\n"
+        "https://github.com/fleet-memory/fleet-memory/blob/main/docs/configuration.md",
+    )
     for setting in SETTINGS:
         if setting.name in uses:
             default = f", default {setting.default}" if setting.default else ""

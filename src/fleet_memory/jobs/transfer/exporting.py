@@ -1,45 +1,39 @@
-"""Writes a fleet to a file, for `fleet-memory export`.
+"""Reads a fleet for `fleet-memory export`.
 
-Leases, the note of the last run and its sums stay behind, and the next run reads everything again. Snapshots move
-along: programs refer to the version that they read. A collection is read whole: a fleet of 1,000 full programs takes
-some 300 MB.
+Snapshots, leases, the note of the last run and its sums stay behind: the import makes them again. A collection is read
+whole: a fleet of 1,000 full programs takes some 300 MB.
 """
 
-import json
 from collections.abc import AsyncIterator
-from datetime import datetime
-from functools import partial
 from itertools import chain
-from pathlib import Path
-
-from anyio import to_thread
 
 from fleet_memory import __version__
-from fleet_memory.fleet import CountProgress
-from fleet_memory.jobs.transfer.file import COLLECTIONS, FORMAT, Line, hash_of_lines, require_room, write_whole
+from fleet_memory.fleet import CountProgress, Fleet
+from fleet_memory.jobs.transfer.file import COLLECTIONS, Line, file_text
 from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import Document, Query, Store
 
 
-async def export_fleet(
-    store: Store, fleet_id: str, file: Path, now: datetime, *, force: bool, step: CountProgress
-) -> int:
-    """Write the fleet to `file`, whole or not at all, and return how many documents. Raises InvalidArgumentError."""
-    await to_thread.run_sync(partial(require_room, file, force=force))
-    texts = [line.text() async for line in _lines(store, fleet_id, step)]
-    header = {"format": FORMAT, "fleet": fleet_id, "version": __version__, "exportedAt": now.isoformat()}
-    footer = {"documents": len(texts), "sha256": hash_of_lines(texts)}
-    await to_thread.run_sync(write_whole, file, [json.dumps(header), *texts, json.dumps(footer)])
-    return len(texts)
+async def export_text(fleet: Fleet, step: CountProgress) -> tuple[str, int]:
+    """Return the file of a fleet, and how many documents it has. Raises ForbiddenError unless the caller may curate."""
+    fleet.caller.require_curation()
+    lines = [line async for line in _lines(fleet, step)]
+    return file_text(fleet.programs.paths.fleet_id, __version__, fleet.now().isoformat(), lines)
 
 
-async def _lines(store: Store, fleet: str, step: CountProgress) -> AsyncIterator[Line]:
-    paths = FleetPaths(fleet)
+async def _lines(fleet: Fleet, step: CountProgress) -> AsyncIterator[Line]:
+    store, paths = fleet.programs.store, fleet.programs.paths
     for done, collection in enumerate(COLLECTIONS, 1):
-        documents = _programs(store, paths) if collection == "programs" else _others(store, paths, collection)
-        async for document in documents:
-            yield Line(document.ref.collection.rpartition("/")[2], document.ref.id, document.fields)
+        if collection == "policy":
+            policy = (await fleet.policies.read_versioned()).policy
+            if policy != Policy():
+                yield Line("policy", "policy", policy.wire())
+        else:
+            documents = _programs(store, paths) if collection == "programs" else _others(store, paths, collection)
+            async for document in documents:
+                yield Line(document.ref.collection.rpartition("/")[2], document.ref.id, document.fields)
         step(done, len(COLLECTIONS))
 
 

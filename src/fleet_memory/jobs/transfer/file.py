@@ -1,4 +1,4 @@
-"""The file that a memory moves in: its lines, how it is written whole, and how it is read and checked.
+"""The file that a memory moves in: its lines, how it is read, and how it is written whole.
 
 One JSON value a line: a header, the documents, a footer with their count and hash, so that a file that was cut off is
 noticed.
@@ -7,23 +7,20 @@ noticed.
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias, cast
-
-from pydantic import ValidationError
+from typing import Final, NamedTuple, TypeAlias
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.repositories.entry_codec import versioned_entry
-from fleet_memory.repositories.pages import page_of
-from fleet_memory.repositories.pairs import versioned_pair
-from fleet_memory.repositories.program_codec import versioned_program
-from fleet_memory.stores import Document, Json, Ref, document_id
+from fleet_memory.stores import Json
 
 Fields: TypeAlias = dict[str, Json]
 FORMAT: Final = "fleet-memory/1"
 # in the order of a file; a program is followed by its pages
-COLLECTIONS: Final = ("programs", "pages", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts")
+COLLECTIONS: Final = ("programs", "pages", "gsp", "pairs", "ledger", "archive", "history", "receipts", "policy")
+DERIVED: Final = "snapshots"  # a collection that files of versions before have; the import makes its own
 
 
 class Line(NamedTuple):
@@ -38,45 +35,100 @@ class Line(NamedTuple):
         return json.dumps(self._asdict(), separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
+class NumberedLine(NamedTuple):
+    """A line of a file with its number, from 1."""
+
+    number: int
+    value: Mapping[str, object]
+
+
+class ParsedFile(NamedTuple):
+    """A file with a header and a footer that fit: the name of its fleet, and the lines between."""
+
+    fleet: str
+    lines: Sequence[NumberedLine]
+
+
+def file_text(fleet: str, version: str, exported_at: str, lines: Iterable[Line]) -> tuple[str, int]:
+    """Return the text of a file with these documents, and how many they are."""
+    texts = [line.text() for line in lines]
+    header = {"format": FORMAT, "fleet": fleet, "version": version, "exportedAt": exported_at}
+    footer = {"documents": len(texts), "sha256": _hash(texts)}
+    return "\n".join([json.dumps(header), *texts, json.dumps(footer)]) + "\n", len(texts)
+
+
 def require_room(file: Path, *, force: bool) -> None:
-    """Raise InvalidArgumentError for a file that exists, unless it may be replaced."""
-    if file.exists() and not force:
+    """Raise InvalidArgumentError for a file that exists, unless it may be replaced; a pipe or a device is no such."""
+    if file.is_dir():
+        raise InvalidArgumentError(f"FILE: {file.name} is a folder; name a file in it")
+    if file.is_file() and not force:
         raise InvalidArgumentError(f"FILE: {file.name} exists; give another name, or --force to replace it")
 
 
-def write_whole(file: Path, lines: Sequence[str]) -> None:
-    """Write the lines to the file, all or none. Raises InvalidArgumentError."""
-    draft = file.with_name(f"{file.name}.part")
+def write_whole(file: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all; into a pipe or a device as it is.
+
+    A link stays a link: the file that it names is replaced. Raises InvalidArgumentError.
+    """
     try:
-        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        os.replace(draft, file)  # noqa: PTH105 - the same, by a clearer name
+        if file.exists() and not file.is_file():
+            file.write_text(text, encoding="utf-8", newline="\n")
+        else:
+            _replace(Path(os.path.realpath(file)), text)
     except OSError as error:
-        raise InvalidArgumentError(f"FILE: cannot be written: {error.strerror}") from error
+        raise InvalidArgumentError(f"FILE: {file.name} cannot be written: {error.strerror}") from error
 
 
-def hash_of_lines(texts: Iterable[str]) -> str:
-    """Return the hash of the documents' lines, as the footer has it."""
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
-
-
-def read_lines(file: Path) -> list[Line]:
-    """Return the documents of a file, each checked. Raises InvalidArgumentError, which names the line."""
+def _replace(file: Path, text: str) -> None:
+    number, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:100]}.", suffix=".part")  # mode 0600
     try:
-        texts = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")  # not at U+2028
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(f"FILE: {file.name} cannot be read as UTF-8 text") from error
-    header = _object(texts[0], 1) if texts else {}
+        with os.fdopen(number, "w", encoding="utf-8", newline="\n") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.replace(draft, file)  # noqa: PTH105 - the same, by a clearer name
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft)  # noqa: PTH108 - a name, as `mkstemp` returns it
+        raise
+
+
+def read_bytes(file: Path) -> bytes:
+    """Return the content of a file. Raises InvalidArgumentError."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError as error:
+        raise InvalidArgumentError(f"FILE: there is no {file.name}") from error
+    except OSError as error:
+        raise InvalidArgumentError(f"FILE: {file.name} cannot be read: {error.strerror}") from error
+
+
+def parsed_file(content: bytes) -> ParsedFile:
+    """Return the lines of a file, each a JSON object; a byte order mark is left out. Raises InvalidArgumentError."""
+    try:
+        texts = content.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n").split("\n")  # not at U+2028
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"FILE: not UTF-8 text, from byte {error.start} on") from error
+    header = _object(texts[0], 1)
     if header.get("format") != FORMAT:
         raise InvalidArgumentError(f"line 1: not a file of `fleet-memory export` (format {FORMAT})")
     footer = _object(texts[-1], len(texts))
-    if footer.get("documents") != len(texts) - 2 or footer.get("sha256") != hash_of_lines(texts[1:-1]):
+    if footer.get("documents") != len(texts) - 2 or footer.get("sha256") != _hash(texts[1:-1]):
         raise InvalidArgumentError("the last line does not match the others: the file is cut off or was changed")
-    return [_line(text, number) for number, text in enumerate(texts[1:-1], 2)]
+    lines = [NumberedLine(number, _object(text, number)) for number, text in enumerate(texts[1:-1], 2)]
+    return ParsedFile(str(header.get("fleet") or ""), lines)
+
+
+def _hash(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def _object(text: str, number: int) -> Mapping[str, object]:
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_refuse)
+        json.dumps(value, ensure_ascii=False).encode()  # no store takes half characters
+    except RecursionError as error:
+        raise InvalidArgumentError(f"line {number}: nested too deep") from error
     except ValueError as error:
         raise InvalidArgumentError(f"line {number}: not JSON") from error
     if not isinstance(value, dict):
@@ -84,34 +136,5 @@ def _object(text: str, number: int) -> Mapping[str, object]:
     return value
 
 
-def _line(text: str, number: int) -> Line:
-    value = _object(text, number)
-    collection, id_, fields = value.get("collection"), value.get("id"), value.get("fields")
-    if collection not in COLLECTIONS or not isinstance(id_, str) or not isinstance(fields, dict):
-        raise InvalidArgumentError(
-            f"line {number}: must have a collection ({', '.join(COLLECTIONS)}), an id and fields"
-        )
-    line = Line(str(collection), id_, cast("Fields", fields))
-    try:
-        _require_sound(line)
-    except (ValidationError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InvalidArgumentError(f"line {number}: the {collection} document {id_} is not sound") from error
-    return line
-
-
-def _require_sound(line: Line) -> None:
-    if line.collection == "pages":
-        page = page_of(Document(Ref("", line.id), line.fields, ""))
-        expected = document_id(f"{page.program_id}~{page.number}")
-    elif line.collection == "programs":
-        versioned_program(Document(Ref("", line.id), line.fields, ""))
-        expected = document_id(str(line.fields["programId"]))
-    elif line.collection == "pairs":
-        expected = versioned_pair(Document(Ref("", line.id), line.fields, "")).pair_id
-    elif line.collection == "gsp":
-        expected = document_id(str(line.fields["key"]))
-        versioned_entry(Document(Ref("", line.id), line.fields, ""))
-    else:
-        expected = line.id
-    if line.id != expected:
-        raise ValueError(f"{line.id} is not {expected}")
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
