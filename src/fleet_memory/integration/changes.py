@@ -78,8 +78,8 @@ def write_changes(changes: Sequence[FileChange]) -> None:
         for change in changes:
             _require_unchanged(change)
             written.append(change)
-            with recorded(change):
-                _write(change.file, change.after)
+            keep_record(change)
+            _write(change.file, change.after)
     except (ChangedMeanwhileError, InvalidArgumentError):
         for change in written:
             with suppress(InvalidArgumentError):  # the first problem is the one to tell
@@ -88,14 +88,17 @@ def write_changes(changes: Sequence[FileChange]) -> None:
         raise
 
 
-@contextmanager
-def recorded(change: FileChange) -> Iterator[None]:
-    """Keep the record of a change that is made inside: a new one before it, and an old one until it is done."""
+def keep_record(change: FileChange) -> None:
+    """Write the record of a change, if it has one. Raises InvalidArgumentError."""
     if change.record is not None:
         _write(_record_file(change.file), change.record, mode=0o600)
-    yield
-    if change.record is None:
-        _write(_record_file(change.file), None)
+
+
+def drop_records(changes: Sequence[FileChange]) -> None:
+    """Delete the records of changes that have none, once all are made. Raises InvalidArgumentError."""
+    for change in changes:
+        if change.record is None:
+            _write(_record_file(change.file), None)
 
 
 @contextmanager
