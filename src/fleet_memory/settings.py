@@ -38,7 +38,8 @@ class Settings:
 
     `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the seconds between two runs
     of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
-    session of the client that started the server, None where it names none.
+    session of the client that started the server, None where it names none. `prompt_lessons` lets a hook answer a
+    person's prompt with lessons that fit it.
     """
 
     store: StoreLocation
@@ -55,6 +56,7 @@ class Settings:
     embedder_key: str = field(default="", repr=False)
     judge_key: str = field(default="", repr=False)
     session_id: str | None = None
+    prompt_lessons: bool = True
 
 
 class Setting(NamedTuple):
@@ -137,6 +139,12 @@ SETTINGS: Final = (
         "one memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
     ),
     Setting(
+        "prompt_lessons",
+        "on",
+        f"on or {OFF}",
+        "Whether the hook UserPromptSubmit adds up to three lessons that fit a person's prompt well.",
+    ),
+    Setting(
         "log_level",
         "WARNING",
         f"one of: {', '.join(LOG_LEVELS)}",
@@ -171,6 +179,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         now=now,
         maintenance_s=maintenance_s,
         log_level=given.read("log_level", _level),
+        prompt_lessons=given.read("prompt_lessons", _switch),
         session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,
     )
 
@@ -264,6 +273,10 @@ def _interval(text: str) -> float:
     if not MIN_MAINTENANCE_MINUTES <= minutes <= MAX_MAINTENANCE_MINUTES:
         raise ValueError(f"{quoted(text)} is out of range")
     return minutes * 60
+
+
+def _switch(text: str) -> bool:
+    return _one_of(("on", OFF))(text.lower()) != OFF
 
 
 def _level(text: str) -> str:
