@@ -88,7 +88,7 @@ LAYERS = {
     "server.store_time": layer("stores clock", "", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
-        "integration server.composition tools jobs views schemas.answers fleet settings errors",
+        "integration server.composition tools jobs views rules schemas fleet settings clock errors",
         "anyio json5 platformdirs tomlkit",
     ),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),

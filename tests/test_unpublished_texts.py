@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.integration.hook_state import HookState
 from fleet_memory.integration.hooks import EVENTS, answer_hook
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.judging import Judge, Judged, judge
@@ -294,8 +295,11 @@ async def read_behind_doors(settings: Settings, known: Known) -> list[Read]:
             with suppress(MCPError):  # no resources are offered
                 read.append(Read("resources", (await listing()).model_dump_json()))
     assert answered == tools.keys()  # else the calls of a tool are wrong, and its door was never open
+    prompts = [str(sent["query"]) for sent in tools["recall_memory"] if "query" in sent]
     for event in EVENTS:
-        read.append(Read(event, await answer_hook(settings, event, {"cwd": "basher", "source": "startup"})))
+        for asked in {*prompts} if event == "UserPromptSubmit" else {""}:
+            given = {"cwd": "basher", "source": "user", "prompt": asked}
+            read.append(Read(event, await answer_hook(settings, event, given, HookState(None)), asked))
     return read
 
 
@@ -343,8 +347,8 @@ async def test_where_agents_judge_an_agent_reads_only_the_pairs_that_it_is_asked
     parts = [parted(one) for one in await read_behind_doors(basher, known)]
     in_questions = {word for _, word in secrets([one.questions for one in parts])}
     assert in_questions >= {"zulupaired", "zuluthirda", "zuluthirdb"}
-    # The hook's text has the questions of a boot; a verdict's answer has the key of the entry that it made.
-    doors = {"SessionStart", "pattern_consolidate", "commit_session"}
+    # The hooks' texts have the questions of a boot; a verdict's answer has the key of the entry that it made.
+    doors = {"SessionStart", "SubagentStart", "pattern_consolidate", "commit_session"}
     rest = secrets([one.rest for one in parts])
     assert {(door, word) for door, word in rest if door not in doors or word not in in_questions} == set()
     shown = {pair: {one.rest.door for one in parts if pair in one.pair_ids} for pair in known.pairs}

@@ -76,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _use_utf8() -> None:
     """Make the text streams UTF-8: Windows and the C locale give Python others, which cannot print every lesson."""
-    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        errors = "surrogateescape" if stream is sys.stdin else "backslashreplace"
         if isinstance(stream, io.TextIOWrapper):  # None where it is closed
             stream.reconfigure(encoding="utf-8", errors=errors)
 

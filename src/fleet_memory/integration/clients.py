@@ -12,17 +12,13 @@ import platformdirs
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration import jsonc, toml
+from fleet_memory.integration.hooks import EVENTS
 
 NAME: Final = "fleet-memory"
 CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "codex")
 HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after five
 # Hook events of Claude Code, and our matcher for each; "" for all
-HOOKS: Final[Mapping[str, str]] = {
-    "SessionStart": "startup|resume|clear|compact",
-    "PreCompact": "",
-    "Stop": "",
-    "SessionEnd": "",
-}
+HOOKS: Final[Mapping[str, str]] = dict.fromkeys(EVENTS, "")
 
 
 class FileEdit(NamedTuple):
