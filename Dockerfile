@@ -9,10 +9,18 @@ RUN /opt/fleet-memory/bin/pip install --no-cache-dir . \
     && /opt/fleet-memory/bin/pip uninstall --yes pip
 
 FROM python:3.12-slim
+ARG VERSION=unreleased
+LABEL org.opencontainers.image.title="fleet-memory" \
+      org.opencontainers.image.description="Shared memory for fleets of AI agents: it lasts, fades and adds up" \
+      org.opencontainers.image.version=$VERSION \
+      org.opencontainers.image.licenses="MIT AND Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/fleet-memory/fleet-memory" \
+      io.modelcontextprotocol.server.name="io.github.fleet-memory/fleet-memory"
 RUN useradd --create-home --uid 10001 fleet
 COPY --from=build /opt/fleet-memory /opt/fleet-memory
 ENV PATH="/opt/fleet-memory/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
+    ORT_DISABLE_TELEMETRY=1 \
     FLEET_MEMORY_STORE=/data/memory.db
 RUN mkdir /data && chown fleet:fleet /data
 USER 10001

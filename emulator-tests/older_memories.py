@@ -4,16 +4,17 @@ import json
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
-from fleet_memory.jobs.transfer import import_fleet
 from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
 from fleet_memory.stores import Store
-from tests.older import DATA, exported, unpacked
+from tests.moving import bring
+from tests.older import DATA, exported, fleet_of, unpacked
 
 Request: TypeAlias = pytest.FixtureRequest
 
@@ -40,8 +41,7 @@ async def imported_file(version: str, request: Request) -> str:
     address = str(folder / "imported.db")
     file = exported(version, folder / "before.jsonl")
     async with open_memory(address) as store:
-        result = await import_fleet(store, "default", file, overwrite=False, step=lambda _done, _total: None)
-    assert result.skipped == []
+        assert (await bring(fleet_of(store, datetime.now(UTC)), file)).is_complete
     return address
 
 

@@ -17,7 +17,6 @@ from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.jobs.restoration import list_archive, restore_archived
-from fleet_memory.jobs.transfer import Imported, export_fleet, import_fleet
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.similarity.lexical import Lexical
@@ -30,6 +29,7 @@ from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from tests.fleets import at
+from tests.moving import bring, export_to, known_to_agents
 
 pytestmark = pytest.mark.anyio
 
@@ -178,15 +178,14 @@ async def test_a_lower_cap_moves_lessons_out_and_a_higher_one_brings_them_back(f
 
 async def test_an_export_takes_pages_along(fleet: Fleet, tmp_path: Path) -> None:
     file, store = tmp_path / "memory.jsonl", fleet.programs.store
-    count = await export_fleet(store, "default", file, LATER, force=False, step=uncounted)
-    assert await import_fleet(store, "copy", file, overwrite=False, step=uncounted) == Imported("copy", count, 0, [])
+    await export_to(fleet, file)
     copy = fleet_on(store, LATER + timedelta(days=1), "copy")
-    assert await copy.programs.read_whole("basher") == await fleet.programs.read_whole("basher")
+    assert (await bring(copy, file)).is_complete
+    originals = known_to_agents(await fleet.programs.read_whole("basher"))
+    assert known_to_agents(await copy.programs.read_whole("basher")) == originals
     await learn(copy, "basher", "hazel")
-    skipped = (await import_fleet(store, "copy", file, overwrite=False, step=uncounted)).skipped
-    assert (skipped, await pages(copy)) == (["programs/basher", "pages/basher_7e_1"], [5])
-    await import_fleet(store, "copy", file, overwrite=True, step=uncounted)
-    assert await copy.programs.read_whole("basher") == await fleet.programs.read_whole("basher")
+    assert (await bring(copy, file)).written == 0
+    assert (set((await copy.programs.read_whole("basher")).patterns), await pages(copy)) == ({*OLD, *NEW, "hazel"}, [5])
     assert (await check_memory(store, "copy", Lexical())).healthy
 
 

@@ -18,7 +18,7 @@ VERIFY = "Always verify that the task is still free before claiming it"
 
 
 def reembed(address: str) -> dict[str, object]:
-    command = [sys.executable, "-m", "fleet_memory", "reembed", "--store", address, "--embedder", "minilm"]
+    command = [sys.executable, "-m", "fleet_memory", "reembed", "--json", "--store", address, "--embedder", "minilm"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)  # noqa: S603 - ours
     answer: dict[str, object] = json.loads(done.stdout)
     return answer

@@ -52,7 +52,8 @@ def without_deleted(value: Json) -> Json:
 def run(address: str, now: str, *words: str) -> str:
     settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_NOW": now}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
-    line = [sys.executable, "-m", "fleet_memory", *words]
+    as_json = ["--json"] if words[0] == "restore" else []  # which printed nothing else then
+    line = [sys.executable, "-m", "fleet_memory", *words, *as_json]
     ended = subprocess.run(  # noqa: S603 - ours
         line, capture_output=True, text=True, check=False, timeout=120, env=inherited | settings
     )
@@ -167,6 +168,6 @@ async def published(fleet: Agent) -> str:
 
 
 def documents(file: Path) -> list[Json]:
-    """Return the documents of an export; the header names a version and a time, the footer a hash."""
-    lines = file.read_text(encoding="utf-8").splitlines()[1:-1]
-    return [without_deleted(json.loads(line)) for line in lines]
+    """Return the documents of an export, but snapshots; the header names a version and a time, the footer a hash."""
+    lines = map(json.loads, file.read_text(encoding="utf-8").splitlines()[1:-1])
+    return [without_deleted(line) for line in lines if line["collection"] != "snapshots"]

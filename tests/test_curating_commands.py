@@ -58,10 +58,11 @@ def test_seed_refuses_a_wrong_file(rules: str, capsys: pytest.CaptureFixture[str
 def test_retire_and_reinstate_say_no_when_nothing_changes(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["seed", rules, "--yes"]) == 0
     capsys.readouterr()
-    assert main(["retire", RULE, "--why", "We have a vault"]) == 0
+    assert main(["retire", RULE, "--why", "We have a vault", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"key": RULE, "state": "retired", "changed": True}
     assert main(["retire", RULE, "--why", "again"]) == 1
-    assert main(["reinstate", RULE, "--why", "No vault after all"]) == 0
+    assert capsys.readouterr().out == f"{RULE} is retired already, nothing was changed\n"
+    assert main(["reinstate", RULE, "--why", "No vault after all", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"key": RULE, "state": "fresh", "changed": True}
     assert main(["reinstate", RULE, "--why", "again"]) == 1
     assert main(["retire", RULE[:-1], "--why", "typo"]) == 1
@@ -85,7 +86,7 @@ def shared(settings: Settings) -> None:
 
 @pytest.mark.usefixtures("shared")
 def test_reword_prints_the_state_and_refuses_a_wrong_text(capsys: pytest.CaptureFixture[str]) -> None:
-    reword = ["reword", KEY, "Look whether a task is free right before you claim it", "--why", "shorter"]
+    reword = ["reword", KEY, "Look whether a task is free right before you claim it", "--why", "shorter", "--json"]
     assert main(reword) == 0
     assert json.loads(capsys.readouterr().out) == {"key": KEY, "state": "fresh", "changed": True}
     assert main(reword) == 1
@@ -95,7 +96,7 @@ def test_reword_prints_the_state_and_refuses_a_wrong_text(capsys: pytest.Capture
 
 @pytest.mark.usefixtures("shared")
 def test_split_takes_the_contribution_of_a_program_out(capsys: pytest.CaptureFixture[str]) -> None:
-    split = ["split", KEY, "--why", "another moment"]
+    split = ["split", KEY, "--why", "another moment", "--json"]
     assert main(split) == 2
     assert "--program: required" in capsys.readouterr().err
     assert main([*split, "--program", "iso"]) == 0
@@ -124,7 +125,7 @@ def test_delete_program_names_25_entries_and_counts_the_others(
         await pattern_consolidate(fleet, no_progress)
 
     anyio.run(with_fleet, settings, share)
-    assert main(["delete-program", "iso", "--dry-run"]) == 0
+    assert main(["delete-program", "iso", "--dry-run", "--json"]) == 0
     preview = json.loads(capsys.readouterr().out)
     assert (len(preview["entriesThatKeepIt"]), preview["omitted"]) == (25, {"entriesThatKeepIt": 2})
 
@@ -138,10 +139,12 @@ def test_delete_program_prints_what_became_of_it(
     anyio.run(with_fleet, settings, learn)
     deleted = {"programId": "iso", "archivedPatterns": 1, "archivedNotes": 0, "entriesThatKeepIt": []}
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    assert main(["delete-program", "iso"]) == 2
-    assert main(["delete-program", "iso", "--dry-run"]) == 0
+    assert main(["delete-program", "iso"]) == 1
+    assert main(["delete-program", "iso", "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"dryRun": True, **deleted}
-    assert main(["delete-program", "iso", "--yes", "--program", "sark"]) == 1
-    assert main(["delete-program", "iso", "--yes"]) == 0
+    with monkeypatch.context() as bound:
+        bound.setenv("FLEET_MEMORY_PROGRAM", "sark")
+        assert main(["delete-program", "iso", "--yes"]) == 1
+    assert main(["delete-program", "iso", "--yes", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == deleted
     assert main(["delete-program", "iso", "--yes"]) == 2

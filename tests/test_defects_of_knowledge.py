@@ -7,8 +7,8 @@ import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet
-from fleet_memory.jobs.transfer import export_fleet, import_fleet
 from tests.living import MINUTE, Machine
+from tests.moving import bring, export_to
 from tests.shared import published_keys
 
 pytestmark = pytest.mark.anyio
@@ -28,10 +28,6 @@ def machine(tmp_path: Path) -> Machine:
 async def maintained(machine: Machine) -> Maintained:
     """Do what `fleet-memory maintain` does."""
     return await machine.people(partial(maintain_fleet, progress=no_progress))
-
-
-def uncounted(_done: int, _total: int) -> None:
-    """Count nothing."""
 
 
 async def two_of_one_key(machine: Machine) -> tuple[str, str]:
@@ -82,15 +78,15 @@ async def test_after_a_rollback_to_an_older_export_words_stores_and_runs_go_on(
     key = await machine.share(RETRY, "basher", "iso")
 
     async def export(fleet: Fleet) -> int:
-        return await export_fleet(fleet.knowledge.store, "default", file, machine.now, force=True, step=uncounted)
+        return await export_to(fleet, file)
 
     async def roll_back(fleet: Fleet) -> object:
-        return await import_fleet(fleet.knowledge.store, "default", file, overwrite=True, step=uncounted)
+        return await bring(fleet, file, overwrite=True)
 
     await machine.people(export)
     await machine.say("basher", key, "confirmed", "it worked")
     await machine.people(roll_back)
-    assert (await machine.entry(key))["confirmations"] == 0
+    assert (await machine.entry(key))["confirmations"] == 1
     assert (await machine.say("iso", key, "confirmed", "it worked"))["knowledge"]["status"] == "fresh"
     await machine.store_lesson("sark", RETRY)
     other = await machine.share("Something else that two learn", "ram", "tron")

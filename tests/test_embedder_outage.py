@@ -160,6 +160,6 @@ def test_reembed_prints_how_much_moved(
     settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--store", str(settings.store[0]), "--embedder", "openai:m", "--embedder-url", endpoint.url]
-    assert main(["reembed", *flags]) == 0
+    assert main(["reembed", "--json", *flags]) == 0
     moved = {"embedder": "openai/m", "patterns": 0, "entries": 0, "skipped": []}
     assert json.loads(capsys.readouterr().out) == moved

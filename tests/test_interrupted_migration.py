@@ -3,15 +3,14 @@
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from fleet_memory.errors import OutcomeUnknownError
+from fleet_memory.errors import InvalidArgumentError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.migration import needs_migration
-from fleet_memory.jobs.transfer import import_fleet
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.words import with_confirmation
 from fleet_memory.rules.lifecycle.reinforcement import reinforced
@@ -19,8 +18,10 @@ from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Word
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.value import Value
+from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import ABSENT, Document, Ref, Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
+from tests.moving import bring
 from tests.older import (
     HTTP,
     MERGED,
@@ -39,6 +40,8 @@ from tests.older import (
 from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
+
+TODAY = datetime(2026, 12, 1, 12, tzinfo=UTC)  # after the older memories were made
 
 
 class ChangedProgram(Value):
@@ -188,10 +191,22 @@ async def test_a_rule_of_copies_keeps_the_votes_that_published_it(fleet: Fleet, 
     assert (entry_state(entry, SPRING), entry.threshold) == ("fresh", 1)
 
 
-async def test_a_fleet_that_takes_an_import_in_is_migrated_again(fleet: Fleet, store: Store, tmp_path: Path) -> None:
-    await migrated(fleet)
+async def test_an_empty_fleet_that_takes_an_older_file_over_is_migrated_again(store: Store, tmp_path: Path) -> None:
+    other = Fleet.on(store, "other", Lexical(), lambda: TODAY)
+    await migrated(other)
     file = exported(OLDEST, tmp_path / "memory.jsonl")
-    await import_fleet(store, "default", file, overwrite=True, step=lambda _done, _total: None)
-    assert await needs_migration(fleet_of(store))
-    assert (await migrated(fleet)).programs == 4
-    assert not await needs_migration(fleet_of(store))
+    assert (await bring(other, file)).written > 4
+    assert (await bring(other, file)).written == 0
+    assert await needs_migration(Fleet.on(store, "other", Lexical(), lambda: TODAY))
+    assert (await migrated(other)).programs == 4
+    assert not await needs_migration(Fleet.on(store, "other", Lexical(), lambda: TODAY))
+
+
+async def test_an_older_file_is_not_merged_into_a_memory_and_says_the_way(
+    fleet: Fleet, store: Store, tmp_path: Path
+) -> None:
+    await migrated(fleet)
+    before = await everything(fleet)
+    with pytest.raises(InvalidArgumentError, match=r"import it into an empty fleet \(--fleet NAME\)"):
+        await bring(fleet_of(store, TODAY), exported(OLDEST, tmp_path / "memory.jsonl"))
+    assert await everything(fleet) == before

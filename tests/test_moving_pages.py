@@ -1,6 +1,5 @@
 """A program and its pages move between stores as one: through a file that agents, or a kill, may interrupt."""
 
-import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -12,13 +11,12 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
-from fleet_memory.jobs.transfer import Imported, export_fleet, import_fleet
-from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.update_program_state import update_program_state
-from tests.fleets import NOW, at, learn
+from tests.fleets import NOW, at, learn, on
+from tests.moving import bring, export_to, known_to_agents, sealed
 from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
@@ -62,30 +60,30 @@ async def with_cap(fleet: Fleet, lessons: int) -> None:
     await update_program_state(fleet, "basher", decay_config=patch)
 
 
-async def export(store: Store, file: Path) -> Path:
-    await export_fleet(store, "default", file, NOW, force=False, step=uncounted)
+async def exported(fleet: Fleet, file: Path) -> Path:
+    await export_to(fleet, file)
     return file
 
 
-async def bring(store: Store, file: Path, *, fleet: str = "copy", overwrite: bool = False) -> Imported:
-    return await import_fleet(store, fleet, file, overwrite=overwrite, step=uncounted)
+def copy_of(fleet: Fleet, store: Store | None = None) -> Fleet:
+    """Return another fleet on the same store, or on one around it."""
+    return Fleet.on(store or fleet.programs.store, "copy", fleet.embedder, fleet.now, fleet.caller)
 
 
-def uncounted(_done: int, _total: int) -> None:
-    """Count nothing."""
+async def copied(fleet: Fleet) -> object:
+    return known_to_agents(await copy_of(fleet).programs.read_whole("basher"))
 
 
-async def copied(fleet: Fleet) -> Program:
-    copy = Fleet.on(fleet.programs.store, "copy", fleet.embedder, fleet.now, fleet.caller)
-    return await copy.programs.read_whole("basher")
+async def original(fleet: Fleet) -> object:
+    return known_to_agents(await fleet.programs.read_whole("basher"))
 
 
 @pytest.mark.parametrize("group", ["programs", "pages"])
 async def test_an_export_has_a_lesson_that_moves_meanwhile(fleet: Fleet, tmp_path: Path, group: str) -> None:
     store = fleet.programs.store
     moving = ChangedBefore(store, group, lambda: learn(fleet, "basher", "Lesson oak", id_="oak"))
-    await bring(store, await export(moving, tmp_path / "memory.jsonl"))
-    assert await copied(fleet) == await fleet.programs.read_whole("basher")
+    await bring(copy_of(fleet), await exported(on(fleet, moving), tmp_path / "memory.jsonl"))
+    assert await copied(fleet) == await original(fleet)
     assert (await check_memory(store, "copy", fleet.embedder)).healthy
 
 
@@ -107,32 +105,34 @@ class KilledAfter(Wrapped):
         return await super().commit(*writes)
 
 
-async def test_an_import_that_is_killed_loses_no_lesson(
-    fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fleet_memory.jobs.transfer.DOCUMENTS_PER_READ", 1)  # as in a large fleet
+async def test_an_import_that_is_killed_loses_no_lesson_and_the_next_completes_it(fleet: Fleet, tmp_path: Path) -> None:
     store, newer = fleet.programs.store, at(fleet, NOW + timedelta(days=2))
-    old = await export(store, tmp_path / "old.jsonl")
+    await learn(newer, "sark", "Lesson oak")
+    old = await exported(fleet, tmp_path / "old.jsonl")
     await reinforce_memory(newer, "basher", "ash")  # back from its page, for elm
-    new = await export(store, tmp_path / "new.jsonl")
-    await bring(store, old)
-    for commits in range(3):
-        before = await copied(fleet)
+    new = await exported(newer, tmp_path / "new.jsonl")
+    await bring(copy_of(newer), old)
+    for commits in range(4):
         with suppress(KilledError):
-            await bring(KilledAfter(store, commits), new)
-        assert await copied(fleet) in (before, await newer.programs.read_whole("basher"))
-    assert await copied(fleet) == await newer.programs.read_whole("basher")
+            await bring(copy_of(newer, KilledAfter(store, commits)), new)
+        assert await lessons(fleet) == {*OLD, *NEW}
+    assert (await bring(copy_of(newer), new)).written == 0
+    reinforced = (await copy_of(fleet).programs.read_whole("basher")).patterns["ash"]
+    assert (reinforced.confirmations, reinforced.last_reinforced) == (1, newer.now())
 
 
-async def test_an_import_that_overwrites_leaves_no_page_behind(fleet: Fleet, tmp_path: Path) -> None:
-    store = fleet.programs.store
-    await with_cap(fleet, 10)
-    file = await export(store, tmp_path / "memory.jsonl")
-    before = await documents(fleet, "pages", "programs")
-    await with_cap(fleet, 2)
-    await learn(fleet, "basher", "A secret", id_="oak")
-    await bring(store, file, fleet="default", overwrite=True)
-    assert await documents(fleet, "pages", "programs") == before
+async def lessons(fleet: Fleet) -> set[str]:
+    return set((await copy_of(fleet).programs.read_whole("basher")).patterns)
+
+
+async def test_lessons_that_come_in_over_the_cap_go_to_the_pages(fleet: Fleet, tmp_path: Path) -> None:
+    file, copy = await exported(fleet, tmp_path / "memory.jsonl"), copy_of(fleet)
+    for number in range(3):
+        await learn(copy, "basher", f"Lesson {number}", id_=f"own-{number}")
+    assert (await bring(copy, file)).is_complete
+    program = await copy.programs.read_whole("basher")
+    assert (set(program.patterns), len(program.active)) == ({*OLD, *NEW, "own-0", "own-1", "own-2"}, 2)
+    assert (await check_memory(copy.programs.store, "copy", fleet.embedder)).healthy
 
 
 async def documents(fleet: Fleet, *groups: str) -> list[tuple[Ref, object]]:
@@ -141,13 +141,11 @@ async def documents(fleet: Fleet, *groups: str) -> list[tuple[Ref, object]]:
 
 
 async def test_pages_without_their_program_are_refused(fleet: Fleet, tmp_path: Path) -> None:
-    file = await export(fleet.programs.store, tmp_path / "memory.jsonl")
-    header, *lines, _ = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    lines = [line for line in lines if json.loads(line)["collection"] != "programs"]
-    footer = {"documents": len(lines), "sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest()}
-    file.write_text("\n".join([header, *lines, json.dumps(footer)]) + "\n", encoding="utf-8")
+    file = await exported(fleet, tmp_path / "memory.jsonl")
+    _, *lines, _ = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    file.write_text(sealed(*(line for line in lines if json.loads(line)["collection"] != "programs")), encoding="utf-8")
     with pytest.raises(InvalidArgumentError, match="FILE: has pages but not the programs that they belong to: basher"):
-        await bring(fleet.programs.store, file)
+        await bring(fleet, file)
 
 
 async def checked(fleet: Fleet, store: Store) -> object:

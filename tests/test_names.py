@@ -12,6 +12,8 @@ PACKAGE = Path(fleet_memory.__file__).parent
 ODD_LIMIT = re.compile(r"_?(MOST|LEAST|LARGEST|LONGEST)(_.*)?")
 
 PROTOCOLS = {
+    "EXAMPLE": "each command of the command line has one",
+    "USES": "each command of the command line has one",
     "add_arguments": "each command of the command line has one",
     "run": "each command of the command line has one",
 }

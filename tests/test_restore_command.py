@@ -28,13 +28,21 @@ def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_lists_the_archive_and_brings_back_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["restore", *BASHER]) == 0
+    assert main(["restore", "--json", *BASHER]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["programId"], [row["patternId"] for row in printed["archive"]]) == ("basher", ["mine"])
-    assert main(["restore", "mine", *BASHER]) == 0
+    assert main(["restore", "mine", "--json", *BASHER]) == 0
     assert json.loads(capsys.readouterr().out) == {"programId": "basher", "restored": True, "patternId": "mine"}
     assert main(["restore", "mine", *BASHER]) == 2
     assert "the archive holds no 'mine'" in capsys.readouterr().err
+
+
+def test_a_person_reads_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["restore", *BASHER]) == 0
+    assert capsys.readouterr().out.endswith(" forgotten: Check the status\n")
+    assert main(["restore", "mine", *BASHER]) == 0
+    assert main(["restore", *BASHER]) == 0
+    assert capsys.readouterr().out == "basher has mine again\nnothing of basher is in the archive\n"
 
 
 def test_what_has_no_room_is_a_no(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +50,7 @@ def test_what_has_no_room_is_a_no(settings: Settings, capsys: pytest.CaptureFixt
         await learn(fleet, "basher", "check the status!", id_="again")
 
     anyio.run(with_fleet, settings, learn_again)
-    assert main(["restore", "mine", *BASHER]) == 1
+    assert main(["restore", "mine", "--json", *BASHER]) == 1
     assert json.loads(capsys.readouterr().out)["restored"] is False
 
 

@@ -245,10 +245,15 @@ def test_a_script_judges_one_pair_and_may_change_its_mind(
         (["--pair", "nothing", "--verdict", "same", "--reason", "x" * 2001], 2, "--reason: must be at most 2000"),
         (["--pair", "nothing"], 2, "--pair and --verdict: give both"),
         (["--verdict", "same"], 2, "--pair and --verdict: give both"),
-        (["--program", "basher"], 1, "only an operator"),
     ],
 )
 @pytest.mark.usefixtures("opened")
 def test_a_wrong_call_is_refused(words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["review", *words]) == code
     assert said in capsys.readouterr().err
+
+
+def test_a_bound_process_judges_no_pair(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "basher")
+    assert main(["review"]) == 1
+    assert "only an operator" in capsys.readouterr().err

@@ -13,13 +13,13 @@ from fleet_memory.errors import SettingsError
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
 from fleet_memory.server.toolsets import TOOLS
-from fleet_memory.settings import SETTINGS, TOOLSETS, Settings, default_path, load
+from fleet_memory.settings import SETTINGS, TOOLSETS, Settings, load
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile
 
 
 def test_nothing_given_means_the_defaults() -> None:
     assert load({}, {}) == Settings(
-        store=SqliteFile(default_path()),
+        named_store=None,
         fleet="default",
         program=None,
         toolsets=("core",),
@@ -50,13 +50,13 @@ def test_an_empty_flag_does_not_unbind_in_silence() -> None:
 @pytest.mark.parametrize(
     ("text", "location"),
     [
-        ("memory.db", SqliteFile(Path("memory.db"))),
+        ("memory.db", SqliteFile(Path("memory.db").absolute())),
         ("/var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
-        ("sqlite:///memory.db", SqliteFile(Path("memory.db"))),
+        ("sqlite:///memory.db", SqliteFile(Path("memory.db").absolute())),
         ("sqlite:////var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
         ("sqlite:///~/memory.db", SqliteFile(Path.home() / "memory.db")),
         ("~/memory.db", SqliteFile(Path.home() / "memory.db")),
-        ("C:\\memory.db", SqliteFile(Path("C:\\memory.db"))),
+        ("C:\\memory.db", SqliteFile(Path("C:\\memory.db").absolute())),
         ("firestore://my-project", FirestoreDatabase("my-project")),
         ("firestore://my-project/lessons", FirestoreDatabase("my-project", "lessons")),
         ("firestore://my-project/(default)", FirestoreDatabase("my-project")),

@@ -74,8 +74,8 @@ class Caller:
         """Raise ForbiddenError unless this caller may set rules and retire entries: people may, agents may not."""
         if self.program_id is not None and self.role != "admin":
             raise ForbiddenError(
-                f"You are {self.program_id}, and only an operator (no --program) or role admin may do this. "
-                "Report what you saw with reinforce_memory."
+                f"You are {self.program_id}, and only an operator may do this, without --program and "
+                "FLEET_MEMORY_PROGRAM. Report what you saw with reinforce_memory."
             )
 
     @property

@@ -27,8 +27,7 @@ MAX_MAINTENANCE_MINUTES: Final = 1440.0
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
-# The same names as schemas.fields.Name; pydantic loads too slowly
-_NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")
+_NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")  # schemas.fields.Name; pydantic loads too slowly
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 
 
@@ -38,11 +37,11 @@ class Settings:
 
     `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the seconds between two runs
     of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
-    session of the client that started the server, None where it names none. `prompt_lessons` lets a hook answer a
-    person's prompt with lessons that fit it.
+    session of the client that started the server, None where it names none. `named_store` is None for the user's own.
+    `prompt_lessons` lets a hook answer a person's prompt with lessons that fit it.
     """
 
-    store: StoreLocation
+    named_store: StoreLocation | None
     fleet: str
     program: str | None
     toolsets: tuple[str, ...]
@@ -57,6 +56,11 @@ class Settings:
     judge_key: str = field(default="", repr=False)
     session_id: str | None = None
     prompt_lessons: bool = True
+
+    @property
+    def store(self) -> StoreLocation:
+        """Where the memory lives. Raises SettingsError if none is named and this user has no home directory."""
+        return self.named_store or SqliteFile(default_path())
 
 
 class Setting(NamedTuple):
@@ -167,7 +171,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
     if maintenance_s is None:
         maintenance_s = 0.0 if now else _interval(_SETTING["maintenance"].default)  # a replay maintains only on request
     return Settings(
-        store=given.optional("store", location) or SqliteFile(default_path()),
+        named_store=given.optional("store", location),
         fleet=given.read("fleet", _name),
         program=given.optional("program", _name),
         toolsets=given.read("toolsets", _toolsets),
@@ -178,8 +182,8 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         judge_key=_checked_key(JUDGE_KEY_VARIABLE, environment.get(JUDGE_KEY_VARIABLE, "").strip()),
         now=now,
         maintenance_s=maintenance_s,
-        log_level=given.read("log_level", _level),
-        prompt_lessons=given.read("prompt_lessons", _switch),
+        log_level=given.read("log_level", lambda text: _one_of(LOG_LEVELS)(text.upper())),
+        prompt_lessons=given.read("prompt_lessons", lambda text: _one_of(("on", OFF))(text.lower()) != OFF),
         session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,
     )
 
@@ -190,8 +194,13 @@ def is_name(text: str) -> bool:
 
 
 def default_path() -> Path:
-    """Return the memory file of this user."""
-    return platformdirs.user_data_path("fleet-memory", appauthor=False) / "memory.db"
+    """Return the memory file of this user. Raises SettingsError where there is no home directory."""
+    try:
+        return platformdirs.user_data_path("fleet-memory", appauthor=False) / "memory.db"
+    except RuntimeError as error:
+        raise SettingsError(
+            "HOME: this user has no home directory for a memory; name one with --store or FLEET_MEMORY_STORE."
+        ) from error
 
 
 class _Given(NamedTuple):
@@ -275,19 +284,10 @@ def _interval(text: str) -> float:
     return minutes * 60
 
 
-def _switch(text: str) -> bool:
-    return _one_of(("on", OFF))(text.lower()) != OFF
-
-
-def _level(text: str) -> str:
-    return _one_of(LOG_LEVELS)(text.upper())
-
-
 def _toolsets(text: str) -> tuple[str, ...]:
     if text.strip() == EVERY_TOOLSET:
         return TOOLSETS
-    named = dict.fromkeys(part.strip() for part in text.split(","))
-    return tuple(_one_of(TOOLSETS)(part) for part in named)
+    return tuple(dict.fromkeys(_one_of(TOOLSETS)(part.strip()) for part in text.split(",")))
 
 
 def _instant(text: str) -> datetime:

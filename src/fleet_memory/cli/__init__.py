@@ -1,7 +1,8 @@
-"""The command line. Exit codes: 0 done, 1 the answer is no, 2 usage, 3 backend unavailable, 4 conflict, 5 internal.
+"""The command line, one module per command, imported when it is chosen: --help answers at once.
 
-One module per command, imported when it is chosen: --help answers at once. A module offers `add_arguments(parser)` and
-`run(given, settings) -> int`, which returns the exit code.
+A module offers `add_arguments(parser)` and `run(given, settings) -> int`, which returns the exit code. Its docstring's
+first line, after the command's name, is its description in --help; `EXAMPLE` is a line that works as it is printed;
+`USES` names the settings that count for it, without it all of them.
 """
 
 import argparse
@@ -15,9 +16,11 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from fleet_memory import __version__
-from fleet_memory.cli.printing import complain, discard_output, flush_output
-from fleet_memory.cli.settings_flags import settings_of, settings_parser
-from fleet_memory.errors import EXIT_INTERNAL, FleetMemoryError
+from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams
+from fleet_memory.cli.settings_flags import ALL, add_settings, refusing_parser, settings_of
+from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError
+from fleet_memory.rules.text.closest import close_names
+from fleet_memory.settings import SETTINGS
 
 EXIT_CRASHED: Final = 1  # of `serve`, like any server that dies
 EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
@@ -50,6 +53,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("delete-program", "delete_program", "archive a program's lessons and notes and remove the program"),
     Command("review", "review", "judge the pairs that wait for a reader"),
     Command("install", "install", "add the server to a client's configuration"),
+    Command("doctor", "doctor", "say what works on this machine and what does not, and what to do"),
     Command("hook", "hook", "answer a coding client's hook: SessionStart, PreCompact, Stop or SessionEnd"),
     Command("demo", "demo", "watch three agents learn and share"),
 )
@@ -62,12 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _use_utf8()
     # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    words = sys.argv[1:] if arguments is None else arguments
-    chosen = next((word for word in words if not word.startswith("-")), "")
-    if words[:1] == ["hook"] and not {"-h", "--help"} & {*words}:
-        code = int(_module("hook").run_unfailing(words[1:]))
+    prepare_streams()
+    chosen, words = _chosen(sys.argv[1:] if arguments is None else arguments)
+    if chosen == "hook" and not {"-h", "--help"} & {*words}:
+        code = int(_module("hook").run_unfailing(words))
         os._exit(code)  # a store that hangs must not delay the end either
-    code = _exit_code(words, chosen)
+    code = _exit_code(chosen, words)
     if chosen == "serve":
         logging.shutdown()
         os._exit(code)  # a thread may be parked in a read of stdin; waiting for it would hang
@@ -76,22 +80,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _use_utf8() -> None:
     """Make the text streams UTF-8: Windows and the C locale give Python others, which cannot print every lesson."""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        errors = "surrogateescape" if stream is sys.stdin else "backslashreplace"
+    streams = ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"))
+    for stream, errors in streams:
         if isinstance(stream, io.TextIOWrapper):  # None where it is closed
             stream.reconfigure(encoding="utf-8", errors=errors)
 
 
-def _exit_code(words: Sequence[str], chosen: str) -> int:
+def _chosen(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the first word that is no flag and no setting's value, and the other words: flags may stand before it."""
+    values = {setting.flag for setting in SETTINGS}
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in values else 1
+    return "".join(words[at : at + 1]), [*words[:at], *words[at + 1 :]]
+
+
+def _exit_code(chosen: str, words: Sequence[str]) -> int:
+    command = next((command for command in COMMANDS if command.name == chosen), None)
     try:
-        parser = _parser(chosen)
-        given = _parsed(parser, words, chosen)
-        if given.command:
-            code = int(given.run(given, settings_of(given)))
+        if command is None:
+            code = _without_command(chosen, words)
         else:
-            parser.top.print_help()
-            code = 0
+            module = _module(command.module)
+            given = _parser(command, module).parse_intermixed_args(words)
+            code = int(module.run(given, settings_of(given, _uses(module))))
         flush_output()
+    except OutputError as error:
+        discard_output()
+        complain(f"{error}; what {chosen} has changed by now stays changed")
+        code = error.exit_code
     except FleetMemoryError as error:
         complain(" ".join(filter(None, (str(error), error.operator_detail))))
         code = error.exit_code
@@ -106,34 +123,53 @@ def _exit_code(words: Sequence[str], chosen: str) -> int:
     return code
 
 
-class _Parser(NamedTuple):
-    """The parser of the command line, and that of the chosen command; None where there is none of that name."""
-
-    top: argparse.ArgumentParser
-    command: argparse.ArgumentParser | None
-
-
-def _parsed(parser: _Parser, words: Sequence[str], chosen: str) -> argparse.Namespace:
-    """Return the arguments of the chosen command; flags may stand before, between and after its other words."""
-    if parser.command is None or words[0] != chosen:
-        return parser.top.parse_args(words)
-    return parser.command.parse_intermixed_args(words[1:], argparse.Namespace(command=chosen))
-
-
-def _parser(chosen: str) -> _Parser:
-    parser = argparse.ArgumentParser("fleet-memory", description="Shared memory for fleets of AI agents.")
+def _without_command(chosen: str, words: Sequence[str]) -> int:
+    """Show the commands where none is named; exits with 2 for a word that is none."""
+    wide = max(len(command.name) for command in COMMANDS)
+    parser = argparse.ArgumentParser(
+        "fleet-memory",
+        usage="fleet-memory [SETTINGS] COMMAND ...",
+        description="Shared memory for fleets of AI agents. `fleet-memory COMMAND --help` explains a command.",
+        epilog="commands:\n" + "\n".join(f"  {command.name:{wide}}  {command.help}" for command in COMMANDS),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"fleet-memory {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    shared = settings_parser()
-    leaf = None
-    for command in COMMANDS:
-        each = commands.add_parser(command.name, parents=[shared], help=command.help)
-        if command.name == chosen:
-            module = _module(command.module)
-            module.add_arguments(each)
-            each.set_defaults(run=module.run)
-            leaf = each
-    return _Parser(parser, leaf)
+    if chosen:
+        close = close_names(chosen, [command.name for command in COMMANDS], limit=1)
+        parser.error(f"{chosen!r} is no command" + (f", did you mean {close[0]}?" if close else ""))
+    parser.parse_args(words)
+    parser.print_help()
+    return 0
+
+
+def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
+    """Return the parser of a command: its own arguments, and the settings that count for it."""
+    uses = _uses(module)
+    summary = (module.__doc__ or "").partition("\n")[0].partition("`: ")[2] or f"{command.help}."
+    example = getattr(module, "EXAMPLE", "")
+    parser = argparse.ArgumentParser(
+        f"fleet-memory {command.name}",
+        description=summary[:1].upper() + summary[1:],
+        epilog="\n".join([*([f"example: {example}"] if example else []), f"exit codes: {EXIT_CODES}"]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[refusing_parser(uses, _takers)],
+        conflict_handler="resolve",  # a command may have another use for the name of a setting, e.g. --program
+    )
+    module.add_arguments(parser)
+    parser.usage = parser.format_usage().removeprefix("usage: ").rstrip() + " [SETTINGS]"
+    add_settings(parser, uses)
+    return parser
+
+
+def _takers(setting: str) -> list[str]:
+    """Return the names of the commands for which a setting counts."""
+    return [command.name for command in COMMANDS if setting in _uses(_module(command.module))]
+
+
+def _uses(module: ModuleType) -> Sequence[str]:
+    """Return the names of the settings that count for a command."""
+    uses: Sequence[str] = getattr(module, "USES", ALL)
+    return uses
 
 
 def _module(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""`fleet-memory call`: one tool, through a client, so that it shows the answer of a client."""
+"""`fleet-memory call`: call one tool through a client, so that it shows the answer that a client gets."""
 
 import argparse
 import json
@@ -12,6 +12,8 @@ from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, Invali
 from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings
 
+EXAMPLE: Final = 'fleet-memory call recall_memory \'{"programId": "basher", "query": "claims"}\''
+USES: Final = ("store", "fleet", "program", "embedder", "embedder_url", "judge_url", "now", "maintenance", "log_level")
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "echoing", "repeating", "unreinforced"})
 # Answers that are a no
 _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
@@ -25,18 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Call the tool and print its answer; 1 when the answer is a no."""
-    arguments = _object(_stdin() if given.arguments == "-" else given.arguments)
+    arguments = _object(sys.stdin.read() if given.arguments == "-" else given.arguments)
     answer = anyio.run(call_in_process, settings, given.tool, arguments)
     if answer.refusal:
         complain(answer.refusal)
         return _exit_codes().get(answer.refusal.partition(":")[0], EXIT_INTERNAL)
     print_json(answer.content)
     return EXIT_NO if any(answer.content.get(name) in values for name, values in _NO.items()) else 0
-
-
-def _stdin() -> str:
-    """Return all of stdin, "" where a shell closed it (`<&-`) and Python has none."""
-    return "" if sys.stdin is None else sys.stdin.read()
 
 
 def _exit_codes() -> dict[str, int]:

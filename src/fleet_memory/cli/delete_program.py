@@ -1,16 +1,21 @@
-"""`fleet-memory delete-program PROGRAM`."""
+"""`fleet-memory delete-program PROGRAM`: archive a program's lessons and notes and remove the program."""
 
 import argparse
+from typing import Final
 
 import anyio
 
-from fleet_memory.cli.printing import agreed, print_json
-from fleet_memory.errors import EXIT_USAGE
+from fleet_memory.cli.printing import add_json_flag, agreed, print_answer
+from fleet_memory.cli.settings_flags import MEMORY
+from fleet_memory.errors import EXIT_NO
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
+
+EXAMPLE: Final = "fleet-memory delete-program basher --dry-run"
+USES: Final = MEMORY
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,19 +23,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="PROGRAM", help="what it contributed to shared knowledge stays, marked")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show what would happen and do nothing")
+    add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Show the items to delete, ask, delete the program and print the result."""
     preview = anyio.run(with_fleet, settings, lambda fleet: preview_deletion(fleet, given.name))
     if given.dry_run:
-        print_json({"dryRun": True, **_wire(preview)})
+        print_answer({"dryRun": True, **_wire(preview)}, _report(preview, "would archive"), as_json=given.json)
         return 0
     question = f"Delete {given.name} with {counted(preview.patterns, 'lesson')} and {counted(preview.notes, 'note')}?"
     if not (given.yes or agreed(question)):
-        return EXIT_USAGE
-    print_json(_wire(anyio.run(with_fleet, settings, lambda fleet: delete_program(fleet, given.name))))
+        return EXIT_NO
+    deleted = anyio.run(with_fleet, settings, lambda fleet: delete_program(fleet, given.name))
+    print_answer(_wire(deleted), _report(deleted, "archived"), as_json=given.json)
     return 0
+
+
+def _report(deleted: Deleted, verb: str) -> str:
+    """Return the result as lines, at most 25 entries."""
+    keys, more = deleted.entries[:MAX_OF_A_KIND], len(deleted.entries) - MAX_OF_A_KIND
+    kept = [f"{counted(len(deleted.entries), 'entry keeps', 'entries keep')} its contribution, marked:"] if keys else []
+    return "\n".join(
+        [
+            f"{deleted.program_id}: {verb} {counted(deleted.patterns, 'lesson')}, {counted(deleted.notes, 'note')}",
+            *kept,
+            *(f"  {key}" for key in keys),
+            *([f"  and {more} more"] if more > 0 else []),
+        ]
+    )
 
 
 def _wire(deleted: Deleted) -> dict[str, object]:

@@ -1,20 +1,23 @@
-"""`fleet-memory health`."""
+"""`fleet-memory health`: show how the fleet's memory does, or one program's with --program."""
 
 import argparse
-
-import anyio
+from typing import Final
 
 from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.cli.health_report import health_of, report
-from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.printing import add_json_flag, print_json, say
+from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.rules.knowledge.freshness import NOBODY_PROPOSES
 from fleet_memory.settings import Settings
 
+EXAMPLE: Final = "fleet-memory health --program basher"
+USES: Final = OWN_MEMORY
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
@@ -22,7 +25,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
     A large fleet that no run has counted has no verdict.
     """
-    answer = anyio.run(health_of, settings)
+    answer = health_of(settings)
     if given.json:
         print_json(answer.wire())
     else:

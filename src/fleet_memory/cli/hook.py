@@ -1,4 +1,4 @@
-"""`fleet-memory hook EVENT`: a coding client runs it when a session starts, compacts, stops or ends.
+"""`fleet-memory hook EVENT`: answer the hook of a coding client: when a session starts, compacts, stops or ends.
 
 It never fails a session: on any error it exits with 0, prints nothing and writes one line to stderr.
 """
@@ -16,6 +16,7 @@ from fleet_memory.cli.settings_flags import settings_of, settings_parser
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.settings import Settings
 
+EXAMPLE: Final = "echo '{}' | fleet-memory hook SessionStart"
 WITHIN_S: Final = 5.0  # seconds; the client waits for us
 MAX_INPUT_CHARS: Final = 1_000_000  # characters; a real one has some hundred
 MAINTAIN: Final = "maintain"  # no event of a client: SessionStart starts it after a session that ended

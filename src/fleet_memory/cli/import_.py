@@ -1,33 +1,83 @@
-"""`fleet-memory import`."""
+"""`fleet-memory import`: merge a file of `export` into the store."""
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import anyio
 
-from fleet_memory.cli.printing import print_json
+from fleet_memory.cli.import_foreign import add_foreign, require_import_flags, run_foreign
+from fleet_memory.cli.printing import add_json_flag, agreed, print_answer
 from fleet_memory.cli.terminal import progress_bar
+from fleet_memory.clock import clock
 from fleet_memory.errors import EXIT_NO
-from fleet_memory.jobs.transfer import Imported, import_fleet
-from fleet_memory.server.composition import with_store
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.transfer.file import parsed_file, read_bytes
+from fleet_memory.jobs.transfer.importing import import_memory
+from fleet_memory.jobs.transfer.merging import Merged
+from fleet_memory.jobs.transfer.reading import ExportedMemory, exported_memory
+from fleet_memory.server.composition import caller_of_process, with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.stores import Store
+
+EXAMPLE: Final = "fleet-memory import backup.jsonl --store copy.db"
+USES: Final = ("store", "fleet", "now")
+STDIN: Final = "-"
+_MAX_NAMED: Final = 25  # lessons and entries of a kind that the text names; --json has all of them
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("file", metavar="FILE.jsonl")
-    parser.add_argument("--overwrite", action="store_true", help="replace what the store holds in another version")
+    parser.add_argument("file", metavar="FILE", help="of `export`, - for stdin; with --from of another program")
+    add_foreign(parser)
+    parser.add_argument(
+        "--overwrite", action="store_true", help="of two texts of one lesson the file's stays, the other is archived"
+    )
+    parser.add_argument("--policy", action="store_true", help="also set the policy of the file's fleet")
+    parser.add_argument("--yes", action="store_true", help="do not ask when the file is of a fleet of another name")
+    add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Put the file into the store and print how many documents were written; 1 when some were skipped."""
-    file = Path(given.file)
+    """Merge the file into the store and print the outcome; 1 when something of it is not in use now."""
+    if given.source:
+        return run_foreign(given, settings)
+    require_import_flags(given)
+    caller_of_process(settings).require_curation()
+    content = sys.stdin.buffer.read() if given.file == STDIN else read_bytes(Path(given.file))
+    memory = exported_memory(parsed_file(content), clock(settings.now)())
+    source = memory.incoming.fleet
+    question = f"The file is of fleet {source}, and goes into fleet {settings.fleet}. Import it?"
+    if source not in ("", settings.fleet) and not given.yes and not agreed(question):
+        return EXIT_NO
+    merged = _merged(memory, given, settings)
+    print_answer(merged._asdict(), "\n".join(_lines(merged)), as_json=given.json)
+    return 0 if merged.is_complete else EXIT_NO
+
+
+def _merged(memory: ExportedMemory, given: argparse.Namespace, settings: Settings) -> Merged:
     with progress_bar("documents") as step:
 
-        async def import_(store: Store) -> Imported:
-            return await import_fleet(store, settings.fleet, file, overwrite=given.overwrite, step=step)
+        async def import_(fleet: Fleet) -> Merged:
+            return await import_memory(fleet, memory, overwrite=given.overwrite, with_policy=given.policy, step=step)
 
-        imported = anyio.run(with_store, settings, import_)
-    print_json(imported._asdict())
-    return EXIT_NO if imported.skipped else 0
+        return anyio.run(with_fleet, settings, import_)
+
+
+def _lines(merged: Merged) -> list[str]:
+    origin = f"fleet {merged.source}" if merged.source else "the file"
+    return [
+        f"Merged {origin} into fleet {merged.fleet}: {merged.written} documents written, {merged.unchanged} unchanged.",
+        *_named("have another text here; the other one is in the archive, or an entry of its own", merged.divergent),
+        *_named("were over the cap and are in the archive", merged.archived),
+        *_named("left this memory since and stay in its archive (--overwrite brings them back)", merged.left),
+    ]
+
+
+def _named(said: str, names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    more = len(names) - _MAX_NAMED
+    others = [f"  and {more} more"] if more > 0 else []
+    return [f"{len(names)} {said}:", *(f"  {name}" for name in names[:_MAX_NAMED]), *others]

@@ -1,66 +1,146 @@
-"""`fleet-memory install CLIENT`: the server, and for Claude Code its hooks, in the client's own configuration."""
+"""`fleet-memory install CLIENT`: add the server to a client's configuration, and to Claude Code's its hooks."""
 
 import argparse
-import shutil
+import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from fleet_memory.cli import doctor
 from fleet_memory.cli.printing import agreed, complain, say
-from fleet_memory.errors import EXIT_USAGE
-from fleet_memory.integration import files
-from fleet_memory.integration.clients import CLIENTS, Server, edits
+from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgumentError
+from fleet_memory.integration.changes import ChangedMeanwhileError, FileChange, planned_changes
+from fleet_memory.integration.claude_hooks import ClaudeHooks, plugin_here
+from fleet_memory.integration.client_commands import carry_out, runnable
+from fleet_memory.integration.clients import CLIENTS, Client, known_clients
+from fleet_memory.integration.hooks import EVENTS
+from fleet_memory.integration.parts import Part
+from fleet_memory.integration.server_entry import ServerEntry, server_in, servers_here
+from fleet_memory.integration.starting import shell_command, this_installation
 from fleet_memory.settings import SETTINGS, Settings
 from fleet_memory.store_address import SqliteFile
 
+EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
+USES: Final = tuple(setting.name for setting in SETTINGS if setting.name != "now")  # no replay is installed
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
+MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to edit now
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("client", metavar="CLIENT", help="claude-code, claude-desktop, cursor, vscode or codex")
-    parser.add_argument("--project", action="store_true", help="for this folder only, not for all of the user's")
+    parser.add_argument("client", metavar="CLIENT", help=", ".join(CLIENTS))
+    parser.add_argument("--agent", dest="program", metavar="NAME", help="the same as --program")
+    parser.add_argument("--project", action="store_true", help="for this folder only, in files that a team shares")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
     parser.add_argument("--undo", action="store_true", help="take it out again")
+    parser.add_argument("--no-check", action="store_true", help="do not run doctor at the end")
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Show the change of the client's configuration, ask, and write it."""
+    """Show the change of the client's configuration, ask, write it, and let doctor look at the result."""
     if given.client not in CLIENTS:
         complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
         return EXIT_USAGE
-    wanted = edits(given.client, _server(given, settings), project=Path.cwd() if given.project else None)
-    changes = files.undoing(wanted) if given.undo else files.installing(wanted)
+    plugin = plugin_here(Path.cwd()) if given.client == "claude-code" and not given.undo else None
+    if plugin:
+        complain(
+            f"the plugin {plugin} is on and brings the same server and hooks; with both, each hook runs twice. "
+            f"Keep the plugin, or run `claude plugin uninstall {plugin}` first. Nothing was changed."
+        )
+        return EXIT_NO
+    parts = _parts(given, settings, known_clients()[given.client])
+    for _ in range(MAX_PLANS):
+        try:
+            return _installed(given, settings, planned_changes(parts, undo=given.undo))
+        except ChangedMeanwhileError as changed:
+            say(f"{changed} has changed meanwhile; this is the change now:")
+    complain("the files change all the time; close the client and try again. Nothing was changed.")
+    return EXIT_CONFLICT
+
+
+def _installed(given: argparse.Namespace, settings: Settings, changes: Sequence[FileChange]) -> int:
+    """Show the changes, ask, make them, and say so. Raises ChangedMeanwhileError before anything was changed."""
     for change in changes:
-        say(change.diff)
+        say(_shown(change))
     if not changes:
         say(f"Nothing to do: {given.client} {'does not have' if given.undo else 'already has'} fleet-memory.")
-    if given.dry_run or not changes:
+    if given.dry_run:
         return 0
-    if not (given.yes or agreed()):
-        return EXIT_USAGE
-    for change in changes:
-        (files.undo_change if given.undo else files.write_change)(change)
+    if changes and not (given.yes or agreed()):
+        return EXIT_NO
+    carry_out(changes)
     for change in changes:  # afterwards: a reader that went away must not stop the writing
-        say(f"{'Restored' if change.exact else 'Wrote'} {change.file}")
-    say(f"Restart {given.client} to see it." + ("" if given.undo else " `--undo` takes it out again."))
-    return 0
+        say(f"Changed {change.file}")
+    if changes and not given.undo:
+        say(f"Restart {given.client} to see it; `--undo` takes it out again.")
+    return 0 if given.undo or given.no_check else doctor.report_on(given.client, settings)
 
 
-def _server(given: argparse.Namespace, settings: Settings) -> Server:
-    """Return how the server is started: as this command was, with the settings that were given as flags."""
-    flags = {setting.flag: getattr(given, setting.name) for setting in SETTINGS}
+def _shown(change: FileChange) -> str:
+    command = change.command if runnable(change.command) else ()
+    return f"{change.file}, by the client's own command:\n$ {shlex.join(command)}" if command else change.diff
+
+
+def _parts(given: argparse.Namespace, settings: Settings, client: Client) -> list[Part]:
+    project = Path.cwd() if given.project else None
+    flags = _flags(given, settings, client, project)
+    start = this_installation().words(shared=given.project)
+    entry = ServerEntry(client, [*start, "serve", *_words(flags)], project)
+    if given.client != "claude-code":
+        return [entry]
+    of_hooks = _words({flag: value for flag, value in flags.items() if flag != "--toolsets"})  # hooks offer no tools
+    windows = sys.platform == "win32"
+    commands = {event: shell_command([*start, "hook", event, *of_hooks], windows=windows) for event in EVENTS}
+    return [entry, ClaudeHooks(commands, project)]
+
+
+def _flags(
+    given: argparse.Namespace, settings: Settings, client: Client, project: Path | None
+) -> dict[str, str | None]:
+    """Return the entry's settings: those given as flags, else those of an earlier run."""
+    flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS if setting.name in USES}
     if flags["--store"] is not None and isinstance(settings.store, SqliteFile):
-        flags["--store"] = str(settings.store.path.absolute())  # the client starts it in another folder
+        flags["--store"] = _place(settings.store.path.absolute(), project)
+    if given.undo:
+        return flags
+    earlier = server_in(client, client.file(project))
+    for flag in flags if earlier else ():
+        flags[flag] = flags[flag] or (earlier.setting(flag) if earlier else None)
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
-    words = [word for flag, value in flags.items() if value is not None for word in (flag, value)]
-    return Server(_command(), words)
+    return flags | {"--program": _agent(given, flags["--program"])}
 
 
-def _command() -> list[str]:
-    """Return the command that runs this version: the installed script, or Python with the module."""
-    started = Path(sys.argv[0])
-    if started.stem == "fleet-memory" and (found := shutil.which(str(started.absolute()))):
-        return [found]
-    return [sys.executable, "-m", "fleet_memory"]
+def _words(flags: Mapping[str, str | None]) -> list[str]:
+    return [word for flag, value in flags.items() if value is not None for word in (flag, value)]
+
+
+def _place(file: Path, project: Path | None) -> str:
+    """Return the store's path: the client starts the server in another folder, but a team's file names no machine."""
+    if project is None:
+        return str(file)
+    if not file.is_relative_to(project):
+        raise InvalidArgumentError(
+            "--store: with --project it must be in this folder, because the team's machines have no such path; "
+            "each person can set FLEET_MEMORY_STORE instead"
+        )
+    return file.relative_to(project).as_posix()
+
+
+def _agent(given: argparse.Namespace, program: str | None) -> str | None:
+    """Return the agent's name; a person is asked for one where another client's agent has the same or none either."""
+    servers = servers_here(Path.cwd())
+    alike = [name for name, server in servers.items() if name != given.client and server.program == program]
+    if not alike:
+        return program
+    say(
+        f"{' and '.join(alike)} {'has' if len(alike) == 1 else 'have'} fleet-memory too, with "
+        f"{'the same' if program else 'no'} name for the agent. Agents that work in one folder under one name count "
+        "as one: give each its own with --agent NAME."
+    )
+    if program or given.yes or given.dry_run or not (sys.stdin and sys.stdin.isatty()):
+        return program
+    sys.stderr.write("The name of this client's agent, or nothing to leave it: ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip() or None

@@ -1,14 +1,15 @@
-"""`fleet-memory maintain`."""
+"""`fleet-memory maintain`: archive faded lessons and propose shared knowledge once, e.g. from cron."""
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import anyio
 
 from fleet_memory.cli.model_run import model_line
-from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.printing import add_json_flag, print_json, say
+from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
@@ -21,11 +22,14 @@ from fleet_memory.tools.freshness import fleet_judging
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 from fleet_memory.views.health import judging_answer, omitted_counts
 
+EXAMPLE: Final = "fleet-memory maintain --dry-run"
+USES: Final = (*MEMORY, "judge_url")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
     parser.add_argument("--rebuild", action="store_true", help="also compare what boot reads with every entry")
 
 

@@ -1,4 +1,4 @@
-"""`fleet-memory policy show | set NAME VALUE [...] [--apply]`."""
+"""`fleet-memory policy`: show or set the rules of the fleet, e.g. the votes that publish an entry."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -6,24 +6,32 @@ from typing import Final
 
 import anyio
 
-from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.printing import add_json_flag, print_json, say
+from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_policy
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
+EXAMPLE: Final = "fleet-memory policy set threshold 3"
+USES: Final = MEMORY
 _OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect publication
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.add_argument("action", choices=("show", "set"))
-    parser.add_argument("words", metavar="NAME VALUE", nargs="*", help="with set, e.g. threshold 3; see docs/policy.md")
+    parser.add_argument(
+        "words",
+        metavar="NAME VALUE",
+        nargs="*",
+        help="with set, e.g. threshold 3; see https://github.com/fleet-memory/fleet-memory/blob/main/docs/policy.md",
+    )
     parser.add_argument(
         "--apply", action="store_true", help="with set: also take back the entries that the policy would not publish"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:

@@ -1,9 +1,14 @@
-"""Printing and asking: the light half of the command line; `terminal` has the tables and bars."""
+"""Printing and asking: the light half of the command line; `terminal` has the bars."""
 
+import argparse
+import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from fleet_memory.errors import FleetMemoryError
 
 
 def print_json(content: Mapping[str, object]) -> None:
@@ -13,31 +18,86 @@ def print_json(content: Mapping[str, object]) -> None:
     say(json.dumps(content, ensure_ascii=plain, **shape))
 
 
+class OutputError(FleetMemoryError):
+    """The output cannot be written, e.g. because the disk is full. A change that the command made stays."""
+
+
+def add_json_flag(parser: argparse.ArgumentParser) -> None:
+    """Define --json: the answer is one JSON object on stdout, and nothing else is there."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def print_answer(content: Mapping[str, object], text: str, *, as_json: bool) -> None:
+    """Print an answer: as a text for people, or as one JSON object with the same content."""
+    if as_json:
+        print_json(content)
+    else:
+        say(text)
+
+
+def table_lines(rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table without borders: each row's name once, before the first of its values."""
+    wide = max((len(name) for name, values in rows.items() if values), default=0)
+    for name, values in rows.items():
+        for at, value in enumerate(values):
+            yield f"{'' if at else name:<{wide}} {value}"
+
+
 def agreed(question: str = "Write this?") -> bool:
-    """Ask a person; without a terminal the answer is no."""
+    """Ask a person, on stderr: stdout has the answer alone. Without a terminal the answer is no."""
     if not sys.stdin.isatty():
         complain("nothing was changed: pass --yes, or run this in a terminal and answer")
         return False
-    sys.stdout.write(f"{question} [y/N] ")
-    sys.stdout.flush()
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def say(text: str) -> None:
-    """Print to stdout."""
-    print(text)  # noqa: T201 this is the command line
+    """Print to stdout. Raises BrokenPipeError when its reader has gone, OutputError when it cannot be written."""
+    with _output_errors():
+        print(text)  # noqa: T201 this is the command line
 
 
 def complain(text: str) -> None:
     """Print to stderr."""
-    print(f"fleet-memory: {text}", file=sys.stderr)  # noqa: T201 this is the command line
+    with suppress(OSError):  # there is nowhere left to say so
+        print(f"fleet-memory: {text}", file=sys.stderr)  # noqa: T201 this is the command line
 
 
 def flush_output() -> None:
-    """Flush the output. Raises BrokenPipeError when its reader has gone."""
-    print(end="", flush=True)  # noqa: T201 does nothing where there is no stdout, unlike `sys.stdout.flush()`
+    """Flush the output. Raises as `say` does."""
+    with _output_errors():
+        print(end="", flush=True)  # noqa: T201 does nothing where there is no stdout, unlike `sys.stdout.flush()`
 
 
 def discard_output() -> None:
     """Discard unprinted output: at exit Python itself retries writes that failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def prepare_streams() -> None:
+    """Give the process the standard streams that a shell closed, e.g. by `>&-`, and print any text in any locale.
+
+    A file that is opened later would otherwise take the place of a closed stream, and what is printed would go there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets this number, the lowest that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, io.StringIO())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _output_errors() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"the output cannot be written: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""`fleet-memory review`: a person judges the pairs that wait, the likeliest first. Each answer counts at once."""
+"""`fleet-memory review`: judge the pairs that wait for a reader, the likeliest first. Each answer counts at once."""
 
 import argparse
 import sys
@@ -9,8 +9,10 @@ import anyio
 
 from fleet_memory.cli.printing import print_json, say
 from fleet_memory.cli.review_report import WaitingPair, pair_report, pair_wire, waiting_pairs
+from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
@@ -19,6 +21,8 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
+EXAMPLE: Final = "fleet-memory review"
+USES: Final = MEMORY
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 _CHOICE: Final = "/".join((*VERDICTS, "skip", "quit"))
 HELP: Final = """\
@@ -79,6 +83,7 @@ async def _waiting(fleet: Fleet) -> list[WaitingPair]:
 async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
     """Carry out a person's verdict. While a person thinks, no store is open."""
     fleet.caller.require_curation()
+    await require_no_credential(fleet, "--reason", verdict.reason)
     (outcome,) = await judge(fleet, Judge(), [verdict])
     if isinstance(outcome, Refused):
         raise outcome.error

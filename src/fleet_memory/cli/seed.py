@@ -1,26 +1,35 @@
-"""`fleet-memory seed FILE`."""
+"""`fleet-memory seed FILE`: set the rules of the house from a file."""
 
 import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import anyio
 
-from fleet_memory.cli.printing import agreed, print_json, say
+from fleet_memory.cli.printing import add_json_flag, agreed, print_json, say
+from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import EXIT_USAGE
 from fleet_memory.jobs.curation import SeedingPlan, plan_seeding, read_seeds, seed_rules
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
+EXAMPLE: Final = "fleet-memory seed rules.toml --dry-run"
+USES: Final = MEMORY
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("file", metavar="FILE", help="TOML, or JSON by its suffix; see docs/knowledge.md")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="TOML, or JSON by its suffix; see https://github.com/fleet-memory/fleet-memory/blob/main/docs/knowledge.md",
+    )
     parser.add_argument("--prune", action="store_true", help="retire rules that the file does not have")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show what would change and do nothing")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:

@@ -1,11 +1,17 @@
-"""`fleet-memory serve`. Light: stdin and stdout belong to the protocol before anything is imported that may print."""
+"""`fleet-memory serve`: serve one MCP client over stdin and stdout.
+
+Light: they belong to the protocol before anything is imported that may print.
+"""
 
 import argparse
 import gc
 from dataclasses import replace
+from typing import Final
 
 from fleet_memory.server.std_streams import claim_streams
 from fleet_memory.settings import Settings
+
+EXAMPLE: Final = "fleet-memory serve --store team.db --toolsets core,state"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,22 +1,58 @@
-"""The flags that every command shares: one for each setting."""
+"""The flags of the settings: a command shows and takes those that count for it, and refuses the others by name."""
 
 import argparse
 import os
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, NoReturn
 
 from fleet_memory.settings import SETTINGS, Settings, load
 
+ALL: Final = tuple(setting.name for setting in SETTINGS)
+MEMORY: Final = ("store", "fleet", "now", "embedder", "embedder_url")  # of a command for operators
+OWN_MEMORY: Final = ("store", "fleet", "program", "now", "embedder", "embedder_url")  # of one that a program may give
 
-def settings_parser() -> argparse.ArgumentParser:
-    """Return a parser of the settings' flags, as a parent for the parser of a command."""
-    parser = argparse.ArgumentParser(add_help=False)
-    group = parser.add_argument_group("settings", "Each is also an environment variable; the flag wins.")
+
+def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None:
+    """Add the flags of these settings to the parser of a command, with the first sentence of each one's help."""
+    group = parser.add_argument_group(
+        "settings",
+        "each also an environment variable; more in\n"
+        "https://github.com/fleet-memory/fleet-memory/blob/main/docs/configuration.md",
+    )
     for setting in SETTINGS:
-        default = f", default {setting.default}" if setting.default else ""
-        metavar = setting.name.rpartition("_")[2].upper()
-        group.add_argument(setting.flag, metavar=metavar, help=f"{setting.help} ({setting.variable}{default})")
+        if setting.name in uses:
+            default = f", default {setting.default}" if setting.default else ""
+            sentence = setting.help.partition(". ")[0].removesuffix(".")
+            metavar = setting.name.rpartition("_")[2].upper()
+            group.add_argument(setting.flag, metavar=metavar, help=f"{sentence} ({setting.variable}{default})")
+
+
+def settings_parser(uses: Collection[str] = ALL) -> argparse.ArgumentParser:
+    """Return a parser of the flags of these settings, as a parent for another parser."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_settings(parser, uses)
     return parser
 
 
-def settings_of(given: argparse.Namespace) -> Settings:
-    """Return the settings of the flags that were given and the environment. Raises SettingsError."""
-    return load({setting.name: getattr(given, setting.name) for setting in SETTINGS}, os.environ)
+def refusing_parser(uses: Collection[str], takers: Callable[[str], Sequence[str]]) -> argparse.ArgumentParser:
+    """Return a parser that refuses the flags of all other settings; `takers` names the commands that take a setting."""
+
+    class Refuse(argparse.Action):
+        def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+            parser.error(f"{self.option_strings[0]} does not count here; it does for: {', '.join(takers(self.dest))}")
+
+    refusing = argparse.ArgumentParser(add_help=False)
+    for setting in SETTINGS:
+        if setting.name not in uses:
+            refusing.add_argument(setting.flag, action=Refuse, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+    return refusing
+
+
+def settings_of(given: argparse.Namespace, uses: Collection[str] = ALL) -> Settings:
+    """Return the settings of the flags that were given and the environment; what does not count keeps its default.
+
+    The environment's program always counts: it binds whatever runs in it. Raises SettingsError.
+    """
+    ignored = {setting.variable for setting in SETTINGS if setting.name not in (*uses, "program")}
+    environment = {name: value for name, value in os.environ.items() if name not in ignored}
+    return load({name: getattr(given, name, None) for name in uses}, environment)

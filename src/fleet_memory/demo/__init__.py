@@ -42,7 +42,7 @@ def _run_on_stage(settings: Settings, play: Callable[[Stage], Awaitable[_T]]) ->
     """Play with a memory of its own, which is deleted afterwards."""
     with TemporaryDirectory(prefix="fleet-memory-demo-") as folder:
         store = SqliteFile(Path(folder) / "memory.db")
-        return anyio.run(play, Stage(replace(settings, store=store, fleet="demo")))
+        return anyio.run(play, Stage(replace(settings, named_store=store, fleet="demo")))
 
 
 def report_claims(teller: Teller, claims: Sequence[Claim]) -> int:

@@ -26,20 +26,24 @@ def short_hash(text: str, length: int) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:length]
 
 
-def user_state() -> "HookState":
+def user_state(*, is_read_only: bool = False) -> "HookState":
     """Return the facts of this user; of none without a home."""
     try:
         folder = platformdirs.user_state_path("fleet-memory", appauthor=False) / "hooks"
     except (OSError, RuntimeError):
         return HookState(None)
-    return HookState(folder if folder.is_absolute() else None)
+    return HookState(folder if folder.is_absolute() else None, is_read_only=is_read_only)
 
 
 class HookState:
-    """The facts in a folder, none for None. A fact has a kind, a folder of its own, and a name of any letters."""
+    """The facts in a folder, none for None. A fact has a kind, a folder of its own, and a name of any letters.
 
-    def __init__(self, folder: Path | None) -> None:
+    One that is read only answers as if it had written.
+    """
+
+    def __init__(self, folder: Path | None, *, is_read_only: bool = False) -> None:
         self._folder = folder
+        self._is_read_only = is_read_only
 
     def read(self, kind: str, name: str) -> Fact:
         """Return a fact, empty for none."""
@@ -47,7 +51,7 @@ class HookState:
 
     def write(self, kind: str, name: str, fact: Fact) -> None:
         """Write a fact in place of an earlier one."""
-        if self._folder is not None:
+        if self._folder is not None and not self._is_read_only:
             with suppress(OSError):
                 draft = _draft(self._folder / kind, fact)
                 draft.replace(self._folder / kind / f"{_hashed(name)}.json")
@@ -75,6 +79,8 @@ class HookState:
                     holder = _content(claims[-1]) if claims else {}
                     if holder and not is_free(holder):
                         return holder
+                    if self._is_read_only:
+                        return fact
                     number = _number(claims[-1]) + 1 if claims else 1
                     if _created(self._folder / kind / f"{_hashed(name)}.{number}.json", fact):
                         for earlier in claims:

@@ -99,11 +99,6 @@ async def maintain(settings: Settings) -> None:
     await with_fleet(settings, lambda fleet: maintain_if_due(fleet, settings.maintenance_s))
 
 
-def last_ran_twice(state: HookState) -> str:
-    """Return when two hooks answered one event last, in ISO 8601, "" for never: two installations are set up."""
-    return str(state.read("twice", "").get("at", ""))
-
-
 async def _lines(
     settings: Settings, event: str, given: Mapping[str, object], session: _Session
 ) -> tuple[Sequence[str], Sequence[str]]:
@@ -132,7 +127,6 @@ def _require_first(settings: Settings, event: str, given: Mapping[str, object], 
     event_id = json.dumps([event, *(given.get(field) for field in fields)])
     run = {"at": now.isoformat(), "run": uuid.uuid4().hex}
     if state.claim("runs", event_id, run, lambda earlier: not _is_just_before(earlier, now)) != run:
-        state.write("twice", "", {"at": now.isoformat()})
         raise InvalidArgumentError(TWICE.format(event=event))
 
 

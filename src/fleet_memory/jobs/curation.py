@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.log_lines import log_change
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
@@ -90,6 +91,8 @@ async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> S
     was lost.
     """
     fleet.caller.require_curation()
+    for key, one in wanted.items():
+        await require_no_credential(fleet, key, one.model_dump())
     plan = await plan_seeding(fleet, wanted)
     for key, one in {**plan.added, **plan.changed}.items():
         await _set_rule(fleet, key, one)
@@ -120,7 +123,7 @@ async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
     more for each open pair of the fleet.
     """
     fleet.caller.require_curation()
-    text = readable_text("TEXT", text)
+    text = await clean_text(fleet, "TEXT", text)
     if (await fleet.knowledge.found(key, hidden=True)).tier == "constitutional":
         raise InvalidArgumentError(f"KEY: {key} is from a seed file; change it there and run `fleet-memory seed FILE`")
     vector, embedder = await _vector_of(fleet, text)
@@ -146,18 +149,23 @@ def _with_pending(pattern_id: str, program: Program) -> ProgramChange:
     return ProgramChange(replace(program, pending=(*program.pending, pattern_id)))
 
 
-def readable_text(field: str, text: str) -> str:
-    """Return a text that a lesson may have; people's reasons keep to its limits too. Raises InvalidArgumentError."""
+async def clean_text(fleet: Fleet, field: str, text: str) -> str:
+    """Return a text that a lesson may have; people's reasons keep to its limits too.
+
+    Raises InvalidArgumentError, for a credential too.
+    """
     try:
-        return _TEXT.validate_python(text)
+        readable = _TEXT.validate_python(text)
     except ValidationError as error:
         raise InvalidArgumentError(f"{field}: {error.errors(include_url=False)[0]['msg']}") from error
+    await require_no_credential(fleet, field, readable)
+    return readable
 
 
 async def _curate(fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str) -> Curated:
     """Change an entry and publish it, with the changes that an earlier call could not publish."""
     fleet.caller.require_curation()
-    why = readable_text("--why", why)
+    why = await clean_text(fleet, "--why", why)
     await fleet.knowledge.found(key, hidden=True)
     curated = await _change_entry(fleet, key, event, change, why)
     await publish_now(fleet)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.curation import commit_entry, readable_text
+from fleet_memory.jobs.curation import clean_text, commit_entry
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.deciding import with_membership
@@ -39,7 +39,7 @@ async def split_entry(fleet: Fleet, key: str, program_id: str, pattern_id: str |
     4R 5W, and the publication.
     """
     fleet.caller.require_curation()
-    why = readable_text("--why", why)
+    why = await clean_text(fleet, "--why", why)
     await fleet.knowledge.found(key, hidden=True)
     policy = await fleet.policies.read(fleet.now())
 

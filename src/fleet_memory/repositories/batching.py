@@ -1,10 +1,14 @@
 """Many writes in few commits."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
 
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.stores import Write
 from fleet_memory.stores.limits import MAX_COMMIT_BYTES
+
+_T = TypeVar("_T")
 
 
 def batches(writes: Iterable[Write]) -> list[list[Write]]:
@@ -19,3 +23,10 @@ def batches(writes: Iterable[Write]) -> list[list[Write]]:
         commits[-1].append(write)
         room -= bytes_
     return [commit for commit in commits if commit]
+
+
+def groups_of(size: int, items: Collection[_T]) -> Iterator[list[_T]]:
+    """Yield the items in order, `size` at once and at last the others, e.g. 2, "abc" -> ["a", "b"], ["c"]."""
+    left = iter(items)
+    while group := list(islice(left, size)):
+        yield group

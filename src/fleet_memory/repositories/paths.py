@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from fleet_memory.schemas.programs import MAX_PAGES
 from fleet_memory.stores import Ref, document_id
 
 
@@ -70,6 +71,10 @@ class FleetPaths:
     def page(self, program_id: str, number: int) -> Ref:
         """Return where a page of a program's lessons is, e.g. "basher", 1 -> fleets/f1/pages/basher_7e_1."""
         return Ref(self.pages, document_id(f"{program_id}~{number}"))
+
+    def pages_of(self, program_id: str) -> list[Ref]:
+        """Return where all pages are that a program may have."""
+        return [self.page(program_id, number) for number in range(1, MAX_PAGES + 1)]
 
     def entry(self, key: str) -> Ref:
         """Return where an entry is, e.g. "pattern/ci/pin" -> fleets/f1/gsp/pattern_2f_ci_2f_pin."""

@@ -36,9 +36,7 @@ class Policy(Value):
             description="The model that judges open pairs; none: no model does",
         ),
     ] = ""
-    secrets: Annotated[Secrets, Field(description="Whether a lesson with a credential is refused; no effect yet")] = (
-        "refuse"
-    )
+    secrets: Annotated[Secrets, Field(description="Whether a text that holds a credential is refused")] = "refuse"
     retention_days: Annotated[
         int | None,
         Field(ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none: for ever; no effect yet"),

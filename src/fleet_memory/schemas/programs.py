@@ -21,7 +21,8 @@ MAX_PAGES = 2  # pages of one program; Source: docs/decay.md, "The cap, the page
 MAX_PATTERNS_PER_PAGE = 200  # chosen, as MAX_PAGES: with the default cap an agent keeps 500 lessons
 MAX_PAGE_BYTES = 600_000  # bytes of lessons; chosen: longer vectors and keys, which come later, fit into its document
 
-ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted"]
+ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted", "merged"]
+"""`merged`: an import chose another text of the same id, or other values of the state."""
 
 
 class DecayConfig(Value):

@@ -12,6 +12,7 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.server.json_schema import Schema
 
 Location: TypeAlias = tuple[int | str, ...]
@@ -68,7 +69,11 @@ def closest(name: str, known: Sequence[str], unlisted: Sequence[str] = ()) -> st
 
 def shown(name: str) -> str:
     """Return a name that the client made up as a refusal shows it: one word of at most 30 characters, else "…"."""
-    return name if _WORD.fullmatch(name) else "…"
+    return name if _is_shown(name) else "…"
+
+
+def _is_shown(word: str) -> bool:
+    return bool(_WORD.fullmatch(word)) and credential_in(word) is None
 
 
 def _problem(problem: ErrorDetails, schema: Schema, sent_at: Location) -> str:
@@ -96,7 +101,7 @@ def _not_among(sent: object, words: Sequence[str]) -> str:
         return f"{_as_json(sent)} is not one of {allowed}"
     near = close_names(sent[:_MAX_NAME_CHARS], words, 1)
     hint = f", did you mean {near[0]}?" if near else ""
-    return (f"{sent!r} is not one of {allowed}" if _WORD.fullmatch(sent) else f"must be one of {allowed}") + hint
+    return (f"{sent!r} is not one of {allowed}" if _is_shown(sent) else f"must be one of {allowed}") + hint
 
 
 def _instead(sent: object) -> str:

@@ -22,6 +22,8 @@ from pydantic_core import to_json
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
+from fleet_memory.jobs.credentials import refuse_credential
+from fleet_memory.rules.text.credentials import credential_at
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import CALLER_NAMES, Location, refusal_message
 from fleet_memory.server.calling import caller_of_request
@@ -83,6 +85,7 @@ class FleetTool(Tool):
         """See `Tool.run`; every failure becomes a ToolError that starts with its code."""
         try:
             given = validated(self, arguments)
+            await _require_no_credential(self, arguments, context)
             return _result(await self.fn(**given, **await _injected(self, context)))
         except FleetMemoryError as refusal:
             raise ToolError(_refusal_text(self.name, refusal)) from None
@@ -162,6 +165,14 @@ def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
     except ValueError:
         raise InvalidArgumentError("arguments: nested too deeply, or not Unicode text") from None
     return {name: getattr(checked, name) for name in model.model_fields}
+
+
+async def _require_no_credential(tool: FleetTool, arguments: JsonObject, context: FleetContext) -> None:
+    """Raise InvalidArgumentError when a tool that writes is given a credential, in any of its texts."""
+    if tool.annotations is not None and tool.annotations.read_only_hint:
+        return
+    if found := credential_at(arguments):
+        await refuse_credential(await _fleet(context), found)
 
 
 def _renamed(

@@ -70,9 +70,11 @@ def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
     """
     others = tuple(one for one in pair.judgements if not _is_one_voice(one, judgement))
     replaced = [one for one in pair.judgements if one not in others]
-    also = tuple(dict.fromkeys(name for one in replaced for name in _names(one) if name not in _names(judgement)))
+    names = (*judgement.also, *(name for one in replaced for name in _names(one) if name not in _names(judgement)))
     contributed = judgement.contributed or any(one.contributed for one in replaced)
-    judged = replace(pair, judgements=(*others, replace(judgement, also=also, contributed=contributed)))
+    judged = replace(
+        pair, judgements=(*others, replace(judgement, also=tuple(dict.fromkeys(names)), contributed=contributed))
+    )
     by_person = any(one.program_id is None and one.verdict != "unsure" for one in judged.judgements)
     return replace(judged, state=ruling(judged).state, by_person=by_person)
 

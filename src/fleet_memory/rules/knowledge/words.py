@@ -58,6 +58,14 @@ def with_contradiction(entry: Entry, word: Word) -> Entry:
     return replace(after, retired_at=word.at) if entry.retired_at is None and _is_refuted(after) else after
 
 
+def with_all_words(entry: Entry, words: Iterable[Word]) -> Entry:
+    """Return the entry with these words in place of its own, each program's latest, and what follows from them."""
+    after = _without_answered(_with_released(replace(entry, words=_newest(words))))
+    if after.retired_at is not None or not _is_refuted(after):
+        return after
+    return replace(after, retired_at=max(word.at for word in counted_contradictions(after)))
+
+
 def may_contradict(against: Mapping[str, datetime], key: str, now: datetime) -> bool:
     """Whether a program's contradiction of `key` counts at once: it is not its fourth open one within a day."""
     recent = [other for other, at in against.items() if other != key and _is_recent(at, now)]

@@ -1,5 +1,6 @@
 """The effect of an outcome on a lesson: confirmed keeps it alive, contradicted lowers it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -55,8 +56,13 @@ def contradicted(pattern: Pattern, *, now: datetime, confidence: float | None = 
     )
 
 
-def _logged(pattern: Pattern, now: datetime, outcome: Outcome, evidence: str) -> tuple[Evidence, ...]:
-    log = (*pattern.evidence_log, Evidence(at=now, outcome=outcome, text=evidence))[-MAX_EVIDENCE_LINES:]
+def newest_evidence(lines: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the newest lines of a log, the last of `lines`, as many as a lesson has room for."""
+    log = tuple(lines[-MAX_EVIDENCE_LINES:])
     while sum(len(line.text) for line in log) > MAX_EVIDENCE_LOG_CHARS:
         log = log[1:]
     return log
+
+
+def _logged(pattern: Pattern, now: datetime, outcome: Outcome, evidence: str) -> tuple[Evidence, ...]:
+    return newest_evidence([*pattern.evidence_log, Evidence(at=now, outcome=outcome, text=evidence)])

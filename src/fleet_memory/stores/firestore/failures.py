@@ -54,8 +54,8 @@ UNCONFIRMED: Final = (
 )
 NO_QUOTA: Final = "The project's Firestore quota is used up; nothing was written. Call again later, or raise it."
 NOT_READY: Final = (
-    "The Firestore database cannot answer this: it must be in Native mode and have the indexes of"
-    " firestore.indexes.json (`firebase deploy --only firestore:indexes`)."
+    "The Firestore database cannot answer this: it must be in Native mode and have the indexes that"
+    " https://github.com/fleet-memory/fleet-memory/blob/main/docs/firestore.md deploys."
 )
 NEWER_DATABASE: Final = (
     "The Firestore database was written by a newer fleet-memory: upgrade this one, or point FLEET_MEMORY_STORE at"

@@ -1,0 +1,107 @@
+"""`fleet-memory import --from SOURCE`: lessons from the memory of another program."""
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, get_args
+
+import anyio
+
+from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.terminal import progress_bar
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.foreign.storing import ImportedForeign, import_foreign
+from fleet_memory.rules.lifecycle.foreign import ForeignLesson
+from fleet_memory.schemas.foreign import FOREIGN_SOURCES, LeftOut, LeftOutKind
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+
+MAX_LEFT_OUT_NAMED: Final = 25  # parts that became no lesson; the others are counted
+MAX_EXAMPLES: Final = 5  # lessons that are shown
+
+
+def add_foreign(parser: argparse.ArgumentParser) -> None:
+    """Define the flags; --program, which takes the lessons, is among the settings."""
+    parser.add_argument(
+        "--from",
+        dest="source",
+        choices=FOREIGN_SOURCES,
+        help="the file is the memory of this program: its texts become lessons of --program, else of their owners",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="with --from: show what would come and do nothing")
+
+
+def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
+    """Store the lessons and print how many came, and what became none."""
+    caller = replace(settings, program=os.environ.get("FLEET_MEMORY_PROGRAM") or None)  # the flag names who takes them
+    place = Path(given.file)
+    with progress_bar("lessons") as step:
+
+        async def import_(fleet: Fleet) -> ImportedForeign:
+            return await import_foreign(fleet, given.source, place, given.program, dry_run=given.dry_run, step=step)
+
+        imported = anyio.run(with_fleet, caller, import_)
+    content = {"fleet": settings.fleet, "source": given.source, "dryRun": given.dry_run, **_content(imported)}
+    if given.json:
+        print_json(content)
+    else:
+        say("\n".join(_lines(imported, dry_run=given.dry_run)))
+    return 0
+
+
+def require_import_flags(given: argparse.Namespace) -> None:
+    """Raise InvalidArgumentError for a flag of `--from` without it."""
+    if given.dry_run and not given.source:
+        raise InvalidArgumentError("--dry-run: goes with --from")
+
+
+def _content(imported: ImportedForeign) -> Mapping[str, object]:
+    left_out = _ordered(imported.left_out)
+    return {
+        "new": {name: len(lessons) for name, lessons in sorted(imported.new.items()) if lessons},
+        "unchanged": imported.unchanged,
+        "faded": imported.faded,
+        "archived": imported.archived,
+        "examples": [
+            {"programId": one.program_id, "domain": one.pattern.domain, "pattern": one.pattern.pattern}
+            for one in _examples(imported)
+        ],
+        "leftOut": [part._asdict() for part in left_out[:MAX_LEFT_OUT_NAMED]],
+        "leftOutCounts": dict(Counter(part.kind for part in left_out)),
+    }
+
+
+def _examples(imported: ImportedForeign) -> list[ForeignLesson]:
+    return [one for lessons in imported.new.values() for one in lessons][:MAX_EXAMPLES]
+
+
+def _ordered(left_out: Sequence[LeftOut]) -> list[LeftOut]:
+    order = get_args(LeftOutKind)
+    return sorted(left_out, key=lambda part: order.index(part.kind))
+
+
+def _lines(imported: ImportedForeign, *, dry_run: bool) -> list[str]:
+    lines = [
+        f"{name}: {len(lessons)} {'lessons would come' if dry_run else 'new lessons'}"
+        for name, lessons in sorted(imported.new.items())
+        if lessons
+    ] or ["No new lesson."]
+    lines += [f"  {one.program_id}, {one.pattern.domain}: {one.pattern.pattern}" for one in _examples(imported)]
+    if imported.unchanged:
+        lines.append(f"{imported.unchanged} were there before and stay as they are.")
+    if imported.faded:
+        lines.append(f"{imported.faded} are so old that they are stale: a question finds them with includeStale.")
+    if imported.archived:
+        lines.append(f"{imported.archived} lessons had no place and are in the archive.")
+    left_out = _ordered(imported.left_out)
+    if left_out:
+        counts = ", ".join(f"{kind} {count}" for kind, count in Counter(part.kind for part in left_out).items())
+        lines.append(f"{len(left_out)} parts became no lesson ({counts}):")
+        lines += [f"  {part.place}: {part.kind}: {part.why}" for part in left_out[:MAX_LEFT_OUT_NAMED]]
+    if more := left_out[MAX_LEFT_OUT_NAMED:]:
+        lines.append(f"  and {len(more)} more")
+    return lines

@@ -1,0 +1,34 @@
+"""Refuses texts with credentials before they are written, unless the fleet's policy allows them."""
+
+import re
+from typing import Final
+
+from pydantic import JsonValue
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.rules.text.credentials import Credential, credential_at
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")  # a name that the caller made up and a refusal may show
+
+
+async def require_no_credential(fleet: Fleet, field: str, value: JsonValue) -> None:
+    """Raise InvalidArgumentError for a text in `value` that holds a credential, unless the policy allows them.
+
+    The message names the field and the rule, never the text. A clean value costs no read, another 1 a minute.
+    """
+    if found := credential_at(value):
+        await refuse_credential(fleet, found, field)
+
+
+async def refuse_credential(fleet: Fleet, found: Credential, field: str = "") -> None:
+    """Raise InvalidArgumentError for a credential that was found, unless the policy allows them. Billed 1R a minute."""
+    if (await fleet.policies.read(fleet.now())).secrets == "allow":
+        return
+    parts = (field, *map(str, found.place)) if field else tuple(map(str, found.place))
+    place = ".".join(part if _WORD.fullmatch(part.strip("-")) else "…" for part in parts)
+    raise InvalidArgumentError(
+        f"{place or 'arguments'}: holds a credential (rule {found.rule}), which memory never keeps; nothing was "
+        "written. Write where it is kept instead, e.g. the name of the variable or the path in the vault. "
+        "Where it is none, people may allow it: fleet-memory policy set secrets allow"
+    )

@@ -1,0 +1,128 @@
+"""Stores texts of another memory as lessons of programs, for `fleet-memory import --from`."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from anyio import to_thread
+
+from fleet_memory.errors import EmbedderError
+from fleet_memory.fleet import CountProgress, Fleet
+from fleet_memory.jobs.foreign.basic_memory import read_basic_memory
+from fleet_memory.jobs.foreign.cerebro import read_cerebro
+from fleet_memory.jobs.foreign.memory_service import read_memory_service
+from fleet_memory.jobs.foreign.server_memory import read_server_memory
+from fleet_memory.repositories.archive import archive_record
+from fleet_memory.rules.lifecycle.foreign import (
+    ForeignLesson,
+    Taken,
+    faded_lessons,
+    fitting_lessons,
+    source_of,
+    with_foreign_lessons,
+)
+from fleet_memory.rules.lifecycle.paging import require_whole
+from fleet_memory.rules.lifecycle.sent import SentLesson
+from fleet_memory.rules.text.vectors import packed
+from fleet_memory.schemas.foreign import ForeignMemory, ForeignSource, LeftOut
+from fleet_memory.schemas.programs import Archived, Program
+
+LESSONS_PER_COMMIT: Final = 50  # chosen: a killed import leaves whole commits, and each embeds its lessons at once
+READERS: Final[Mapping[ForeignSource, Callable[[Path], ForeignMemory]]] = {
+    "server-memory": read_server_memory,
+    "mcp-memory-service": read_memory_service,
+    "cerebro": read_cerebro,
+    "basic-memory": read_basic_memory,
+}
+
+
+class ImportedForeign(NamedTuple):
+    """Another memory after its import: the lessons that are new by program, and those that were there before.
+
+    `faded` of the new ones are so old that they are stale at once. `archived` counts lessons for which there was no
+    place left in its pages. `left_out` are the parts that became no lesson.
+    """
+
+    new: Mapping[str, Sequence[ForeignLesson]]
+    unchanged: int
+    faded: int
+    archived: int
+    left_out: Sequence[LeftOut]
+
+
+async def import_foreign(
+    fleet: Fleet, source: ForeignSource, place: Path, program_id: str | None, *, dry_run: bool, step: CountProgress
+) -> ImportedForeign:
+    """Store another program's memory as lessons; running it again changes nothing. With `dry_run` it writes nothing.
+
+    Lessons that a program has or had are left as they are. Billed 1 read each program, page and archived lesson, and
+    1 write every 50 lessons. Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a memory that
+    cannot be read.
+    """
+    fleet.caller.require_curation()
+    memory = await to_thread.run_sync(READERS[source], place)
+    fitting = fitting_lessons(memory, program_id, fleet.now(), lambda _text: None)
+    groups = defaultdict[str, list[ForeignLesson]](list)
+    for lesson in fitting.lessons:
+        groups[lesson.program_id].append(lesson)
+    new, no_room, faded, archived, done = dict[str, list[ForeignLesson]](), list[LeftOut](), 0, 0, 0
+    for name, lessons in groups.items():
+        taking = _Taking(fleet, memory, name, await _gone(fleet, name))
+        size = len(lessons) if dry_run else LESSONS_PER_COMMIT
+        for start in range(0, len(lessons), size):
+            some = lessons[start : start + size]
+            taken = await (taking.preview(some) if dry_run else taking.take(some))
+            new.setdefault(name, []).extend(taken.new)
+            no_room += [LeftOut("no room", one.place, f"{name} is full") for one in taken.no_room]
+            faded += faded_lessons(taken.new, taken.program, fleet.now())
+            archived += len(taken.archived)
+            done += len(some)
+            step(done, len(fitting.lessons))
+    unchanged = len(fitting.lessons) - sum(map(len, new.values())) - len(no_room)
+    return ImportedForeign(new, unchanged, faded, archived, [*fitting.left_out, *no_room])
+
+
+class _Taking(NamedTuple):
+    """One program that takes lessons of a memory; `gone` are the words of those that it has forgotten."""
+
+    fleet: Fleet
+    memory: ForeignMemory
+    program_id: str
+    gone: frozenset[str]
+
+    async def preview(self, lessons: Sequence[ForeignLesson]) -> Taken:
+        """Return what taking these lessons would do."""
+        program = await self.fleet.programs.read_whole(self.program_id)
+        return self._taken(lessons, [("", "")] * len(lessons), program)
+
+    async def take(self, lessons: Sequence[ForeignLesson]) -> Taken:
+        """Store these lessons in one commit."""
+        vectors = await self._vectors(lessons)
+        return await self.fleet.programs.update(
+            self.program_id, partial(self._taken, lessons, vectors), self.fleet.now()
+        )
+
+    def _taken(self, lessons: Sequence[ForeignLesson], vectors: Sequence[tuple[str, str]], program: Program) -> Taken:
+        require_whole(program)
+        source = source_of(self.memory)
+        sent = [
+            (lesson, SentLesson(lesson.pattern, *vector, source))
+            for lesson, vector in zip(lessons, vectors, strict=True)
+        ]
+        profile, now = self.fleet.embedder.profile, self.fleet.now()
+        return with_foreign_lessons(program, sent, self.gone, profile=profile, now=now)
+
+    async def _vectors(self, lessons: Sequence[ForeignLesson]) -> list[tuple[str, str]]:
+        """Return each lesson's vector and its engine; empty texts while there is none, then the maintainer makes it."""
+        try:
+            vectors = await self.fleet.embedder.vectors([lesson.pattern.pattern for lesson in lessons])
+        except EmbedderError:
+            return [("", "")] * len(lessons)
+        return [(packed(vector), self.fleet.embedder.name) for vector in vectors]
+
+
+async def _gone(fleet: Fleet, program_id: str) -> frozenset[str]:
+    records = map(archive_record, await fleet.programs.archive.of_program(program_id))
+    return frozenset(record.pattern.words for record in records if isinstance(record, Archived))

@@ -1,0 +1,140 @@
+"""The file that a memory moves in: its lines, how it is read, and how it is written whole.
+
+One JSON value a line: a header, the documents, a footer with their count and hash, so that a file that was cut off is
+noticed.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.stores import Json
+
+Fields: TypeAlias = dict[str, Json]
+FORMAT: Final = "fleet-memory/1"
+# in the order of a file; a program is followed by its pages
+COLLECTIONS: Final = ("programs", "pages", "gsp", "pairs", "ledger", "archive", "history", "receipts", "policy")
+DERIVED: Final = "snapshots"  # a collection that files of versions before have; the import makes its own
+
+
+class Line(NamedTuple):
+    """One document of a file."""
+
+    collection: str
+    id: str
+    fields: Fields
+
+    def text(self) -> str:
+        """Return it as a line without its end."""
+        return json.dumps(self._asdict(), separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+
+
+class NumberedLine(NamedTuple):
+    """A line of a file with its number, from 1."""
+
+    number: int
+    value: Mapping[str, object]
+
+
+class ParsedFile(NamedTuple):
+    """A file with a header and a footer that fit: the name of its fleet, and the lines between."""
+
+    fleet: str
+    lines: Sequence[NumberedLine]
+
+
+def file_text(fleet: str, version: str, exported_at: str, lines: Iterable[Line]) -> tuple[str, int]:
+    """Return the text of a file with these documents, and how many they are."""
+    texts = [line.text() for line in lines]
+    header = {"format": FORMAT, "fleet": fleet, "version": version, "exportedAt": exported_at}
+    footer = {"documents": len(texts), "sha256": _hash(texts)}
+    return "\n".join([json.dumps(header), *texts, json.dumps(footer)]) + "\n", len(texts)
+
+
+def require_room(file: Path, *, force: bool) -> None:
+    """Raise InvalidArgumentError for a file that exists, unless it may be replaced; a pipe or a device is no such."""
+    if file.is_dir():
+        raise InvalidArgumentError(f"FILE: {file.name} is a folder; name a file in it")
+    if file.is_file() and not force:
+        raise InvalidArgumentError(f"FILE: {file.name} exists; give another name, or --force to replace it")
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all; into a pipe or a device as it is.
+
+    A link stays a link: the file that it names is replaced. Raises InvalidArgumentError.
+    """
+    try:
+        if file.exists() and not file.is_file():
+            file.write_text(text, encoding="utf-8", newline="\n")
+        else:
+            _replace(Path(os.path.realpath(file)), text)
+    except OSError as error:
+        raise InvalidArgumentError(f"FILE: {file.name} cannot be written: {error.strerror}") from error
+
+
+def _replace(file: Path, text: str) -> None:
+    number, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:100]}.", suffix=".part")  # mode 0600
+    try:
+        with os.fdopen(number, "w", encoding="utf-8", newline="\n") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.replace(draft, file)  # noqa: PTH105 - the same, by a clearer name
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft)  # noqa: PTH108 - a name, as `mkstemp` returns it
+        raise
+
+
+def read_bytes(file: Path) -> bytes:
+    """Return the content of a file. Raises InvalidArgumentError."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError as error:
+        raise InvalidArgumentError(f"FILE: there is no {file.name}") from error
+    except OSError as error:
+        raise InvalidArgumentError(f"FILE: {file.name} cannot be read: {error.strerror}") from error
+
+
+def parsed_file(content: bytes) -> ParsedFile:
+    """Return the lines of a file, each a JSON object; a byte order mark is left out. Raises InvalidArgumentError."""
+    try:
+        texts = content.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n").split("\n")  # not at U+2028
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"FILE: not UTF-8 text, from byte {error.start} on") from error
+    header = _object(texts[0], 1)
+    if header.get("format") != FORMAT:
+        raise InvalidArgumentError(f"line 1: not a file of `fleet-memory export` (format {FORMAT})")
+    footer = _object(texts[-1], len(texts))
+    if footer.get("documents") != len(texts) - 2 or footer.get("sha256") != _hash(texts[1:-1]):
+        raise InvalidArgumentError("the last line does not match the others: the file is cut off or was changed")
+    lines = [NumberedLine(number, _object(text, number)) for number, text in enumerate(texts[1:-1], 2)]
+    return ParsedFile(str(header.get("fleet") or ""), lines)
+
+
+def _hash(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def _object(text: str, number: int) -> Mapping[str, object]:
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+        json.dumps(value, ensure_ascii=False).encode()  # no store takes half characters
+    except RecursionError as error:
+        raise InvalidArgumentError(f"line {number}: nested too deep") from error
+    except ValueError as error:
+        raise InvalidArgumentError(f"line {number}: not JSON") from error
+    if not isinstance(value, dict):
+        raise InvalidArgumentError(f"line {number}: not a JSON object")
+    return value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,70 @@
+"""Puts a file's memory into a fleet, for `fleet-memory import`."""
+
+from collections.abc import Sequence
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import CountProgress, Fleet
+from fleet_memory.jobs.transfer.file import Line
+from fleet_memory.jobs.transfer.merging import DOCUMENTS_PER_COMMIT, Merged, merge_incoming, note_arrival
+from fleet_memory.jobs.transfer.reading import ExportedMemory
+from fleet_memory.repositories.batching import batches, groups_of
+from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.stores import ABSENT, Ref, Write
+
+
+async def import_memory(
+    fleet: Fleet, memory: ExportedMemory, *, overwrite: bool, with_policy: bool, step: CountProgress
+) -> Merged:
+    """Merge a file's memory into the fleet, and with `with_policy` set its policy; see `merge_incoming`.
+
+    A file that a version before wrote goes into an empty fleet, whose next maintenance converts it. Raises
+    InvalidArgumentError for one that does not, and for a policy that the file does not have.
+    """
+    fleet.caller.require_curation()
+    if with_policy and memory.incoming.policy is None:
+        raise InvalidArgumentError("--policy: the file has no policy: its fleet has set none, or a version before it")
+    if memory.older:
+        merged = await _take_over(fleet, memory.older, memory.incoming.fleet, step)
+    else:
+        merged = await merge_incoming(fleet, memory.incoming, overwrite=overwrite, step=step)
+    if with_policy and memory.incoming.policy is not None:
+        await _set_policy(fleet, memory.incoming.policy)
+    return merged
+
+
+async def _set_policy(fleet: Fleet, policy: Policy) -> None:
+    async def attempt() -> None:
+        before = await fleet.policies.read_versioned()
+        if before.policy != policy:
+            await fleet.programs.store.commit(fleet.policies.write(before, policy))
+
+    await retry_conflicts(attempt, "the policy")
+
+
+async def _take_over(fleet: Fleet, lines: Sequence[Line], source: str, step: CountProgress) -> Merged:
+    """Write documents of the version before as they are. Raises InvalidArgumentError if the fleet has others."""
+    store, paths = fleet.programs.store, fleet.programs.paths
+    wanted = {Ref(paths.collection(line.collection), line.id): line for line in lines if line.collection != "policy"}
+    known = [one for refs in groups_of(DOCUMENTS_PER_COMMIT, wanted) for one in await store.get(*refs)]
+    if any(one is not None and one.fields != wanted[one.ref].fields for one in known):
+        raise InvalidArgumentError(
+            "FILE: a version before wrote it, and this fleet has other memory; import it into an empty fleet "
+            "(--fleet NAME), run `fleet-memory maintain` there, export that, and import the new file"
+        )
+    missing = [ref for ref, one in zip(wanted, known, strict=True) if one is None]
+    if missing:
+        await note_arrival(fleet)
+        await _forget_schema(fleet)
+    for refs in groups_of(DOCUMENTS_PER_COMMIT, missing):
+        for some in batches(Write(ref, wanted[ref].fields, ABSENT) for ref in refs):
+            await store.commit(*some)
+        step(len(wanted), len(wanted))
+    return Merged(paths.fleet_id, source, len(missing), len(wanted) - len(missing))
+
+
+async def _forget_schema(fleet: Fleet) -> None:
+    """Make the next maintenance look for documents of the version before."""
+    (policy,) = await fleet.programs.store.get(fleet.programs.paths.policy)
+    if policy is not None and "schema" in policy.fields:
+        await fleet.programs.store.commit(Write(policy.ref, {"schema": None}))

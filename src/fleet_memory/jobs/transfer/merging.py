@@ -1,0 +1,259 @@
+"""Merges memory that comes from elsewhere into a fleet, document by document, while servers go on writing.
+
+Entries come before the programs whose lessons they name. Each program is one commit, each entry another. Killed
+anywhere it leaves whole documents, and the same import again does the rest.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final, NamedTuple
+
+from fleet_memory.errors import CapacityExceededError
+from fleet_memory.fleet import CountProgress, Fleet
+from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.jobs.transfer.incoming import Incoming, LedgerLines
+from fleet_memory.repositories.archive import archive_record
+from fleet_memory.repositories.batching import batches, groups_of
+from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, changed_entry_fields
+from fleet_memory.repositories.history import MAX_SUMMARIES
+from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import VersionedChange
+from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.room import with_room
+from fleet_memory.repositories.unreadable import iter_readable
+from fleet_memory.rules.consensus.deciding import PERSON
+from fleet_memory.rules.consensus.merging import merged_pair, with_keys
+from fleet_memory.rules.knowledge.merging import LedgeredEntry, PlacedEntry, merged_entry, placed
+from fleet_memory.rules.lifecycle.merging import Merging, merged_program, with_other_keys
+from fleet_memory.rules.lifecycle.merging_states import Stating
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.programs import Archived, PastSummary
+from fleet_memory.stores import ABSENT, Ref, Write
+
+DOCUMENTS_PER_COMMIT: Final = 50  # documents looked up and written at once; chosen
+
+
+class Merged(NamedTuple):
+    """The outcome of a merge. `source` is the name of the fleet that came in.
+
+    `written` and `unchanged` count its programs with their pages and history, its entries, pairs, and lines of ledger
+    and archive. The others name lessons, as program/lesson, and entries. `divergent`: the store has another text, and
+    both are kept. `archived`: they left for the cap. `left`: they are in the archive for longer than in the file, or
+    their program had no room.
+    """
+
+    fleet: str
+    source: str
+    written: int
+    unchanged: int
+    divergent: tuple[str, ...] = ()
+    archived: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that came in is in use now."""
+        return not (self.divergent or self.archived or self.left)
+
+
+async def merge_incoming(fleet: Fleet, incoming: Incoming, *, overwrite: bool, step: CountProgress) -> Merged:
+    """Merge memory into a fleet and publish its knowledge; nothing in the fleet is lost. Running it again is fine.
+
+    `overwrite`: of two texts of one lesson, the incoming one stays. `step` counts programs, entries and pairs. Billed
+    2 reads for each program and its pages, 1 for each entry of the fleet and each other document, and their writes.
+    Raises ForbiddenError unless the caller may curate, ConflictError when every race was lost, and the store's errors.
+    """
+    fleet.caller.require_curation()
+    work = _Merge(fleet, incoming, step, overwrite=overwrite)
+    await work.run()
+    await publish_now(fleet)
+    return work.result()
+
+
+class _Merge:
+    """One merge under way."""
+
+    def __init__(self, fleet: Fleet, incoming: Incoming, step: CountProgress, *, overwrite: bool) -> None:
+        self._fleet = fleet
+        self._incoming = incoming
+        self._overwrite = overwrite
+        self._step = step
+        self._paths = fleet.programs.paths
+        self._store = fleet.programs.store
+        self._now = fleet.now()
+        self._why = f"import of fleet {incoming.fleet}" if incoming.fleet else "import"
+        self._counts = Counter[str]()
+        self._divergent: list[str] = []
+        self._archived: list[str] = []
+        self._left: list[str] = []
+        self._is_noted = False
+
+    def result(self) -> Merged:
+        """Return the outcome so far."""
+        counts, name = self._counts, self._paths.fleet_id
+        lists = (tuple(names) for names in (self._divergent, self._archived, self._left))
+        return Merged(name, self._incoming.fleet, counts["written"], counts["unchanged"], *lists)
+
+    async def run(self) -> None:
+        """Merge everything."""
+        places = await self._places()
+        keys = {one.key: place.entry.key for one, place in places if one.key != place.entry.key}
+        await self._write_records(keys)
+        for _, place in places:
+            await self._merge_entry(place)
+            self._count_step()
+        for pairs in groups_of(DOCUMENTS_PER_COMMIT, self._incoming.pairs):
+            wanted = {pair.pair_id: with_keys(pair, keys) for pair in pairs}
+            await retry_conflicts(partial(self._merge_pairs, wanted), "pairs")
+            self._count_step(len(pairs))
+        summaries: dict[str, list[PastSummary]] = {}
+        for past in self._incoming.history:
+            summaries.setdefault(past.program_id, []).append(past)
+        for program in self._incoming.programs:
+            theirs = Stating(with_other_keys(program, keys), summaries.get(program.program_id, ()))
+            await self._merge_program(theirs)
+            self._count_step()
+
+    def _count_step(self, count: int = 1) -> None:
+        self._counts["steps"] += count
+        incoming = self._incoming
+        self._step(self._counts["steps"], len(incoming.entries) + len(incoming.pairs) + len(incoming.programs))
+
+    async def _places(self) -> list[tuple[Entry, PlacedEntry]]:
+        """Return each incoming entry and its place among the fleet's."""
+        found = await self._fleet.knowledge.all() if self._incoming.entries else []
+        known = {one.entry.key: one.entry for one in found if one.entry is not None}
+        places: list[tuple[Entry, PlacedEntry]] = []
+        for entry in self._incoming.entries:
+            lines = _lines_of(entry, self._incoming.ledger)
+            own = known.get(entry.key)
+            lines = {**lines, **(await self._known_lines(own) if own else {})}
+            place = placed(entry, known, is_reworded=any(line.event == "reworded" for line in lines.values()))
+            known.setdefault(place.entry.key, place.entry)
+            places.append((entry, place))
+            if place.divergent:
+                self._divergent.append(entry.key)
+        return places
+
+    async def _known_lines(self, entry: Entry) -> LedgerLines:
+        refs = {self._paths.ledger_line(line_id): line_id for line_id in entry.ledger}
+        documents = await self._store.get(*refs) if refs else []
+        found = {document.ref: document for document in documents if document}
+        return {refs[ref]: ledger_line(document) for ref, document in found.items()}
+
+    async def _write_records(self, keys: Mapping[str, str]) -> None:
+        """Write the lines of the ledger and the archive that the store has not."""
+        writes: list[Write] = []
+        for line_id, line in self._incoming.ledger.items():
+            renamed = replace(line, key=keys[line.key]) if line.key in keys else line
+            writes.append(self._fleet.knowledge.ledger.write(renamed, line_id))
+        writes += map(self._fleet.programs.archive.write, self._incoming.archive)
+        for some in groups_of(DOCUMENTS_PER_COMMIT, writes):
+            missing = await self._missing({write.ref: write for write in some})
+            await self._commit(*missing)
+            self._count(len(missing), len(some))
+
+    async def _missing(self, writes: Mapping[Ref, Write]) -> list[Write]:
+        found = await self._store.get(*writes)
+        return [write for write, known in zip(writes.values(), found, strict=True) if known is None]
+
+    async def _merge_entry(self, place: PlacedEntry) -> None:
+        knowledge, key = self._fleet.knowledge, place.entry.key
+        theirs = LedgeredEntry(place.entry, _lines_of(place.entry, self._incoming.ledger))
+        (versioned,) = await knowledge.read_versioned(key)
+        if versioned.entry is None:
+            new = replace(place.entry, since=0, unpublished=True)
+            await self._commit(Write(self._paths.entry(key), changed_entry_fields(ABSENT_ENTRY, new), ABSENT))
+            self._count(1, 1)
+            return
+        lines = await self._known_lines(versioned.entry)
+        policy = await self._fleet.policies.read(self._now)
+
+        def change(entry: Entry) -> Entry:
+            return merged_entry(LedgeredEntry(entry, lines), theirs, policy, self._now, overwrite=self._overwrite)
+
+        is_changed = change(versioned.entry) is not versioned.entry
+        if is_changed:
+            await self._note()
+            by = self._fleet.caller.program_id or PERSON
+            await knowledge.update(key, change, by=by, why=self._why, now=self._now)
+        self._count(is_changed, 1)
+
+    async def _merge_pairs(self, wanted: Mapping[str, Pair]) -> None:
+        writes: list[Write] = []
+        for known in await self._fleet.pairs.read(*wanted):
+            pair = wanted[known.pair_id]
+            after = merged_pair(known.pair, pair) if known.pair else pair
+            if after is not known.pair:
+                writes.append(self._fleet.pairs.write(known, after))
+        await self._commit(*writes)
+        self._count(len(writes), len(wanted))
+
+    async def _merge_program(self, theirs: Stating) -> None:
+        name = theirs.program.program_id
+        try:
+            await retry_conflicts(partial(self._try_program, theirs), f"program {name}")
+        except CapacityExceededError as full:
+            self._left.append(f"{name}: {full}")
+
+    async def _try_program(self, theirs: Stating) -> None:
+        programs, name = self._fleet.programs, theirs.program.program_id
+        (before,) = await programs.read_many(name)
+        mine = Stating(before.program, await programs.history.newest(before.program, MAX_SUMMARIES))
+        archive = list(iter_readable(await programs.archive.of_program(name), archive_record))
+        merged = merged_program(mine, theirs, Merging(archive, self._now, self._overwrite, MAX_SUMMARIES))
+        room = with_room(before.program, merged.program, self._now)
+        records = (*merged.records, *room.archived)
+        if room.program is not before.program or records:
+            after = replace(room.program, last_update=merged.program.last_update)
+            await self._note()
+            await programs.commit([VersionedChange(before, after, records)], await self._receipts(before))
+        self._count(room.program is not before.program, 1)
+        self._divergent += [f"{name}/{id_}" for id_ in merged.divergent]
+        self._left += [f"{name}/{id_}" for id_ in merged.left]
+        capped = (one for one in records if isinstance(one, Archived) and one.reason == "cap")
+        self._archived += [f"{name}/{one.pattern.id}" for one in capped]
+
+    async def _receipts(self, before: VersionedProgram) -> list[Write]:
+        """Return the writes of the receipts of a program that is new here; its own receipts belong to its requests."""
+        if before.program.exists:
+            return []
+        collection = self._paths.collection("receipts")
+        lines = self._incoming.receipts.get(before.program.program_id, ())
+        writes = [Write(Ref(collection, line.id), line.fields) for line in lines]
+        return await self._missing({write.ref: write for write in writes})
+
+    def _count(self, written: int, of: int) -> None:
+        self._counts["written"] += written
+        self._counts["unchanged"] += of - written
+
+    async def _commit(self, *writes: Write) -> None:
+        if writes:
+            await self._note()
+            for some in batches(writes):
+                await self._store.commit(*some)
+
+    async def _note(self) -> None:
+        """Before the first write, let every maintainer read the whole fleet again and consider every lesson."""
+        if not self._is_noted:
+            await note_arrival(self._fleet)
+            self._is_noted = True
+
+
+async def note_arrival(fleet: Fleet) -> None:
+    """Make every maintainer read the whole fleet again, and consider every lesson."""
+
+    async def attempt() -> None:
+        before = await fleet.last_runs.read()
+        after = replace(before.last, epoch=before.last.epoch + 1)
+        await fleet.programs.store.commit(fleet.last_runs.write(before, after))
+
+    await retry_conflicts(attempt, "the note of the last run")
+
+
+def _lines_of(entry: Entry, ledger: LedgerLines) -> LedgerLines:
+    return {line_id: ledger[line_id] for line_id in entry.ledger if line_id in ledger}

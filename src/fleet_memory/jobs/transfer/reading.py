@@ -1,0 +1,188 @@
+"""Reads a file of `fleet-memory export`: every line is checked with the codec of its collection before any write."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Final, NamedTuple, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.jobs.transfer.file import COLLECTIONS, DERIVED, Fields, Line, NumberedLine, ParsedFile
+from fleet_memory.jobs.transfer.incoming import Incoming, Receipts
+from fleet_memory.repositories.archive import archive_record
+from fleet_memory.repositories.entry_codec import versioned_entry
+from fleet_memory.repositories.history import MAX_SUMMARIES, past_summary
+from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.pages import Page, page_of
+from fleet_memory.repositories.pairs import versioned_pair
+from fleet_memory.repositories.policies import versioned_policy
+from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.repositories.version_before import is_entry_before, is_program_before
+from fleet_memory.rules.lifecycle.merging import with_lessons_of_pages
+from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
+from fleet_memory.schemas.answers.state import SessionAnswer
+from fleet_memory.schemas.fields import Name
+from fleet_memory.schemas.knowledge import Entry, LedgerLine
+from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import ArchiveRecord, PastSummary, Program
+from fleet_memory.stores import Document, Ref, document_id
+
+_NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
+
+
+class ExportedMemory(NamedTuple):
+    """The content of a file, and its lines if a version before wrote them: these are only taken over as they are."""
+
+    incoming: Incoming
+    older: tuple[Line, ...] = ()
+
+
+class _Receipt(NamedTuple):
+    program_id: str
+    line: Line
+
+
+class _Decoded(NamedTuple):
+    """The value of a line, and the id that its document must have; None where any will do."""
+
+    value: object
+    id: str | None = None
+
+
+def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
+    """Return the content of a file. Raises InvalidArgumentError, which names the first line that is wrong."""
+    values: dict[str, dict[str, object]] = {name: {} for name in COLLECTIONS}
+    numbers: dict[tuple[str, str], int] = {}
+    lines: list[Line] = []
+    for numbered in file.lines:
+        line = _line(numbered)
+        lines.append(line)
+        place = (line.collection, line.id)
+        if place in numbers:
+            raise InvalidArgumentError(
+                f"line {numbered.number}: {line.collection}/{line.id} is in line {numbers[place]} already"
+            )
+        numbers[place] = numbered.number
+        if line.collection != DERIVED:
+            values[line.collection][line.id] = _value(line, numbered.number, now)
+    is_older = any(
+        (line.collection == "programs" and is_program_before(line.fields))
+        or (line.collection == "gsp" and is_entry_before(line.fields))
+        for line in lines
+    )
+    return ExportedMemory(_incoming(file.fleet, values), tuple(lines) if is_older else ())
+
+
+def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incoming:
+    pages: dict[str, list[Page]] = {}
+    for page in cast("Iterable[Page]", values["pages"].values()):
+        pages.setdefault(page.program_id, []).append(page)
+    programs = cast("list[Program]", [*values["programs"].values()])
+    if strays := sorted(pages.keys() - {program.program_id for program in programs}):
+        raise InvalidArgumentError(f"FILE: has pages but not the programs that they belong to: {', '.join(strays)}")
+    receipts: dict[str, list[Line]] = {}
+    for receipt in cast("Iterable[_Receipt]", values["receipts"].values()):
+        receipts.setdefault(receipt.program_id, []).append(receipt.line)
+    return Incoming(
+        fleet=fleet,
+        programs=[
+            with_lessons_of_pages(program, {page.number: page.patterns for page in pages.get(program.program_id, ())})
+            for program in programs
+        ],
+        entries=cast("list[Entry]", [*values["gsp"].values()]),
+        pairs=cast("list[Pair]", [*values["pairs"].values()]),
+        ledger=cast("Mapping[str, LedgerLine]", values["ledger"]),
+        archive=cast("list[ArchiveRecord]", [*values["archive"].values()]),
+        history=cast("list[PastSummary]", [*values["history"].values()]),
+        receipts=cast("Receipts", receipts),
+        policy=next(iter(cast("Iterable[Policy]", values["policy"].values())), None),
+    )
+
+
+def _line(numbered: NumberedLine) -> Line:
+    value = numbered.value
+    collection, id_, fields = value.get("collection"), value.get("id"), value.get("fields")
+    if collection not in (*COLLECTIONS, DERIVED) or not isinstance(id_, str) or not isinstance(fields, dict):
+        raise InvalidArgumentError(
+            f"line {numbered.number}: must have a collection ({', '.join(COLLECTIONS)}), an id and fields"
+        )
+    return Line(str(collection), id_, cast("Fields", fields))
+
+
+def _value(line: Line, number: int, now: datetime) -> object:
+    try:
+        value, expected = _CODECS[line.collection](Document(Ref("", line.id), line.fields, ""))
+    except (ValidationError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"line {number}: the {line.collection} document {line.id} is not sound") from error
+    if expected is not None and line.id != expected:
+        raise InvalidArgumentError(
+            f"line {number}: the {line.collection} document {line.id} is not sound: its id should be {expected}"
+        )
+    if any(at > now + CLOCK_SKEW for at in _times(value)):
+        raise InvalidArgumentError(
+            f"line {number}: the {line.collection} document {line.id} is from the future, later than {now.isoformat()}"
+        )
+    return value
+
+
+def _times(value: object) -> list[datetime]:
+    """Return the times of a document that must not be in the future."""
+    match value:
+        case Program():
+            times = [value.last_update, *(one.last_reinforced for one in value.patterns.values())]
+        case Page():
+            times = [one.last_reinforced for one in value.patterns.values()]
+        case Entry():
+            times = [value.last_confirmed, value.published_at]
+        case LedgerLine():
+            times = [value.at]
+        case _:
+            times = []
+    return [at for at in times if at is not None]
+
+
+def _program(document: Document) -> _Decoded:
+    program = versioned_program(document).program
+    return _Decoded(program, document_id(_NAME.validate_python(program.program_id)))
+
+
+def _page(document: Document) -> _Decoded:
+    page = page_of(document)
+    return _Decoded(page, document_id(f"{page.program_id}~{page.number}"))
+
+
+def _entry(document: Document) -> _Decoded:
+    entry = versioned_entry(document).entry
+    return _Decoded(entry, document_id(str(document.fields["key"])))
+
+
+def _pair(document: Document) -> _Decoded:
+    pair = versioned_pair(document).pair
+    return _Decoded(pair, document_id(pair.pair_id) if pair else None)
+
+
+def _summary(document: Document) -> _Decoded:
+    past = past_summary(document)
+    return _Decoded(past, document_id(f"{past.program_id}#{past.number % MAX_SUMMARIES}"))
+
+
+def _receipt(document: Document) -> _Decoded:
+    fields = document.fields
+    answer = SessionAnswer.from_json(str(fields["text"]))
+    if type(fields["number"]) is not int or not isinstance(fields["call"], str):
+        raise TypeError("a receipt has a number and a call")
+    return _Decoded(_Receipt(answer.program_id, Line("receipts", document.ref.id, fields)))
+
+
+_CODECS: Final[Mapping[str, Callable[[Document], _Decoded]]] = {
+    "programs": _program,
+    "pages": _page,
+    "gsp": _entry,
+    "pairs": _pair,
+    "ledger": lambda document: _Decoded(ledger_line(document)),
+    "archive": lambda document: _Decoded(archive_record(document)),
+    "history": _summary,
+    "receipts": _receipt,
+    "policy": lambda document: _Decoded(versioned_policy(document).policy, "policy"),
+}

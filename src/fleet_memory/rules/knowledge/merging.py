@@ -1,0 +1,165 @@
+"""Two copies of one entry, from two stores, as one: the contributions and words of both, its state recomputed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.knowledge.entries import MAX_PROVENANCE, keys_of, settled
+from fleet_memory.rules.knowledge.votes import same_program, voting
+from fleet_memory.rules.knowledge.wordings import with_bounded_vectors
+from fleet_memory.rules.knowledge.words import with_all_words
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, LedgerLine, Word
+from fleet_memory.schemas.policy import Policy
+
+MAX_MERGED_PROVENANCE: Final = 2 * MAX_PROVENANCE  # contributions; chosen, two full entries and a document's room
+_MAX_LINES: Final = 20  # ids of ledger lines that an entry names, as in `repositories.ledger`
+_SUREST: Final[Sequence[Basis]] = ("text", "equal_words", "judged", "one_judge", "unjudged")
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class PlacedEntry(NamedTuple):
+    """An incoming entry under the key that it has in the store, and the store's entry that it joins, None for none.
+
+    `divergent`: the store has another text under its key.
+    """
+
+    entry: Entry
+    joins: Entry | None = None
+    divergent: bool = False
+
+
+def placed(entry: Entry, known: Mapping[str, Entry], *, is_reworded: bool) -> PlacedEntry:
+    """Return where an incoming entry goes among the store's entries by their keys.
+
+    It joins the entry of its words and project; else the one of its key, if people reworded either or set it as a rule;
+    else it is an entry of its own, under its second key where another text has the first.
+    """
+    words, place = text_hash(entry.value.pattern), (entry.tier, entry.project_id)
+    own = known.get(entry.key)
+    if own is None or text_hash(own.value.pattern) != words:
+        twins = [one for one in known.values() if text_hash(one.value.pattern) == words]
+        twin = next((one for one in twins if (one.tier, one.project_id) == place), None)
+        if twin is not None:
+            return PlacedEntry(replace(entry, key=twin.key), twin, divergent=own is not None)
+    if own is None:
+        return PlacedEntry(entry)
+    if text_hash(own.value.pattern) == words:
+        return PlacedEntry(entry, own)
+    if entry.tier == "constitutional" or (is_reworded and _is_one_lineage(own, entry)):
+        return PlacedEntry(entry, own, divergent=entry.tier == "constitutional")
+    second = keys_of(entry)[1]
+    return PlacedEntry(replace(entry, key=second), known.get(second), divergent=True)
+
+
+class LedgeredEntry(NamedTuple):
+    """An entry, and those lines of the ledger that it names and that are there, by their ids."""
+
+    entry: Entry
+    lines: Mapping[str, LedgerLine] = {}
+
+
+def merged_entry(
+    mine: LedgeredEntry, theirs: LedgeredEntry, policy: Policy, now: datetime, *, overwrite: bool
+) -> Entry:
+    """Return the store's entry with the contributions and words of the other; the same object if it has them.
+
+    Decisions by people hold, the newest of them; else an entry that either store retired stays retired. It was
+    published when it was published first, by the policy of then. Of two texts of one entry the one that people chose
+    last stays, the other's if `overwrite`.
+    """
+    lines = [*mine.lines.values(), *theirs.lines.values()]
+    own, other = mine.entry, theirs.entry
+    texts = other if _has_text_to_stay(mine, theirs, overwrite=overwrite) else own
+    first = min((own, other), key=lambda one: (one.published_at is None, one.published_at or _NEVER))
+    after = replace(
+        own,
+        value=replace(own.value, pattern=texts.value.pattern),
+        description=texts.description if own.tier == "constitutional" else own.description,
+        vector=texts.vector,
+        embedder=texts.embedder,
+        provenance=_contributions(own, other),
+        published_at=first.published_at,
+        threshold=first.threshold,
+        origins=first.origins,
+        relearnt=max(own.relearnt, other.relearnt),
+        last_confirmed=max(own.last_confirmed, other.last_confirmed),
+        confirmations=max(own.confirmations, other.confirmations),
+        retired_at=_retired_at(own, other, lines),
+        ledger=_ledger(mine, theirs),
+    )
+    if not voting(after):
+        discovered = min(own.value.first_discovered, other.value.first_discovered)
+        after = replace(after, value=replace(after.value, first_discovered=discovered))
+    cleared = max((line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER)
+    words = _words((*own.words, *other.words), cleared)
+    after = after if set(words) == set(own.words) else with_all_words(after, words)
+    return settled(own, with_bounded_vectors(after), policy, now)
+
+
+def _is_one_lineage(one: Entry, other: Entry) -> bool:
+    """Whether two entries of one key were one before people reworded it: a lesson is in both."""
+    lessons = {(line.program_id, line.pattern_id) for line in one.provenance}
+    return any((line.program_id, line.pattern_id) in lessons for line in other.provenance)
+
+
+def _has_text_to_stay(mine: LedgeredEntry, theirs: LedgeredEntry, *, overwrite: bool) -> bool:
+    """Whether the other copy's text stays: people chose it now, or later than the store's."""
+    chosen, other = (
+        max((line.at for line in one.lines.values() if line.event in ("reworded", "seeded")), default=_NEVER)
+        for one in (mine, theirs)
+    )
+    return overwrite or other > chosen
+
+
+def _ledger(mine: LedgeredEntry, theirs: LedgeredEntry) -> tuple[str, ...]:
+    """Return the ids of the newest lines of both."""
+    known = {**theirs.lines, **mine.lines}
+
+    def order(line_id: str) -> tuple[datetime, str]:
+        return known[line_id].at if line_id in known else _NEVER, line_id
+
+    newest = sorted({*mine.entry.ledger, *theirs.entry.ledger}, key=order)[-_MAX_LINES:]
+    return mine.entry.ledger if set(newest) <= set(mine.entry.ledger) else tuple(newest)
+
+
+def _contributions(mine: Entry, theirs: Entry) -> tuple[Contribution, ...]:
+    """Return those of both: one for each lesson and its text, with the surer basis."""
+    lines = {_lesson(line): line for line in mine.provenance}
+    for line in theirs.provenance:
+        known = lines.get(_lesson(line))
+        lines[_lesson(line)] = line if known is None else _surer(known, line)
+    if tuple(lines.values()) == mine.provenance:
+        return mine.provenance
+    oldest = sorted(lines.values(), key=lambda line: (line.stored_at or line.discovered_at, _lesson(line)))
+    return tuple(sorted(oldest[:MAX_MERGED_PROVENANCE], key=_lesson))
+
+
+def _lesson(line: Contribution) -> tuple[str, str, str]:
+    return line.program_id, line.pattern_id, line.pattern
+
+
+def _surer(mine: Contribution, theirs: Contribution) -> Contribution:
+    if _SUREST.index(theirs.basis) < _SUREST.index(mine.basis):
+        return replace(mine, basis=theirs.basis, pair=theirs.pair)
+    return mine
+
+
+def _words(words: Iterable[Word], cleared: datetime) -> list[Word]:
+    """Return each program's latest word, without the contradictions that people cleared."""
+    latest: dict[str, Word] = {}
+    for word in words:
+        if word.outcome == "contradicted" and word.at < cleared:
+            continue
+        name = same_program(word.program_id)
+        known = latest.get(name)
+        if known is None or (word.at, word.outcome) > (known.at, known.outcome):
+            latest[name] = word
+    return list(latest.values())
+
+
+def _retired_at(mine: Entry, theirs: Entry, lines: Iterable[LedgerLine]) -> datetime | None:
+    retired = [one.retired_at for one in (mine, theirs) if one.retired_at is not None]
+    back = max((line.at for line in lines if line.event == "reinstated"), default=_NEVER)
+    return min((at for at in retired if at > back), default=None)

@@ -1,0 +1,54 @@
+"""What other memory programs keep, as their readers find it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+ForeignSource: TypeAlias = Literal["server-memory", "mcp-memory-service", "cerebro", "basic-memory"]
+FOREIGN_SOURCES: Final[tuple[ForeignSource, ...]] = ("server-memory", "mcp-memory-service", "cerebro", "basic-memory")
+
+MAX_SHOWN_CHARS: Final = 80  # characters of a relation that is left out; chosen
+
+
+class ForeignText(NamedTuple):
+    """One text of another memory: where it stands there, and what is known of it.
+
+    `context` becomes the lesson's evidence. `topics` are names for its domain, the best first. `owner` is the agent or
+    user whose it is, "" where that is unknown.
+    """
+
+    place: str
+    text: str
+    context: str
+    topics: Sequence[str]
+    tags: Sequence[str] = ()
+    owner: str = ""
+    project: str = ""
+    created: datetime | None = None
+    changed: datetime | None = None
+
+
+LeftOutKind: TypeAlias = Literal[
+    "credential", "limit", "damaged", "no room", "own file", "repeated", "no statement", "gone there", "relation"
+]
+"""Why a part of another memory becomes no lesson; those that most want a person's look come first."""
+
+
+class LeftOut(NamedTuple):
+    """A part of another memory that becomes no lesson: where it is there, and why; never its text."""
+
+    kind: LeftOutKind
+    place: str
+    why: str
+
+
+class ForeignMemory(NamedTuple):
+    """Another program's memory as it was read.
+
+    `origin` is equal for the same memory whenever and from wherever it is read: all lessons from it are one origin.
+    """
+
+    source: ForeignSource
+    origin: str
+    texts: Sequence[ForeignText]
+    left_out: Sequence[LeftOut]

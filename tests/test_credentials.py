@@ -1,0 +1,177 @@
+"""Texts with credentials are refused at the door, by name of the field and the rule, and never repeated.
+
+tests/data/credentials.tsv was written for this project by hand: sentences as agents store them, with credentials of
+made-up randomness, placeholders of documentation, and clean ones. The texts are in base64, and credentials below are
+put together from parts: scanners of code hosts would otherwise stop a push for tokens that open nothing.
+"""
+
+import base64
+import json
+import logging
+import re
+import time
+import warnings
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client
+
+from fleet_memory.cli import main
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry
+from fleet_memory.jobs.policy import set_policy
+from fleet_memory.jobs.splitting import split_entry
+from fleet_memory.rules.text.credential_rules import ALLOWED, LEFT_OUT, RULES
+from fleet_memory.rules.text.credentials import Credential, credential_at, credential_in
+from fleet_memory.server.app import create_server
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.server.listing import listed_tools
+from fleet_memory.settings import Settings
+from tests.calls import call, refusal
+from tests.shared import KEY, shared_entry
+
+TOKEN = "gh" + "p_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+TEXT = f"Push tags with {TOKEN}."
+DATA = Path(__file__).parent / "data" / "credentials.tsv"
+WRITING = sorted(
+    tool.name
+    for tools in listed_tools().values()
+    for tool in tools
+    if tool.annotations and not tool.annotations.read_only_hint
+)
+
+
+def rows() -> list[tuple[str, str, str]]:
+    lines = [line.split("\t") for line in DATA.read_text(encoding="utf-8").splitlines()[1:]]
+    return [(kind, what, base64.b64decode(text).decode()) for kind, what, text in lines]
+
+
+@pytest.mark.parametrize(("kind", "what", "text"), rows(), ids=lambda value: value if len(value) < 40 else "")
+def test_secrets_are_found_and_placeholders_and_plain_lessons_pass(kind: str, what: str, text: str) -> None:
+    assert (credential_in(text) is not None) == (kind == "secret"), what
+
+
+def test_every_rule_that_looks_at_text_alone_is_here_and_compiles() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _, _, _, pattern in RULES:
+            re.compile(pattern, re.ASCII)
+        for name, exceptions in ALLOWED.items():
+            for target, patterns, _ in exceptions:
+                assert target in ("secret", "match", "line"), name
+                assert all(re.compile(each, re.ASCII) for each in patterns)
+    assert len(RULES) + len(LEFT_OUT) == 213
+    assert LEFT_OUT == [
+        "freemius-secret-key",
+        "hashicorp-tf-password",
+        "kubernetes-secret-yaml",
+        "nuget-config-password",
+        "pkcs12-file",
+    ]
+
+
+def test_a_value_is_read_with_its_key_and_its_place_is_named() -> None:
+    key = "9f86d081884c7d65" + "9a2feaa0c55ad015"
+    assert credential_at({"config": [{"api_key": key}]}) == Credential(("config", 0, "api_key"), "generic-api-key")
+    assert credential_at({"config": [{"commit": key}]}) is None
+    assert credential_at({"notes": {TOKEN: 1}}) == Credential(("notes",), "github-pat")
+    assert credential_at({"limit": 3, "tags": ["a", None]}) is None
+
+
+ARGUMENTS: dict[str, dict[str, object]] = {
+    "gsp_bootstrap": {"task": TEXT},
+    "store_memory": {"pattern": {"pattern": "Push tags", "domain": "ci", "confidence": 0.8, "evidence": TEXT}},
+    "reinforce_memory": {"patternId": "push-tags", "evidence": TEXT},
+    "pattern_consolidate": {"verdicts": [{"pairId": "a", "verdict": "same", "reason": TEXT}]},
+    "commit_session": {"handoff": TEXT},
+    "update_program_state": {"baselines": {"tokens": TEXT}},
+    "write_note": {"text": TEXT},
+    "forget_memory": {"patternId": TOKEN, "reason": "old"},
+}
+
+
+def _stored(settings: Settings, text: str) -> bool:
+    """Whether a text is in the memory's file or a file beside it, e.g. its journal."""
+    return any(text.encode() in file.read_bytes() for file in Path(settings.store[0]).parent.iterdir())
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", WRITING)
+async def test_every_tool_that_writes_refuses_a_credential_and_repeats_it_nowhere(
+    settings: Settings, tool: str, full_client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert sorted(ARGUMENTS) == WRITING
+    caplog.set_level(logging.DEBUG)
+    text = await refusal(full_client, tool, **ARGUMENTS[tool])
+    assert text.startswith("invalid_argument: ")
+    assert "holds a credential (rule github-pat)" in text
+    assert TOKEN not in text + caplog.text
+    assert not _stored(settings, TOKEN)
+
+
+@pytest.mark.anyio
+async def test_a_refusal_names_the_field_and_a_policy_lets_credentials_pass(
+    client: Client, fleet: Fleet, settings: Settings
+) -> None:
+    lesson = {"pattern": TEXT, "domain": "ci", "confidence": 0.8, "evidence": "seen"}
+    assert (await refusal(client, "store_memory", pattern=lesson)).startswith(
+        "invalid_argument: pattern.pattern: holds a credential (rule github-pat)"
+    )
+    await set_policy(fleet, ["secrets", "allow"])
+    async with Client(create_server(settings)) as later:  # the first one reads the policy once a minute
+        assert (await call(later, "store_memory", pattern=lesson))["status"] == "created"
+
+
+@pytest.mark.anyio
+async def test_a_reading_tool_answers_a_question_with_a_credential(client: Client) -> None:
+    assert (await call(client, "recall_memory", query=TEXT))["total"] == 0
+
+
+@pytest.mark.anyio
+async def test_a_word_that_is_a_credential_is_not_repeated_by_a_refusal(client: Client) -> None:
+    token = "sk-" + "4eC39HqLyjWDarjtT1zdp7dc"
+    text = await refusal(client, "reinforce_memory", patternId="a", outcome=token)
+    assert token not in text
+
+
+@pytest.mark.anyio
+async def test_people_are_refused_too_in_reasons_and_new_texts(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    for changing in (
+        retire_entry(fleet, KEY, TEXT),
+        reinstate_entry(fleet, KEY, TEXT),
+        reword_entry(fleet, KEY, TEXT, "clearer"),
+        split_entry(fleet, KEY, "basher", None, TEXT),
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"^(--why|TEXT): holds a credential \(rule github-pat\)"):
+            await changing
+
+
+def test_a_seed_file_with_a_credential_changes_nothing(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    file = tmp_path / "rules.json"
+    entry = {"text": "Push tags with the bot", "domain": "ci", "key": "push", "why": TEXT}
+    file.write_text(json.dumps({"entry": [entry]}), encoding="utf-8")
+    assert main(["seed", str(file), "--yes"]) == 2
+    printed = capsys.readouterr()
+    assert "constitution/push.why" in printed.err or "why: holds a credential (rule github-pat)" in printed.err
+    assert TOKEN not in printed.err + printed.out
+    assert anyio.run(with_fleet, settings, lambda fleet: fleet.knowledge.all()) == []
+
+
+@pytest.mark.parametrize("words", ["curl ", "key = ", "sk-aa-", "password is a1", "token "])
+def test_a_long_text_takes_linear_time(words: str) -> None:
+    credential_in(words)  # compiles the rules
+    short, long = (min(_seconds(words * times) for _ in range(3)) for times in (200, 3_200))
+    assert long < 16 * 6 * short
+
+
+def _seconds(text: str) -> float:
+    start = time.process_time()
+    assert credential_in(text) is None
+    return time.process_time() - start

@@ -1,0 +1,378 @@
+"""Memories of other programs become lessons: the fitting ones, with their times, once, and as one origin."""
+
+import json
+import os
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.cli import main
+from fleet_memory.errors import ForbiddenError, InvalidArgumentError
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.foreign.basic_memory import read_basic_memory
+from fleet_memory.jobs.foreign.cerebro import read_cerebro
+from fleet_memory.jobs.foreign.memory_service import read_memory_service
+from fleet_memory.jobs.foreign.server_memory import read_server_memory
+from fleet_memory.jobs.foreign.storing import ImportedForeign, import_foreign
+from fleet_memory.jobs.memory_files import export_memory_files
+from fleet_memory.rules.lifecycle.foreign import FOREIGN_CONFIDENCE, fitting_lessons, name_of
+from fleet_memory.schemas.foreign import ForeignMemory, ForeignSource, ForeignText, LeftOut
+from fleet_memory.schemas.programs import Program
+from fleet_memory.settings import Settings
+from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.recall_memory import recall_memory
+from tests.fleets import NOW, at, documents, learn
+
+pytestmark = pytest.mark.anyio
+
+DATA = Path(__file__).parent / "data" / "memories"
+RETRY = "Retries must carry the same idempotency key"
+SMALL = "Prefer pull requests under 300 lines"
+AT = datetime(2026, 1, 5, 10, tzinfo=UTC)
+MEMORIES = """
+    CREATE TABLE memories (id INTEGER PRIMARY KEY AUTOINCREMENT, content_hash TEXT UNIQUE NOT NULL,
+        content TEXT NOT NULL, tags TEXT, memory_type TEXT, metadata TEXT, created_at REAL, updated_at REAL,
+        created_at_iso TEXT, updated_at_iso TEXT, deleted_at REAL DEFAULT NULL, superseded_by TEXT)
+"""
+ENTRIES = """
+    CREATE TABLE entries (id INTEGER PRIMARY KEY AUTOINCREMENT, role TEXT NOT NULL, category TEXT NOT NULL,
+        text TEXT NOT NULL, embedding BLOB, tags TEXT DEFAULT '[]', created_at TEXT NOT NULL, invalidated_at TEXT,
+        invalidation_reason TEXT, superseded_by INTEGER)
+"""
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    return at(fleet, NOW)
+
+
+def graph(folder: Path, *lines: object, name: str = "memory.jsonl") -> Path:
+    """Write a memory as server-memory does, last changed at AT; a text is a line as it is."""
+    file = folder / name
+    file.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), encoding="utf-8")
+    os.utime(file, (AT.timestamp(), AT.timestamp()))
+    return file
+
+
+def entity(name: str, *observations: str) -> dict[str, object]:
+    return {"type": "entity", "name": name, "entityType": "service", "observations": observations}
+
+
+def service(folder: Path, *rows: dict[str, object]) -> Path:
+    """Write a memory as mcp-memory-service does, without its vectors."""
+    with closing(sqlite3.connect(folder / "vec.db")) as connection:
+        connection.execute(MEMORIES)
+        for number, row in enumerate(rows, 1):
+            fields = {"content_hash": f"{number:064}", "created_at": AT.timestamp(), "metadata": "{}"} | row
+            marks = ", ".join(f":{name}" for name in fields)
+            connection.execute(f"INSERT INTO memories ({', '.join(fields)}) VALUES ({marks})", fields)  # noqa: S608 names of this test
+        connection.commit()
+    return folder / "vec.db"
+
+
+def cerebro(folder: Path, *rows: tuple[object, ...]) -> Path:
+    with closing(sqlite3.connect(folder / "memory.sqlite3")) as connection:
+        connection.execute(ENTRIES)
+        fields = "role, category, text, tags, created_at, invalidated_at"
+        connection.executemany(f"INSERT INTO entries ({fields}) VALUES (?, ?, ?, ?, ?, ?)", rows)  # noqa: S608 names of this test
+        connection.commit()
+    return folder / "memory.sqlite3"
+
+
+async def bring(
+    fleet: Fleet, source: ForeignSource, place: Path, program: str | None = None, *, dry_run: bool = False
+) -> ImportedForeign:
+    return await import_foreign(fleet, source, place, program, dry_run=dry_run, step=lambda _done, _total: None)
+
+
+async def lessons(fleet: Fleet, program: str) -> dict[str, str]:
+    return {one.pattern: one.evidence for one in (await fleet.programs.read_whole(program)).patterns.values()}
+
+
+def kinds(left_out: object) -> Counter[str]:
+    assert isinstance(left_out, list | tuple)
+    return Counter(part.kind for part in left_out)
+
+
+async def test_each_observation_of_server_memory_is_a_lesson_and_the_rest_is_named(fleet: Fleet) -> None:
+    imported = await bring(fleet, "server-memory", DATA / "server-memory.jsonl")
+    assert {name: len(new) for name, new in imported.new.items()} == {"server-memory": 45}
+    assert kinds(imported.left_out) == {"relation": 11, "damaged": 1}
+    assert imported.left_out[:2] == [
+        LeftOut("damaged", "line 14", "no entity or relation"),
+        LeftOut("relation", "line 17", "Tom_Reyes maintains orders-service"),
+    ]
+    known = await lessons(fleet, "server-memory")
+    assert known["Port 8085 locally"] == "Imported from server-memory: observation of orders-service (service)"
+
+
+async def test_a_lesson_has_the_time_the_topic_and_the_tags_of_its_source(fleet: Fleet, tmp_path: Path) -> None:
+    await bring(fleet, "server-memory", graph(tmp_path, entity("billing api", RETRY)))
+    (lesson,) = (await fleet.programs.read("server-memory")).patterns.values()
+    assert (lesson.pattern, lesson.domain, lesson.confidence) == (RETRY, "billing-api", FOREIGN_CONFIDENCE)
+    assert (lesson.discovered_at, lesson.last_reinforced, lesson.stored_at) == (AT, AT, NOW)
+    assert lesson.tags == ("server-memory", "service")
+    assert lesson.vector
+    assert lesson.source.client == "server-memory"
+
+
+async def test_memories_of_the_service_go_to_their_agents_with_project_and_both_times(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    later = (AT + timedelta(days=3)).timestamp()
+    file = service(
+        tmp_path,
+        {"content": RETRY, "tags": "billing,proj:pay,agent:iso", "metadata": '{"agent_id": "Basher One"}'},
+        {"content": SMALL, "tags": "untagged,topic:review", "memory_type": "decision", "updated_at": later},
+        {"content": "Gone", "deleted_at": later},
+        {"content": "Old", "superseded_by": "abc"},
+    )
+    before = file.read_bytes()
+    imported = await bring(fleet, "mcp-memory-service", file)
+    assert {name: len(new) for name, new in imported.new.items()} == {"Basher-One": 1, "mcp-memory-service": 1}
+    assert imported.left_out == [
+        LeftOut("gone there", "memory 00000000", "deleted"),
+        LeftOut("gone there", "memory 00000000", "replaced by a newer one"),
+    ]
+    (of_agent,) = (await fleet.programs.read("Basher-One")).patterns.values()
+    assert (of_agent.domain, of_agent.project_id) == ("billing", "pay")
+    (other,) = (await fleet.programs.read("mcp-memory-service")).patterns.values()
+    assert (other.domain, other.discovered_at, other.last_reinforced) == ("review", AT, AT + timedelta(days=3))
+    assert other.tags == ("mcp-memory-service", "topic:review", "decision")
+    assert file.read_bytes() == before
+    assert {name for name in os.listdir(tmp_path) if name.startswith("vec")} == {"vec.db"}  # noqa: PTH208 of a test, not in the way of calls
+
+
+def test_a_row_that_the_service_has_not_yet_moved_from_its_log_is_read(tmp_path: Path) -> None:
+    file = service(tmp_path, {"content": RETRY})
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("PRAGMA journal_mode=WAL")
+        other.execute("INSERT INTO memories (content_hash, content, created_at) VALUES ('b', ?, 0)", (SMALL,))
+        other.commit()
+        assert [text.text for text in read_memory_service(file).texts] == [RETRY, SMALL]
+
+
+async def test_entries_of_cerebro_go_to_their_roles(fleet: Fleet, tmp_path: Path) -> None:
+    cerebro(
+        tmp_path,
+        ("backend dev", "gotchas", RETRY, '["billing"]', "2026-01-05", None),
+        ("reviewer/senior", "style", SMALL, "[]", "2026-01-06", None),
+        ("backend dev", "gotchas", "Old", "[]", "2026-01-05", "2026-01-07T00:00:00+00:00"),
+    )
+    imported = await bring(fleet, "cerebro", tmp_path)
+    assert {name: len(new) for name, new in imported.new.items()} == {"backend-dev": 1, "reviewer/senior": 1}
+    assert imported.left_out == [LeftOut("gone there", "entry 3", "invalidated")]
+    (lesson,) = (await fleet.programs.read("backend-dev")).patterns.values()
+    assert (lesson.domain, lesson.discovered_at) == ("gotchas", datetime(2026, 1, 5, tzinfo=UTC))
+    assert lesson.evidence == "Imported from cerebro: gotchas of backend dev"
+
+
+def test_observations_of_basic_memory_are_lessons_with_their_context_and_tags() -> None:
+    memory = read_basic_memory(DATA / "basic-memory")
+    texts = {text.text: text for text in memory.texts}
+    assert texts.keys() == {
+        "Run smoke tests against the canary service name, the main one still routes to the old pods for up to 90 s",
+        "A rollback does not roll back migrations, so they must be backward compatible by one release",
+        "No deploys on Friday",
+        'Notarization fails with "The signature of the binary is invalid" if the native module isn\'t unpacked from '
+        "asar; add it to asarUnpack",
+        "Only one window, deep links are handled in second-instance",
+        "contextBridge clones objects, so class instances lose their methods - pass plain data",
+        "Paths over 260 characters fail in git checkout, set core.longpaths true in the image",
+        "PowerShell 5 writes UTF-16 with `>`; use Out-File -Encoding utf8 or pwsh 7",
+        "Agent name is WIN-BLD-02",
+        "vi.mock is hoisted, variables used in the factory have to be made with vi.hoisted",
+        "`--pool=forks` when native modules (better-sqlite3) segfault in threads",
+        "jsdom has no ResizeObserver; stub in test/setup.ts",
+        "todo: look at browser mode some day",
+    }
+    rollback = texts["A rollback does not roll back migrations, so they must be backward compatible by one release"]
+    assert rollback.context == 'lesson in the note "Deploy Checklist": learnt the hard way'
+    assert rollback.tags == ("migrations", "deploy", "process", "lesson")
+    assert texts["No deploys on Friday"].place == "Deploy Checklist.md, 3"
+    assert texts["Agent name is WIN-BLD-02"].topics[0] == "Windows build agent"
+    created = texts["Only one window, deep links are handled in second-instance"].created
+    assert created == datetime.fromisoformat("2025-02-20").astimezone(UTC)
+    assert kinds(memory.left_out) == {"relation": 4, "no statement": 2}
+
+
+async def test_what_the_fleet_published_itself_is_no_evidence(fleet: Fleet, tmp_path: Path) -> None:
+    await learn(fleet, "basher", RETRY)
+    await export_memory_files(fleet, tmp_path / "notes" / "fleet", "basher")
+    (tmp_path / "notes" / "own.md").write_text("- [lesson] Mine", encoding="utf-8")
+    imported = await bring(fleet, "basic-memory", tmp_path / "notes")
+    assert await lessons(fleet, "basic-memory") == {"Mine": 'Imported from basic-memory: lesson in the note "own"'}
+    assert kinds(imported.left_out) == {"own file": 2}
+
+
+async def test_a_second_import_changes_nothing_and_brings_back_no_forgotten_lesson(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    file = graph(tmp_path, entity("billing", RETRY, SMALL, RETRY.upper()))
+    first = await bring(fleet, "server-memory", file)
+    assert (len(first.new["server-memory"]), kinds(first.left_out)) == (2, {"repeated": 1})
+    (forgotten,) = (
+        one for one in (await fleet.programs.read("server-memory")).patterns.values() if one.pattern == SMALL
+    )
+    await forget_memory(fleet, "server-memory", forgotten.id, "not ours")
+    before = await documents(fleet)
+    second = await bring(at(fleet, NOW + timedelta(days=2)), "server-memory", file)
+    assert (second.new, second.unchanged) == ({"server-memory": []}, 2)
+    assert await documents(fleet) == before
+
+
+async def test_a_lesson_that_the_program_has_stays_as_it_is(fleet: Fleet, tmp_path: Path) -> None:
+    await learn(fleet, "basher", RETRY)
+    before = await documents(fleet)
+    imported = await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher")
+    assert (imported.new, imported.unchanged) == ({"basher": []}, 1)
+    assert await documents(fleet) == before
+
+
+async def test_a_dry_run_says_the_same_and_writes_nothing(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("billing", RETRY, SMALL))
+    before = await documents(fleet)
+    tried = await bring(fleet, "server-memory", file, dry_run=True)
+    assert await documents(fleet) == before
+    assert tried == await bring(fleet, "server-memory", file)
+
+
+async def test_two_programs_with_one_memory_are_one_origin(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("billing", RETRY))
+    await bring(fleet, "server-memory", file, "basher")
+    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY), entity("x", SMALL)), "iso")
+    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY), name="copy.jsonl"), "sark")
+    await pattern_consolidate(fleet, no_progress)
+    assert (await recall_memory(fleet, "ram")).knowledge == ()
+    (candidate,) = await fleet.knowledge.all()
+    assert candidate.entry is not None
+    assert {line.program_id for line in candidate.entry.provenance} == {"basher", "iso", "sark"}
+
+
+async def test_two_memories_are_two_origins(fleet: Fleet, tmp_path: Path) -> None:
+    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher")
+    await bring(fleet, "cerebro", cerebro(tmp_path, ("dev", "gotchas", RETRY, "[]", "2026-01-05", None)), "iso")
+    await pattern_consolidate(fleet, no_progress)
+    assert [entry.pattern for entry in (await recall_memory(fleet, "ram")).knowledge] == [RETRY]
+
+
+async def test_a_full_program_takes_no_more_and_loses_nothing(fleet: Fleet, tmp_path: Path) -> None:
+    await learn(fleet, "basher", "My own lesson")
+    file = graph(tmp_path, entity("billing", *(f"Lesson number {n}" for n in range(510))))
+    imported = await bring(fleet, "server-memory", file, "basher")
+    assert (len(imported.new["basher"]), kinds(imported.left_out), imported.archived) == (499, {"no room": 11}, 0)
+    program = await fleet.programs.read_whole("basher")
+    assert program.patterns_count == 500
+    assert "My own lesson" in {one.pattern for one in program.patterns.values()}
+
+
+async def test_old_memories_are_counted_as_faded(fleet: Fleet, tmp_path: Path) -> None:
+    rows = [{"content": RETRY, "created_at": (NOW - timedelta(days=age)).timestamp()} for age in (91, 89)]
+    imported = await bring(fleet, "mcp-memory-service", service(tmp_path, rows[0], rows[1] | {"content": SMALL}))
+    assert imported.faded == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        ("x" * 1_001, LeftOut("limit", "here", "pattern: must be at most 1000 characters, not 1001; shorten it")),
+        (" ", LeftOut("limit", "here", "pattern: must not be empty")),
+        (
+            "a\x00b",
+            LeftOut("limit", "here", "pattern: must not hold control characters (U+0000 at position 1)"),
+        ),
+        ("the key is hunter2", LeftOut("credential", "here", "rule password")),
+    ],
+)
+def test_a_text_that_is_no_lesson_is_named_with_the_reason_and_without_its_words(text: str, left_out: LeftOut) -> None:
+    memory = ForeignMemory("cerebro", "origin", [ForeignText("here", text, "of a test", ("tests",))], ())
+    assert fitting_lessons(memory, None, NOW, rule_of).left_out == [left_out]
+
+
+def rule_of(text: str) -> str | None:
+    return "password" if "hunter2" in text else None
+
+
+def test_a_relation_with_a_credential_is_not_shown() -> None:
+    memory = ForeignMemory("server-memory", "origin", [], [LeftOut("relation", "line 3", "hunter2 opens vault")])
+    assert fitting_lessons(memory, None, NOW, rule_of).left_out == [
+        LeftOut("relation", "line 3", "not shown, has a credential")
+    ]
+
+
+def test_times_to_come_are_now_and_a_creation_is_no_later_than_its_change() -> None:
+    tomorrow = NOW + timedelta(days=1)
+    text = ForeignText("here", RETRY, "of a test", ("tests",), created=tomorrow, changed=AT)
+    memory = ForeignMemory("cerebro", "origin", [text, text._replace(text=SMALL, changed=tomorrow)], ())
+    times = [
+        (one.pattern.discovered_at, one.pattern.last_reinforced)
+        for one in fitting_lessons(memory, None, NOW, rule_of).lessons
+    ]
+    assert times == [(AT, AT), (NOW, NOW)]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Backend Dev", "Backend-Dev"),
+        ("reviewer/senior", "reviewer/senior"),
+        ("Åsa..x", "A-sa.x"),
+        ("日本", ""),
+        (".x", "x"),
+    ],
+)
+def test_a_name_of_another_memory_becomes_a_name_here(text: str, name: str) -> None:
+    assert name_of(text) == name
+
+
+async def test_a_bound_process_imports_nothing(fleet: Fleet, tmp_path: Path) -> None:
+    with pytest.raises(ForbiddenError):
+        await bring(replace(fleet, caller=Caller("basher")), "server-memory", graph(tmp_path, entity("a", RETRY)))
+    assert await fleet.programs.read("server-memory") == Program(program_id="server-memory")
+
+
+@pytest.mark.parametrize("reader", [read_server_memory, read_memory_service, read_cerebro, read_basic_memory])
+def test_what_is_no_memory_is_refused_by_its_name(reader: object, tmp_path: Path) -> None:
+    assert callable(reader)
+    (tmp_path / "notes.txt").write_text("not a memory", encoding="utf-8")
+    for name in ("notes.txt", "gone"):
+        with pytest.raises(InvalidArgumentError, match=f"FILE: {name}"):
+            reader(tmp_path / name)
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="no memories with content, created_at, id, tags"):
+        read_memory_service(cerebro(tmp_path))
+
+
+def test_the_command_names_25_parts_and_counts_the_others(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    monkeypatch.setenv("FLEET_MEMORY_NOW", "2026-03-07T12:00:00Z")
+    relations = [{"type": "relation", "from": "a", "to": str(n), "relationType": "of"} for n in range(30)]
+    file = str(graph(tmp_path, entity("a", RETRY), *relations, "{damaged"))
+    assert main(["import", "--from", "server-memory", file, "--dry-run"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:3] == [
+        "server-memory: 1 lessons would come",
+        f"  server-memory, a: {RETRY}",
+        "31 parts became no lesson (damaged 1, relation 30):",
+    ]
+    assert shown[-1] == "  and 6 more"
+    assert main(["import", "--from", "server-memory", file, "--program", "basher", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["new"], len(answer["leftOut"]), answer["leftOutCounts"]) == (
+        {"basher": 1},
+        25,
+        {"damaged": 1, "relation": 30},
+    )
+    assert main(["import", file, "--dry-run"]) == 2
+    assert "--dry-run: goes with --from" in capsys.readouterr().err

@@ -1,0 +1,229 @@
+"""What is published agrees with itself: one version, links that an index can follow, actions that nobody can swap."""
+
+import ast
+import json
+import re
+import runpy
+import shutil
+import tomllib
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from datetime import date
+from email.message import Message
+from hashlib import sha256
+from importlib.metadata import distribution
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from packaging.requirements import Requirement
+
+import fleet_memory
+from fleet_memory import __version__
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path(fleet_memory.__file__).parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+REPOSITORY = "https://github.com/fleet-memory/fleet-memory"
+WHOLE = re.compile(r"https?://\S+")
+PAGE = re.compile(
+    r"\b(?:docs|scripts|benchmarks|tests)/[\w./-]+|\b(?:README|CHANGELOG|CONTRIBUTING|RELEASING|SECURITY)\.md\b"
+    r"|\bfirestore\.(?:rules|indexes\.json)"
+)
+
+INSTALLED = distribution("fleet-memory")
+IS_EDITABLE = '"editable": true' in (INSTALLED.read_text("direct_url.json") or "")
+needs_wheel = pytest.mark.skipif(IS_EDITABLE, reason="an editable install: what it says of itself may be old")
+
+
+def read(path: str, root: Path = ROOT) -> str:
+    return (root / path).read_text(encoding="utf-8")
+
+
+def versions(root: Path) -> set[str]:
+    """Return the versions that the files name; one if all is well."""
+    entry, plugin = json.loads(read("server.json", root)), json.loads(read("plugin/.claude-plugin/plugin.json", root))
+    (own,) = re.findall(r'^__version__ = "(.+)"$', read("src/fleet_memory/__init__.py", root), re.MULTILINE)
+    return {own, entry["version"], plugin["version"], *(package["version"] for package in entry["packages"])}
+
+
+def test_every_file_that_others_read_is_of_this_version() -> None:
+    entry, plugin = json.loads(read("server.json")), json.loads(read("plugin/.claude-plugin/plugin.json"))
+    assert {entry["version"], plugin["version"], *(package["version"] for package in entry["packages"])} == {
+        __version__
+    }
+    assert "version" not in json.loads(read(".claude-plugin/marketplace.json"))["plugins"][0]  # it has the plugin's
+    assert tomllib.loads(read("pyproject.toml"))["project"]["dynamic"] == ["readme", "version"]
+    assert "image.version=$VERSION" in read("Dockerfile")
+
+
+def test_a_release_changes_the_version_everywhere_and_dates_its_changes(tmp_path: Path) -> None:
+    for name in ("src/fleet_memory/__init__.py", "server.json", "plugin/.claude-plugin/plugin.json", "CHANGELOG.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        if name.startswith("src"):
+            (tmp_path / name).write_text(f'"""Doc."""\n\n__version__ = "{__version__}"\n')
+        else:
+            shutil.copy(ROOT / name, tmp_path / name)
+    release = runpy.run_path(str(ROOT / "scripts" / "release.py"))["release"]
+    release(tmp_path, "99.1.0", date(2031, 2, 3))
+    assert versions(tmp_path) == {"99.1.0"}
+    assert "## [Unreleased]\n\n## [99.1.0] - 2031-02-03\n" in read("CHANGELOG.md", tmp_path)
+    with pytest.raises(ValueError, match="no version"):
+        release(tmp_path, "1.0", date(2031, 2, 3))
+
+
+def test_the_changelog_has_what_is_not_released_on_top_and_a_date_for_every_version() -> None:
+    first, *headings = re.findall(r"^## (.+)$", read("CHANGELOG.md"), re.MULTILINE)
+    assert first == "[Unreleased]"
+    days = [re.fullmatch(r"\[\d+\.\d+\.\d+\w*\] - (\d{4}-\d\d-\d\d)", heading) for heading in headings]
+    assert all(days)
+    assert all(after[1] >= before[1] for after, before in pairwise(day for day in days if day))
+
+
+def test_the_registry_entry_is_one_that_the_registry_takes() -> None:
+    """The limits of the registry's schema of 2025-12-11; ci.yml validates the entry against the schema itself."""
+    entry = json.loads(read("server.json"))
+    assert entry["$schema"] == "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", entry["name"])
+    assert f"mcp-name: {entry['name']}" in read("README.md")  # by which the registry knows whose the package is
+    assert f'io.modelcontextprotocol.server.name="{entry["name"]}"' in read("Dockerfile")
+    assert 1 <= len(entry["description"]) <= 100
+    assert 1 <= len(entry["title"]) <= 100
+    assert entry["repository"] == {"url": REPOSITORY, "source": "github"}
+    (package,) = entry["packages"]
+    assert package.keys() <= {
+        *("registryType", "identifier", "version", "runtimeHint", "transport"),
+        *("packageArguments", "environmentVariables"),
+    }
+    assert (package["registryType"], package["identifier"]) == ("pypi", INSTALLED.name)
+
+
+@needs_wheel
+def test_the_installed_metadata_names_authors_licences_and_addresses() -> None:
+    metadata = INSTALLED.metadata
+    assert isinstance(metadata, Message)
+    assert metadata["License-Expression"] == "MIT AND Apache-2.0"
+    assert metadata["Author"] in read("LICENSE")
+    addresses = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
+    assert addresses.keys() == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
+    assert all(address.startswith(REPOSITORY) for address in addresses.values())
+
+
+@needs_wheel
+def test_the_description_on_an_index_has_whole_addresses_only() -> None:
+    description = INSTALLED.metadata.json["description"]
+    assert isinstance(description, str)
+    links = re.findall(r"\]\(([^)\s]+)|(?:src|href)=\"([^\"]+)", description)
+    assert len(links) > 10
+    assert [link for pair in links for link in pair if link and not link.startswith(("https://", "#"))] == []
+    blob, raw = f"{REPOSITORY}/blob/v{__version__}/", f"{REPOSITORY.replace('github', 'raw.githubusercontent')}/v"
+    pages = [link.removeprefix(blob).partition("#")[0] for link, _ in links if link.startswith(blob)]
+    assert [page for page in pages if not (ROOT / page).exists()] == []
+    assert not re.search(r"!\[[^]]*\]\((?!" + re.escape(raw) + ")https://github", description)
+
+
+@needs_wheel
+def test_the_wheel_has_the_package_and_its_licences_and_nothing_else() -> None:
+    files = [Path(str(file)) for file in INSTALLED.files or ()]
+    assert {file.parts[0] for file in files if ".." not in file.parts} <= {
+        "fleet_memory",
+        f"fleet_memory-{__version__}.dist-info",
+    }
+    kinds = {file.suffix or file.name for file in files if file.parts[0] == "fleet_memory" and file.suffix != ".pyc"}
+    assert kinds == {".py", ".json", ".onnx", ".typed", "LICENSE", "NOTICE", "SHA256SUMS"}
+    licences = [file for file in files if "licenses" in file.parts]
+    assert len(licences) == 3
+
+
+def test_no_message_sends_its_reader_to_a_file_that_the_wheel_lacks() -> None:
+    found = [f"{path.name}: {text}" for path in PACKAGE.rglob("*.py") for text in messages(path) if PAGE.search(text)]
+    assert found == []
+
+
+def messages(path: Path) -> Iterator[str]:
+    """Yield the texts in a module that are no docstrings, without the addresses in them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
+            yield WHOLE.sub("", node.value)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_every_action_is_pinned_to_a_commit_and_names_its_version(path: Path) -> None:
+    uses = re.findall(r"uses: (\S+)(.*)", path.read_text(encoding="utf-8"))
+    assert uses
+    loose = [
+        action
+        for action, comment in uses
+        if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", action) or not re.match(r" # v\d", comment)
+    ]
+    assert loose == []
+
+
+def test_every_address_of_this_repository_in_the_package_leads_to_a_page() -> None:
+    shown: list[Any] = []
+    for path in PACKAGE.rglob("*.py"):
+        shown += re.findall(re.escape(REPOSITORY) + r"/blob/main/([\w./-]+\w)", path.read_text(encoding="utf-8"))
+    assert [page for page in shown if not (ROOT / page).exists()] == []
+
+
+X86, ARM = {"platform_machine": "x86_64"}, {"platform_machine": "aarch64"}
+LINUX, MAC, WINDOWS = {"sys_platform": "linux"}, {"sys_platform": "darwin"}, {"sys_platform": "win32"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "has_wheels"),
+    [
+        (LINUX | X86, True),
+        (LINUX | ARM, True),
+        (LINUX | {"platform_machine": "armv7l"}, False),
+        (LINUX | X86 | {"implementation_name": "pypy"}, False),
+        (LINUX | X86 | {"python_version": "3.15"}, False),
+        (MAC | {"platform_machine": "arm64"}, True),
+        (MAC | X86, True),  # onnxruntime 1.23.2, the last one
+        (MAC | X86 | {"python_version": "3.14"}, False),
+        (WINDOWS | {"platform_machine": "AMD64"}, True),
+        (WINDOWS | {"platform_machine": "x86"}, False),
+    ],
+    ids=str,
+)
+def test_the_models_libraries_are_required_where_they_have_wheels(
+    environment: dict[str, str], has_wheels: bool
+) -> None:
+    required = [Requirement(line) for line in tomllib.loads(read("pyproject.toml"))["project"]["dependencies"]]
+    usual = {"implementation_name": "cpython", "python_version": "3.13"}
+    named = {one.name for one in required if not one.marker or one.marker.evaluate(usual | environment)}
+    assert (named >= {"onnxruntime", "tokenizers"}, "onnxruntime" in named) == (has_wheels, has_wheels)
+    assert {one.name for one in required} - named <= {"onnxruntime", "tokenizers"}
+
+
+def test_the_wheel_for_musl_requires_no_library_that_has_no_build_there(tmp_path: Path) -> None:
+    wheel, folder = tmp_path / "a-1-py3-none-any.whl", "a-1.dist-info"
+    metadata = "Name: a\nRequires-Dist: anyio\nRequires-Dist: onnxruntime>=1; x\nRequires-Dist: tokenizers\n\nText\n"
+    with ZipFile(wheel, "w") as archive:
+        archive.writestr("a/model", b"bytes")
+        archive.writestr(f"{folder}/METADATA", metadata)
+        archive.writestr(f"{folder}/WHEEL", "Root-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{folder}/RECORD", f"a/model,x,5\n{folder}/METADATA,x,1\n{folder}/WHEEL,x,1\n{folder}/RECORD,,\n"
+        )
+    made = runpy.run_path(str(ROOT / "scripts" / "musl_wheel.py"))["musl_wheel"](wheel)
+    musl = [f"musllinux_1_2_{machine}" for machine in ("x86_64", "aarch64", "armv7l")]
+    assert made.name == f"a-1-py3-none-{'.'.join(musl)}.whl"
+    with ZipFile(made) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    assert files["a/model"] == b"bytes"
+    assert files[f"{folder}/METADATA"] == b"Name: a\nRequires-Dist: anyio\n\nText\n"
+    tags = "".join(f"Tag: py3-none-{tag}\n" for tag in musl)
+    assert files[f"{folder}/WHEEL"].decode() == f"Root-Is-Purelib: true\n{tags}"
+    recorded = dict(line.split(",", 1) for line in files[f"{folder}/RECORD"].decode().splitlines())
+    hashes = {name: urlsafe_b64encode(sha256(content).digest()).decode().rstrip("=") for name, content in files.items()}
+    assert recorded == {
+        "a/model": "x,5",
+        f"{folder}/METADATA": f"sha256={hashes[f'{folder}/METADATA']},{len(files[f'{folder}/METADATA'])}",
+        f"{folder}/WHEEL": f"sha256={hashes[f'{folder}/WHEEL']},{len(files[f'{folder}/WHEEL'])}",
+        f"{folder}/RECORD": ",",
+    }
