@@ -20,12 +20,14 @@ from fleet_memory.integration.hook_state import HookState
 from fleet_memory.integration.hooks import MAX_REMEMBERED, answer_hook, forget_old_sessions
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.views.prompt_text import MAX_PROMPT_ANSWER_CHARS
 
 POOL = "Raise default_pool_size of pgbouncer, not SQLAlchemy's pool_size: RDS permits 100 connections"
 MAIL = "Mail templates are built by `make emails`; what is edited in emails/dist is overwritten"
+LESSON = {"pattern": POOL, "domain": "care", "confidence": 0.8, "evidence": "seen"}
 SESSION = {"session_id": "s1"}
 START = {**SESSION, "hook_event_name": "SessionStart", "source": "startup"}
 ASKING_QUORRA = json.dumps({"programId": "quorra", "scope": "shared"})
@@ -56,6 +58,10 @@ def taught(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     anyio.run(learn)
     return settings
+
+
+def call(settings: Settings, tool: str, **arguments: object) -> Mapping[str, object]:
+    return anyio.run(call_in_process, settings, tool, arguments).content
 
 
 def context(settings: Settings, state: HookState, event: str, given: Mapping[str, object]) -> str:
@@ -114,6 +120,14 @@ def test_a_subagent_boots_under_a_name_of_its_own(taught: Settings, state: HookS
     text = context(taught, state, "SubagentStart", given)
     assert [part in text for part in ("You are `proj/reviewer`", "Filler", POOL)] == [True, True, False]
     assert state.read("sessions", "s1") == {}
+
+
+def test_a_subagent_that_stores_nothing_is_no_program(taught: Settings, state: HookState) -> None:
+    call(taught, "store_memory", programId="sark", pattern={**LESSON, "evidence": "another saw it"})
+    call(taught, "pattern_consolidate")
+    text = context(taught, state, "SubagentStart", {**SESSION, "agent_id": "a1", "agent_type": "Explore"})
+    assert POOL in text
+    assert call(taught, "memory_health", programId="proj/Explore")["exists"] is False
 
 
 def test_two_installations_answer_an_event_once_and_it_is_said(taught: Settings, state: HookState) -> None:
@@ -179,8 +193,7 @@ def test_the_next_start_maintains_the_fleet_after_its_answer(taught: Settings, t
             command, input=stdin, capture_output=True, text=True, encoding="utf-8", env=environment, check=True
         ).stdout
 
-    lesson = {"pattern": POOL, "domain": "care", "confidence": 0.8, "evidence": "another saw it"}
-    run("call", "store_memory", json.dumps({"programId": "sark", "pattern": lesson}))
+    run("call", "store_memory", json.dumps({"programId": "sark", "pattern": {**LESSON, "evidence": "another saw it"}}))
     assert run("hook", "SessionEnd") == ""
     assert "You are" in run("hook", "SessionStart")
 

@@ -347,8 +347,8 @@ async def test_where_agents_judge_an_agent_reads_only_the_pairs_that_it_is_asked
     parts = [parted(one) for one in await read_behind_doors(basher, known)]
     in_questions = {word for _, word in secrets([one.questions for one in parts])}
     assert in_questions >= {"zulupaired", "zuluthirda", "zuluthirdb"}
-    # The hooks' texts have the questions of a boot; a verdict's answer has the key of the entry that it made.
-    doors = {"SessionStart", "SubagentStart", "pattern_consolidate", "commit_session"}
+    # The hook's text has the questions of a boot; a verdict's answer has the key of the entry that it made.
+    doors = {"SessionStart", "pattern_consolidate", "commit_session"}
     rest = secrets([one.rest for one in parts])
     assert {(door, word) for door, word in rest if door not in doors or word not in in_questions} == set()
     shown = {pair: {one.rest.door for one in parts if pair in one.pair_ids} for pair in known.pairs}

@@ -1,9 +1,10 @@
 """The lessons that a session reads unasked: at its start, and those that fit a prompt."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.integration.hook_state import short_hash
 from fleet_memory.jobs.prompting import lessons_for_prompt
 from fleet_memory.schemas.patterns import Pattern
@@ -15,6 +16,7 @@ from fleet_memory.views.prompt_text import prompt_lines
 
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
 SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task
+_READER: Final = "fleet-memory-hook"
 _HASH_CHARS: Final = 12  # a session reads some hundred lessons
 
 
@@ -26,14 +28,17 @@ class Reading(NamedTuple):
 
 
 async def boot_for(settings: Settings, agent: str, *, is_subagent: bool = False) -> Reading:
-    """Return the boot of an agent, of a subagent the essential alone. Raises the errors of opening a store."""
+    """Return the boot of an agent; of a subagent the essential alone, without pairs to judge.
+
+    Raises the errors of opening a store.
+    """
 
     async def boot(fleet: Fleet) -> Reading:
-        answer = await (
-            gsp_bootstrap(fleet, agent, "essential", SUBAGENT_TOKENS)
-            if is_subagent
-            else gsp_bootstrap(fleet, agent, max_tokens=BOOT_TOKENS)
-        )
+        if is_subagent:  # it leaves no trace: most subagents never store, and their types are no programs yet
+            reader = replace(fleet, caller=Caller(_READER, role="auditor"))
+            answer = await gsp_bootstrap(reader, agent, "essential", SUBAGENT_TOKENS)
+        else:
+            answer = await gsp_bootstrap(fleet, agent, max_tokens=BOOT_TOKENS)
         names = [entry.key for entry in (*answer.constitution, *answer.knowledge)]
         names += [lesson.id for lesson in answer.patterns]
         names += [lesson.id for lesson in answer.fading_soon or ()]
