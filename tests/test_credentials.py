@@ -143,6 +143,12 @@ async def test_a_word_that_is_a_credential_is_not_repeated_by_a_refusal(client: 
 
 
 @pytest.mark.anyio
+async def test_a_key_is_no_name_of_a_judge_model(fleet: Fleet) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"^judgeModel: holds a credential \(rule github-pat\)"):
+        await set_policy(fleet, ["judgeModel", TOKEN])
+
+
+@pytest.mark.anyio
 async def test_people_are_refused_too_in_reasons_and_new_texts(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
     for changing in (

@@ -23,18 +23,27 @@ from mcp import Client
 from fleet_memory.cli import main
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError, KnowledgeNotFoundError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.erasing import erase, preview_erasure
 from fleet_memory.jobs.erasing.plan import Wanted
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.program_codec import pattern_key
+from fleet_memory.rules.consensus.deciding import with_membership
 from fleet_memory.rules.erasing.targets import hashed_key
+from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
 from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.stores import Write
+from fleet_memory.stores import ABSENT, Json, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from tests.fleets import documents, interrupted, writing
-from tests.living import Json, Machine, called
+from tests.living import Json as Answer
+from tests.living import Machine, called
 from tests.shared import CHECK, LOOK, learnt, published_keys, shared_entry
 from tests.shared import KEY as SHARED
 
@@ -82,7 +91,7 @@ async def judge_all(machine: Machine) -> None:
                 await machine.consolidate(program, programId=program, verdicts=verdicts)
 
 
-def verdict(pair: Json) -> str:
+def verdict(pair: Answer) -> str:
     both = json.dumps(pair).lower()
     return "same" if both.count("orchard") == 2 or both.count("firmware") == 2 else "different"
 
@@ -98,7 +107,7 @@ def bytes_of(machine: Machine) -> bytes:
     return Path(machine.store).read_bytes()
 
 
-READS: list[tuple[str, Json]] = [
+READS: list[tuple[str, Answer]] = [
     ("gsp_bootstrap", {"agentId": "iso", "depth": "full", "task": "deploy behind the orchard gateway"}),
     ("recall_memory", {"programId": "iso", "query": "deploy orchard gateway", "includeStale": True, "explain": True}),
     ("recall_memory", {"programId": "iso", "scope": "own"}),
@@ -435,3 +444,78 @@ async def put(client: Client, program: str, place: str, number: int) -> None:
             if place == "archived":
                 gone = {"programId": program, "patternId": stored["patternId"], "reason": word}
                 await called(client, "forget_memory", **gone)
+
+
+async def test_a_domain_and_a_project_of_that_name_go_and_the_entry_stays(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    await machine.share("Keep the cellar dry", "basher", "iso", domain=WORD, projectId=WORD, id=f"{WORD}-1")
+    await machine.people(lambda fleet: erase(fleet, TEXT))
+    (entry,) = [one.entry for one in await machine.people(lambda fleet: fleet.knowledge.all()) if one.entry]
+    assert (entry.value.pattern, entry.value.domain, entry.project_id) == ("Keep the cellar dry", "erased", None)
+    (lesson,) = (await machine.people(lambda fleet: fleet.programs.read("iso"))).patterns.values()
+    assert (lesson.domain, lesson.project_id, lesson.knowledge_key) == ("erased", None, entry.key)
+    assert [line.pattern_id for line in entry.provenance] == [lesson.id, lesson.id]
+    assert holds(tmp_path) == []
+
+
+async def test_a_rule_of_the_house_goes_with_its_text(fleet: Fleet) -> None:
+    rules = {"constitution/birds": Seed(text=f"Never wake the {WORD}", domain="birds")}
+    await seed_rules(fleet, rules, prune=False)
+    assert (await erase(fleet, TEXT)).documents["entries"] == 1
+    assert (await fleet.knowledge.all(), (await fleet.knowledge.snapshots.read()).rows) == ([], ())
+
+
+async def test_an_entry_that_comes_back_under_its_key_is_erased_again(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    for other in ("Heat the cellar", "Air the cellar"):
+        text = f"Deploy {WORD} by night"
+        key = await machine.share(text, "basher", "iso")
+        pair = await machine.people(partial(joined_by_judgement, key, other))
+        assert pair
+        erased = await machine.people(lambda fleet: erase(fleet, TEXT))
+        assert erased.left == ()
+    entries = [one.entry for one in await machine.people(lambda fleet: fleet.knowledge.all()) if one.entry]
+    assert sorted(entry.value.pattern for entry in entries) == ["Air the cellar", "Heat the cellar"]
+    assert len({entry.key for entry in entries}) == 2
+    assert holds(tmp_path) == []
+
+
+async def joined_by_judgement(key: str, text: str, fleet: Fleet) -> bool:
+    """Let a third program's lesson of other words be a contribution of an entry."""
+    pattern = await learnt(fleet, "ram", text, text_hash(text))
+    policy = await fleet.policies.read(fleet.now())
+
+    def join(entry: Entry) -> Entry:
+        joined = with_lesson(replace(entry, published_at=None), JoiningLesson("ram", pattern, "judged", 0.7)).entry
+        return settled(entry, joined, policy, fleet.now())
+
+    await fleet.knowledge.update(key, join, by="judge", why="", now=fleet.now())
+    await fleet.programs.update(
+        "ram", lambda program: ProgramChange(with_membership(program, pattern.id, key)), fleet.now()
+    )
+    return True
+
+
+async def test_lessons_that_a_page_has_though_their_program_does_not_are_erased(fleet: Fleet) -> None:
+    stored = [
+        await learnt(fleet, "basher", text, id_) for text, id_ in ((f"Feed the {WORD}", "one"), ("Feed it", "two"))
+    ]
+    patterns: dict[str, Json] = {pattern_key(one.id): one.compact() for one in stored}
+    for name, some in (("basher", patterns), ("iso", dict([*patterns.items()][:1]))):
+        fields: dict[str, Json] = {"programId": name, "page": 1, "patterns": some}
+        await fleet.programs.store.commit(Write(fleet.programs.paths.page(name, 1), fields, ABSENT))
+    assert (await erase(fleet, TEXT)).left == ()
+    (page, gone) = await fleet.programs.store.get(*(fleet.programs.paths.page(name, 1) for name in ("basher", "iso")))
+    assert gone is None
+    assert page is not None
+    assert page.fields["patterns"] == {pattern_key("two"): stored[1].compact()}
+
+
+async def test_a_document_that_cannot_be_read_is_named(fleet: Fleet) -> None:
+    await learnt(fleet, "basher", f"Feed the {WORD}")
+    broken = Write(fleet.pairs.paths.pair("broken"), {"state": "open", "text": f"{{ {WORD}"}, ABSENT)
+    await fleet.pairs.store.commit(broken)
+    assert (await erase(fleet, TEXT)).left == (
+        "pairs/broken cannot be read: ValidationError",
+        "pairs/broken",
+    )

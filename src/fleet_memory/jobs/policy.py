@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.retrying import retry_conflicts
@@ -78,6 +79,7 @@ async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
     async def attempt() -> list[str]:
         before = await fleet.policies.read_versioned()
         after = with_values(before.policy, words)
+        await require_no_credential(fleet, "judgeModel", after.judge_model)
         changes = policy_changes(before.policy, after)
         if changes:
             write = fleet.policies.write(before, after)

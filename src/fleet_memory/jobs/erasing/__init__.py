@@ -81,6 +81,7 @@ async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
 
 async def _erase(fleet: Fleet, writer: FencedWriter, wanted: Wanted) -> Erased:
     plan = await plan_erasure(fleet, wanted)
+    await writer.commit()  # renews the lease: a large fleet takes a while to read
     preview = ErasingRound(fleet, FencedWriter(fleet), plan)
     await preview.run()
     if not preview.documents:
@@ -91,6 +92,7 @@ async def _erase(fleet: Fleet, writer: FencedWriter, wanted: Wanted) -> Erased:
     for _ in range(MAX_ROUNDS):
         await ErasingRound(fleet, writer, again).run()
         again = await _plan_again(fleet, wanted, again)
+        await writer.commit()
         look = ErasingRound(fleet, FencedWriter(fleet), again)
         await look.run()
         if not look.documents:

@@ -58,7 +58,9 @@ class ErasingRound:
         for group in ("history", "receipts", "waiting", "archive"):
             await self._each(group, paths.collection(group), lambda document: record_writes(document, erasure))
         await self._maintenance()
+        await self.writer.commit()  # renews the lease
         await self._programs(program_writes)
+        await self.writer.commit()
         if not self.writer.is_dry_run:
             await self._each("pages", paths.pages, lambda document: page_writes(document, erasure))
         await self._entries()
