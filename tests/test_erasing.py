@@ -519,3 +519,31 @@ async def test_a_document_that_cannot_be_read_is_named(fleet: Fleet) -> None:
         "pairs/broken cannot be read: ValidationError",
         "pairs/broken",
     )
+
+
+async def test_a_lesson_that_was_rewritten_since_stays_under_another_id(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    await machine.share(f"Deploy {WORD} by night", "basher", "iso", id="by-night")
+    await machine.store_lesson("basher", "Deploy by night", id="by-night")
+    await machine.people(lambda fleet: erase(fleet, TEXT))
+    (lesson,) = (await machine.people(lambda fleet: fleet.programs.read("basher"))).patterns.values()
+    assert (lesson.pattern, lesson.knowledge_key, lesson.rewrite) == ("Deploy by night", None, None)
+    assert lesson.id.startswith("erased-")
+    assert (await machine.people(lambda fleet: fleet.programs.read("iso"))).patterns == {}
+    assert await machine.people(lambda fleet: fleet.knowledge.all()) == []
+    assert holds(tmp_path) == []
+
+
+async def test_earlier_shards_of_the_snapshot_go_too(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("fleet_memory.repositories.snapshots.MAX_SNAPSHOT_SHARD_BYTES", 100)
+    await machine.share("Keep the cellar dry", "basher", "iso")
+    await machine.share("Feed the swallows at noon", "basher", "iso")
+    shards = [one.ref.id for one in await machine.people(documents) if one.ref.collection.endswith("/snapshots")]
+    assert len(shards) > 4
+    await machine.people(lambda fleet: erase(fleet, TEXT))
+    assert holds(tmp_path) == []
+    async with machine.connection() as fresh:
+        text = await answers(fresh)
+        assert ("swallows" in text, "cellar" in text, WORD in text) == (True, True, False)

@@ -112,6 +112,9 @@ def _goes(document: Document, erasure: Erasure) -> bool:
     if holds_text(value, erasure):
         return True
     fields = cast("dict[str, object]", value)
+    lesson = fields.get("pattern")  # of the archive
+    if isinstance(lesson, dict):
+        return erasure.is_lesson_text(str(fields["programId"]), str(lesson["id"]), str(lesson["pattern"]))
     inner = fields.get("text") if isinstance(fields.get("text"), dict) else fields
     program_id = str(cast("dict[str, object]", inner).get("programId", fields.get("programId", "")))
     if erasure.is_program(program_id):

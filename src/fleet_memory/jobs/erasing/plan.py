@@ -75,17 +75,18 @@ async def plan_erasure(fleet: Fleet, wanted: Wanted) -> Plan:
     entries = [one.entry for one in await fleet.knowledge.all(plan.unreadable) if one.entry is not None]
     plan.erasure = _with_entry(plan.erasure, entries, (await fleet.knowledge.snapshots.read()).rows)
     pairs = [pair async for pair in _pairs(fleet, plan)]
-    others: set[str] = set()
+    names, others = set[tuple[str, str]](), set[str]()
     async for lesson in _lessons(fleet, entries, pairs, plan):
-        if _goes(plan.erasure, lesson):
+        if plan.erasure.is_lesson_text(*lesson[:3]):
             plan.texts.add(lesson.text)
-            plan.erasure = _with_lesson(plan.erasure, lesson)
+            names.add((lesson.program_id, lesson.pattern_id))
         elif lesson.lives:
             others.add(text_hash(lesson.text))
     texts = {entry.value.pattern for entry in entries if plan.erasure.erases(entry.value.pattern)}
     plan.texts |= texts
     words = {text_hash(text) for text in plan.texts} | plan.erasure.words
-    erasure = replace(plan.erasure, words=frozenset(words - others))
+    lessons = frozenset() if plan.erasure.program_id is not None else frozenset(names)  # those it knows by name
+    erasure = replace(plan.erasure, lessons=lessons, words=frozenset(words - others))
     erasure = replace(erasure, entries=_fates(entries, erasure))
     gone = frozenset(pair.pair_id for pair in pairs if goes_with_pair(pair, erasure))
     plan.erasure = replace(erasure, pairs=gone)
@@ -101,20 +102,6 @@ def _with_entry(erasure: Erasure, entries: Iterable[Entry], rows: Sequence[Knowl
     if not texts:
         raise KnowledgeNotFoundError(erasure.key, close_names(erasure.key, [row.key for row in rows if row.is_known]))
     return replace(erasure, words=frozenset(map(text_hash, texts)))
-
-
-def _goes(erasure: Erasure, lesson: FoundText) -> bool:
-    if erasure.key is not None:
-        return text_hash(lesson.text) in erasure.words
-    return erasure.is_lesson_text(lesson.program_id, lesson.pattern_id, lesson.text)
-
-
-def _with_lesson(erasure: Erasure, lesson: FoundText) -> Erasure:
-    """Return an erasure that knows a lesson by name too; those of a program it knows already."""
-    name = (lesson.program_id, lesson.pattern_id)
-    if erasure.program_id is not None or name in erasure.lessons:
-        return erasure
-    return replace(erasure, lessons=erasure.lessons | {name})
 
 
 def _fates(entries: Iterable[Entry], erasure: Erasure) -> dict[str, Renamed]:

@@ -130,7 +130,8 @@ def _side_goes(side: Side, erasure: Erasure) -> bool:
         return True
     if side.key is not None:
         return False
-    return erasure.is_lesson(side.program_id, side.pattern_id) or is_text_of(erasure.words, side.text)
+    by_name = erasure.is_lesson_text(side.program_id, side.pattern_id, side.text)
+    return by_name or is_text_of(erasure.words, side.text)
 
 
 def _is_replaced(key: str, erasure: Erasure) -> bool:

@@ -88,15 +88,16 @@ def _lesson_after(program_id: str, lesson: Pattern, erasure: Erasure) -> Pattern
         tags=tuple(tag for tag in after.tags if not erasure.erases(tag)),
         project_id=_name_or_none(after.project_id, erasure),
         session_id=_name_or_none(after.session_id, erasure),
-        rewrite=None if after.rewrite and erasure.erases(after.rewrite.voting_text) else after.rewrite,
         calls={id_: call for id_, call in after.calls.items() if not erasure.erases_name(id_)},
     )
     return after if new == after else new
 
 
 def _in_entry_after(program_id: str, lesson: Pattern, erasure: Erasure) -> Pattern:
-    """Return a lesson under its entry's key after the purge, or in none."""
+    """Return a lesson under its entry's key after the purge, or in none; also if the text that it votes by goes."""
     renamed = erasure.entries.get(lesson.knowledge_key or "")
+    if lesson.rewrite is not None and erasure.erases(lesson.rewrite.voting_text):
+        return replace(lesson, knowledge_key=None, echo=False, rewrite=None)
     if renamed is None:
         return lesson
     if renamed.stays or renamed.keeper == (program_id, lesson.id):

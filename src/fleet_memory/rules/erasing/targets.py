@@ -36,8 +36,9 @@ class Renamed:
 class Erasure:
     """What is to go. One of `needle` (folded), `program_id` (with `pattern_id`: one lesson) and `key` is given.
 
-    The rest is found in the fleet first: `lessons` are (program id, pattern id), `words` the hashes of texts,
-    `pairs` the ids of pairs of such a text, `entries` by their keys.
+    The rest is found in the fleet first: `lessons` are (program id, pattern id) of texts that go, `words` the hashes of
+    these, `pairs` the ids of their pairs, `entries` by their keys. A lesson that was rewritten since stays, but for its
+    id.
     """
 
     needle: str = ""
@@ -68,17 +69,19 @@ class Erasure:
         return self.program_id is not None and self.pattern_id is None and self._is_of(program_id)
 
     def is_lesson(self, program_id: str, pattern_id: str) -> bool:
-        """Whether a lesson of this name goes."""
+        """Whether a text of a lesson of this name goes."""
         if (program_id, pattern_id) in self.lessons:
             return True
         return self._is_of(program_id) and self.pattern_id in (None, pattern_id)
 
     def is_lesson_text(self, program_id: str, pattern_id: str, text: str) -> bool:
-        """Whether a lesson goes, by its name or by its text."""
-        return self.is_lesson(program_id, pattern_id) or self.erases(text)
+        """Whether a lesson of this text goes."""
+        if self.program_id is not None:
+            return self.is_lesson(program_id, pattern_id)
+        return self.erases(text) if self.needle else is_text_of(self.words, text)
 
     def name_after(self, program_id: str, pattern_id: str) -> str:
-        """Return the id of a lesson after the purge: a hash if the lesson goes, or its id holds what goes."""
+        """Return the id of a lesson after the purge: a hash if a text of it goes, or its id holds what goes."""
         gone = self.is_lesson(program_id, pattern_id) or self.erases_name(pattern_id)
         return f"{_HASHED}{digest(pattern_id)}" if gone and not pattern_id.startswith(_HASHED) else pattern_id
 
