@@ -147,3 +147,15 @@ def test_install_ends_with_it(home: Path, capsys: pytest.CaptureFixture[str]) ->
     printed = capsys.readouterr().out
     assert "\nok  cursor " in printed
     assert "gemini" not in printed
+
+
+def test_install_says_the_same_as_json_and_shows_the_change_on_stderr(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["install", "cursor", "--yes", "--json"]) == 0
+    out, err = capsys.readouterr()
+    content = json.loads(out)
+    assert (content["client"], content["written"], content["healthy"]) == ("cursor", True, True)
+    assert content["files"] == [f"{home}/.cursor/mcp.json"]
+    assert "cursor" in [finding["name"] for finding in content["findings"]]
+    assert '+    "fleet-memory": {' in err

@@ -83,7 +83,7 @@ def write_changes(changes: Sequence[FileChange]) -> None:
     except (ChangedMeanwhileError, InvalidArgumentError):
         for change in written:
             with suppress(InvalidArgumentError):  # the first problem is the one to tell
-                if read_bytes(change.file) == change.after:
+                if content_of(change.file) == change.after:
                     _write(change.file, change.before)
         raise
 
@@ -110,7 +110,7 @@ def naming(file: Path) -> Iterator[None]:
         raise InvalidArgumentError(f"{file}: {error}") from error
 
 
-def read_bytes(file: Path) -> bytes | None:
+def content_of(file: Path) -> bytes | None:
     """Return the content of a file, None without one. Raises InvalidArgumentError."""
     try:
         return file.read_bytes()
@@ -122,11 +122,11 @@ def read_bytes(file: Path) -> bytes | None:
 
 def read_text(file: Path) -> str:
     """Return the text of a file, "" without one. Raises InvalidArgumentError."""
-    return _text(file, read_bytes(file) or b"")
+    return _text(file, content_of(file) or b"")
 
 
 def _require_unchanged(change: FileChange) -> None:
-    if read_bytes(change.file) != change.before:
+    if content_of(change.file) != change.before:
         raise ChangedMeanwhileError(change.file)
 
 
@@ -138,7 +138,7 @@ def _count_alike(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def _installing(part: Part) -> FileChange:
-    before = read_bytes(part.file)
+    before = content_of(part.file)
     text = _text(part.file, before or b"")
     with naming(part.file):
         after = part.put(text)
@@ -152,7 +152,7 @@ def _installing(part: Part) -> FileChange:
 
 
 def _undoing(part: Part) -> FileChange:
-    before = read_bytes(part.file)
+    before = content_of(part.file)
     text = _text(part.file, before or b"")
     record = _record(part.file) or {}
     keys, values = record.get("keys"), record.get("values")
