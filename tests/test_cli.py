@@ -278,7 +278,7 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit, match="0"):
         main([name, "--help"])
     page = capsys.readouterr().out
-    assert page.startswith(f"usage: fleet-memory {name} [-h] ")
+    assert page.startswith(f"usage: fleet-memory {name} [-h]")
     assert "\nexit codes: 0 done, " in page
     assert max(map(len, page.splitlines())) <= MAX_WIDTH
     assert len(page.splitlines()) <= MAX_LINES

@@ -11,6 +11,7 @@ import anyio
 from fleet_memory.cli.printing import complain, print_json
 from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, InvalidArgumentError
 from fleet_memory.server.in_process import call_in_process
+from fleet_memory.server.listing import tool_names
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = 'fleet-memory call recall_memory \'{"programId": "basher", "query": "claims"}\''
@@ -22,7 +23,7 @@ _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("tool", metavar="TOOL", help="for example recall_memory")
+    parser.add_argument("tool", metavar="TOOL", help=f"one of {', '.join(tool_names())}")
     parser.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments, or - to read stdin")
 
 

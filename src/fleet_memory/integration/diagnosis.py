@@ -17,7 +17,9 @@ from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.integration.changes import read_text
 from fleet_memory.integration.claude_hooks import our_hooks, plugin_here, settings_here
 from fleet_memory.integration.clients import NAME, Client, known_clients
-from fleet_memory.integration.hooks import EVENTS, program_of
+from fleet_memory.integration.hook_state import user_state
+from fleet_memory.integration.hooks import EVENTS
+from fleet_memory.integration.identity import program_of
 from fleet_memory.integration.probing import probed
 from fleet_memory.integration.server_entry import StartedServer, server_in
 from fleet_memory.integration.starting import this_installation
@@ -104,7 +106,7 @@ def _embedder(settings: Settings) -> Finding:
 
 def _agent(settings: Settings, folder: Path) -> list[Finding]:
     """Look at the memory as the agent of the folder would read it at its start, without leaving a trace in it."""
-    program = program_of(settings, str(folder))
+    program = program_of(settings, {"cwd": str(folder)}, os.environ, user_state(is_read_only=True))
 
     async def boot_tokens(fleet: Fleet) -> int:
         reader = replace(fleet, caller=Caller(f"{NAME}-doctor", role="auditor"))  # who marks nothing as shown
