@@ -23,7 +23,8 @@ from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 
 EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
-USES: Final = tuple(setting.name for setting in SETTINGS if setting.name not in ("now", "log_level"))
+_SELDOM: Final = ("now", "judge_url", "log_level")  # what is given by the entry's `env` if at all
+USES: Final = tuple(setting.name for setting in SETTINGS if setting.name not in _SELDOM)
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
 MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to edit now
 
@@ -118,14 +119,14 @@ def _flags(
     given: argparse.Namespace, settings: Settings, client: Client, project: Path | None
 ) -> dict[str, str | None]:
     """Return the entry's settings: those given as flags, else those of an earlier run."""
-    flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS if setting.name in USES}
+    flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS}
     if flags["--store"] is not None and isinstance(settings.store, SqliteFile):
         flags["--store"] = _place(settings.store.path.absolute(), project)
     if given.undo:
         return flags
     earlier = server_in(client, client.file(project))
-    for flag in flags if earlier else ():
-        flags[flag] = flags[flag] or (earlier.setting(flag) if earlier else None)
+    if earlier:
+        flags = {flag: value or earlier.setting(flag) for flag, value in flags.items()}
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
     return flags | {"--program": _agent(given, flags["--program"])}
 
