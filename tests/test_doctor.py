@@ -84,6 +84,15 @@ def test_it_reads_the_agent_s_boot_without_a_trace(home: Path, capsys: pytest.Ca
     assert tree(home) == before
 
 
+def test_it_shows_the_memory_of_a_client_that_has_another(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install("cursor")
+    file = home / ".cursor/mcp.json"
+    path = ("mcpServers", "fleet-memory", "env")
+    file.write_text(jsonc.put(file.read_text(), path, {"FLEET_MEMORY_STORE": "team.db"}))
+    _, found = doctor(capsys)
+    assert found["cursor"]["text"].endswith(" tokens, memory team.db")
+
+
 def test_a_command_that_is_gone_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install("cursor")
     file = home / ".cursor/mcp.json"

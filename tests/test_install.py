@@ -286,7 +286,8 @@ def test_keys_that_the_owner_added_to_our_entry_stay(home: Path) -> None:
     install("cursor", "--program", "basher")
     entry = entry_of(home, ".cursor/mcp.json")
     assert {key: entry[key] for key in own} == own
-    assert entry["args"][-4:] == ["--program", "basher", "--toolsets", "core,state"]
+    words = ["serve", "--program", "basher", "--toolsets", "core,state"]
+    assert entry["args"] == ["-m", "fleet_memory", *words]  # the owner's variables become no flags
 
 
 def test_keys_that_the_owner_added_to_our_table_stay(home: Path) -> None:

@@ -126,7 +126,7 @@ def _flags(
         return flags
     earlier = server_in(client, client.file(project))
     if earlier:
-        flags = {flag: value or earlier.setting(flag) for flag, value in flags.items()}
+        flags = {flag: value or earlier.flag(flag) for flag, value in flags.items()}
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
     return flags | {"--program": _agent(given, flags["--program"])}
 
