@@ -147,8 +147,11 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
     if probe.problem:
         return Finding(name, is_ok=False, text=f"{source} starts {command}: {probe.problem}", advice=again)
     program = f" as {server.program}" if server.program else ""
-    toolsets = server.setting("--toolsets") or server.variables.get("FLEET_MEMORY_TOOLSETS") or "core"
-    text = f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), {probe.tool_tokens:,} tokens"
+    toolsets = server.setting("--toolsets") or "core"
+    memory = f", memory {store}" if (store := server.setting("--store")) else ""
+    text = (
+        f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), {probe.tool_tokens:,} tokens{memory}"
+    )
     if probe.version != __version__:
         return Finding(name, is_ok=False, text=f"{text}; it is {probe.version}, this is {__version__}", advice=again)
     return Finding(name, is_ok=True, text=text)
