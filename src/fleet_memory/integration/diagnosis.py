@@ -100,7 +100,7 @@ def _embedder(settings: Settings) -> Finding:
         return Finding("embedder", is_ok=False, text=_words_of(error), advice="mend FLEET_MEMORY_EMBEDDER")
     took = f"{embedder.name}, loaded in {time.perf_counter() - start:.1f} s"
     if embedder.degraded:
-        return Finding("embedder", is_ok=False, text=f"{took}: {embedder.degraded}", advice="reinstall the package")
+        return Finding("embedder", is_ok=False, text=f"{took}: {embedder.degraded}")  # which says what to do
     return Finding("embedder", is_ok=True, text=took)
 
 
