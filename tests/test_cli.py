@@ -62,6 +62,34 @@ def test_arguments_may_come_from_stdin(capsys: pytest.CaptureFixture[str], monke
     assert json.loads(capsys.readouterr().out)["status"] == "created"
 
 
+def test_arguments_from_stdin_are_utf_8_whatever_the_locale_and_may_have_a_byte_order_mark(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = json.dumps(STORE, ensure_ascii=False)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"\ufeff{sent}".encode()), encoding="cp1252"))
+    assert main(["call", "store_memory", "-"]) == 0
+    assert call("recall_memory", {"programId": "basher"}) == 0
+    assert "Look before you leap – 日本" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [(b'{"a": "\xe9"}', "stdin is not UTF-8 text (byte 7)"), (b"[" * 100_000, "is nested too deeply")],
+)
+def test_arguments_from_stdin_that_cannot_be_read_are_refused_for_that(
+    sent: bytes, reason: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent), encoding="utf-8"))
+    assert main(["call", "store_memory", "-"]) == 2
+    assert capsys.readouterr().err == f"fleet-memory: JSON: {reason}\n"
+
+
+def test_a_closed_stdin_is_empty_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["call", "store_memory", "-"]) == 2
+    assert capsys.readouterr().err.startswith("fleet-memory: JSON: ")
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -250,7 +278,7 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit, match="0"):
         main([name, "--help"])
     page = capsys.readouterr().out
-    assert page.startswith(f"usage: fleet-memory {name} [-h] ")
+    assert page.startswith(f"usage: fleet-memory {name} [-h]")
     assert "\nexit codes: 0 done, " in page
     assert max(map(len, page.splitlines())) <= MAX_WIDTH
     assert len(page.splitlines()) <= MAX_LINES

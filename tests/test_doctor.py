@@ -1,6 +1,7 @@
 """`doctor`: each line is true, says what to do, and leaves nothing behind."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def test_it_starts_each_client_s_server_and_counts_its_tokens(home: Path, capsys
     code, found = doctor(capsys)
     assert code == 0
     assert f"runs {sys.executable} as basher by {home}/.cursor/mcp.json: " in found["cursor"]["text"]
-    assert " tokens in every session" in found["cursor"]["text"]
+    assert re.search(r": 11 tools \(core,state\), \d,\d{3} tokens$", found["cursor"]["text"])
     assert found["gemini"] == {
         "ok": True,
         "text": "is here, without fleet-memory",

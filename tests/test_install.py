@@ -537,6 +537,16 @@ def test_agents_that_would_have_one_name_are_asked_for_another(
     assert args[3:5] == ["--program", "iso"]
 
 
+def test_an_answer_that_is_no_name_changes_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("cursor")
+    monkeypatch.setattr(sys, "stdin", Terminal("my agent!\ny\n"))
+    assert main(["install", "codex", "--no-check"]) == 2
+    assert "'my agent!' is no name" in capsys.readouterr().err
+    assert not (home / ".codex/config.toml").exists()
+
+
 def test_a_file_of_a_team_names_nothing_of_this_machine(home: Path) -> None:
     project = home / "project"
     project.mkdir()

@@ -1,6 +1,9 @@
 """Edits of JSON with comments: right in value, and without a trace anywhere else."""
 
 import json
+import re
+from collections.abc import Iterator
+from random import Random
 from time import process_time
 from typing import Any, TypeAlias
 
@@ -22,6 +25,7 @@ OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
 INDENTS = st.sampled_from([None, 2, 4, "\t"])
 NEWLINES = st.sampled_from(["\n", "\r\n"])
 
+COMMENTS = re.compile(r"/\*\d+\*/|//\d+$", re.MULTILINE)
 COMMENTED = """\
 // My servers; do not sort
 {
@@ -90,6 +94,41 @@ def test_comments_change_no_value(before: dict[str, Any], name: str, value: obje
     assert text.count(comment) == commented.count(comment) - (
         0 if name not in before else written(before[name], indent or 2, "\n").count("\n") - 1
     )
+
+
+def tokens(value: object, random: Random) -> Iterator[str]:
+    """Yield the tokens of a value as JSON, now and then with a comma behind the last part."""
+    if not isinstance(value, dict | list):
+        yield json.dumps(value)
+        return
+    yield "{" if isinstance(value, dict) else "["
+    for i, key in enumerate(value):
+        if isinstance(value, dict):
+            yield from (json.dumps(key), ":")
+        yield from tokens(value[key] if isinstance(value, dict) else key, random)
+        yield "," if i < len(value) - 1 or random.random() < 0.3 else ""
+    yield "}" if isinstance(value, dict) else "]"
+
+
+def scattered(value: object, random: Random) -> str:
+    """Return a value as JSON with comments and blanks between all tokens."""
+    blanks = ["", "", " ", "\n", "\n  ", "\t", "\r\n", "/*{}*/", "//{}\n"]
+    return "".join(token + random.choice(blanks).format(i) for i, token in enumerate(["", *tokens(value, random)]))
+
+
+@given(OBJECTS, st.dictionaries(KEYS, VALUES, min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_whatever_stands_between_tokens_values_are_right_and_comments_stay(
+    before: dict[str, Any], inner: dict[str, Any], random: Random
+) -> None:
+    text = scattered({**before, "inner": inner}, random)
+    first = next(iter(inner))
+    less = {key: value for key, value in inner.items() if key != first}
+    assert read_object(cut(text, ("inner", first))) == {**before, "inner": less}
+    more = put(text, ("inner", "more"), [1])
+    assert read_object(more) == {**before, "inner": {**inner, "more": [1]}}
+    again = cut(more, ("inner", "more"))
+    assert read_object(again) == {**before, "inner": inner}
+    assert COMMENTS.findall(again) == COMMENTS.findall(text)
 
 
 def test_comments_trailing_commas_and_indentation_survive() -> None:

@@ -39,6 +39,12 @@ COMMANDS: Final = (  # in the order of --help
     Command("call", "call", "call one tool and print its answer"),
     Command("check", "check", "say whether the memory can be read and is intact"),
     Command("health", "health", "show how the fleet's memory does, or one program's with --program"),
+    Command("list", "list_", "list the lessons of --program, or the fleet's entries"),
+    Command("show", "show", "show an entry with its sources, words and history, or a lesson"),
+    Command("search", "search", "find lessons and entries by meaning and words"),
+    Command("log", "log", "show the changes of shared knowledge, the newest first"),
+    Command("who", "who", "show which agent taught what"),
+    Command("domains", "domains", "list the domains, the commonest first"),
     Command("maintain", "maintain", "archive what faded and consolidate, for cron"),
     Command("export", "export", "write the fleet's memory to a file"),
     Command("import", "import_", "put a file of `export` into the store"),
@@ -103,7 +109,7 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         else:
             module = _module(command.module)
             given = _parser(command, module).parse_intermixed_args(words)
-            code = int(module.run(given, settings_of(given, _uses(module))))
+            code = int(module.run(given, settings_of(given, uses_of(module))))
         flush_output()
     except OutputError as error:
         discard_output()
@@ -144,12 +150,11 @@ def _without_command(chosen: str, words: Sequence[str]) -> int:
 
 def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
     """Return the parser of a command: its own arguments, and the settings that count for it."""
-    uses = _uses(module)
-    summary = (module.__doc__ or "").partition("\n")[0].partition("`: ")[2] or f"{command.help}."
+    uses = uses_of(module)
     example = getattr(module, "EXAMPLE", "")
     parser = argparse.ArgumentParser(
         f"fleet-memory {command.name}",
-        description=summary[:1].upper() + summary[1:],
+        description=description(command),
         epilog="\n".join([*([f"example: {example}"] if example else []), f"exit codes: {EXIT_CODES}"]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[refusing_parser(uses, _takers)],
@@ -161,12 +166,18 @@ def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
+def description(command: Command) -> str:
+    """Return the first line of its module's docstring, e.g. "Write the fleet's memory to a file."."""
+    text = str(_module(command.module).__doc__).partition("\n")[0].partition("`: ")[2]
+    return text[:1].upper() + text[1:]
+
+
 def _takers(setting: str) -> list[str]:
     """Return the names of the commands for which a setting counts."""
-    return [command.name for command in COMMANDS if setting in _uses(_module(command.module))]
+    return [command.name for command in COMMANDS if setting in uses_of(_module(command.module))]
 
 
-def _uses(module: ModuleType) -> Sequence[str]:
+def uses_of(module: ModuleType) -> Sequence[str]:
     """Return the names of the settings that count for a command."""
     uses: Sequence[str] = getattr(module, "USES", ALL)
     return uses

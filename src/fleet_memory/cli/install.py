@@ -18,7 +18,7 @@ from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.parts import Part
 from fleet_memory.integration.server_entry import ServerEntry, server_in, servers_here
 from fleet_memory.integration.starting import shell_command, this_installation
-from fleet_memory.settings import SETTINGS, Settings
+from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 
 EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
@@ -143,4 +143,7 @@ def _agent(given: argparse.Namespace, program: str | None) -> str | None:
         return program
     sys.stderr.write("The name of this client's agent, or nothing to leave it: ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip() or None
+    name = sys.stdin.readline().strip()
+    if name and not is_name(name):
+        raise InvalidArgumentError(f"{name!r} is no name for an agent; nothing was changed")
+    return name or None

@@ -35,6 +35,35 @@ def print_answer(content: Mapping[str, object], text: str, *, as_json: bool) -> 
         say(text)
 
 
+def add_limit_flag(parser: argparse.ArgumentParser, what: str, default: int = 25, limit: int = 100) -> None:
+    """Define --limit: how many items the answer has."""
+
+    def count(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= limit):
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {limit}")
+        return int(text)
+
+    parser.add_argument(
+        "--limit", metavar="N", type=count, default=default, help=f"{what}, 1 to {limit} (default {default})"
+    )
+
+
+def one_line(text: str) -> str:
+    """Return an agent's text for a terminal: on one line, without the characters that steer one."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def with_omitted(content: Mapping[str, object], **left: int) -> dict[str, object]:
+    """Return an answer with `omitted`, which counts the items that it leaves out; without it where there are none."""
+    omitted = {name: count for name, count in left.items() if count}
+    return {**content, **({"omitted": omitted} if omitted else {})}
+
+
+def omitted_line(omitted: int, what: str = "--limit shows more") -> list[str]:
+    """Return the line that counts items which are left out, none for 0."""
+    return [f"and {omitted} more; {what}"] if omitted else []
+
+
 def table_lines(rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table without borders: each row's name once, before the first of its values."""
     wide = max((len(name) for name, values in rows.items() if values), default=0)

@@ -78,24 +78,27 @@ def write_changes(changes: Sequence[FileChange]) -> None:
         for change in changes:
             _require_unchanged(change)
             written.append(change)
-            with recorded(change):
-                _write(change.file, change.after)
+            keep_record(change)
+            _write(change.file, change.after)
     except (ChangedMeanwhileError, InvalidArgumentError):
         for change in written:
             with suppress(InvalidArgumentError):  # the first problem is the one to tell
-                if read_bytes(change.file) == change.after:
+                if content_of(change.file) == change.after:
                     _write(change.file, change.before)
         raise
 
 
-@contextmanager
-def recorded(change: FileChange) -> Iterator[None]:
-    """Keep the record of a change that is made inside: a new one before it, and an old one until it is done."""
+def keep_record(change: FileChange) -> None:
+    """Write the record of a change, if it has one. Raises InvalidArgumentError."""
     if change.record is not None:
         _write(_record_file(change.file), change.record, mode=0o600)
-    yield
-    if change.record is None:
-        _write(_record_file(change.file), None)
+
+
+def drop_records(changes: Sequence[FileChange]) -> None:
+    """Delete the records of changes that have none, once all are made. Raises InvalidArgumentError."""
+    for change in changes:
+        if change.record is None:
+            _write(_record_file(change.file), None)
 
 
 @contextmanager
@@ -107,7 +110,7 @@ def naming(file: Path) -> Iterator[None]:
         raise InvalidArgumentError(f"{file}: {error}") from error
 
 
-def read_bytes(file: Path) -> bytes | None:
+def content_of(file: Path) -> bytes | None:
     """Return the content of a file, None without one. Raises InvalidArgumentError."""
     try:
         return file.read_bytes()
@@ -119,11 +122,11 @@ def read_bytes(file: Path) -> bytes | None:
 
 def read_text(file: Path) -> str:
     """Return the text of a file, "" without one. Raises InvalidArgumentError."""
-    return _text(file, read_bytes(file) or b"")
+    return _text(file, content_of(file) or b"")
 
 
 def _require_unchanged(change: FileChange) -> None:
-    if read_bytes(change.file) != change.before:
+    if content_of(change.file) != change.before:
         raise ChangedMeanwhileError(change.file)
 
 
@@ -135,7 +138,7 @@ def _count_alike(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def _installing(part: Part) -> FileChange:
-    before = read_bytes(part.file)
+    before = content_of(part.file)
     text = _text(part.file, before or b"")
     with naming(part.file):
         after = part.put(text)
@@ -149,7 +152,7 @@ def _installing(part: Part) -> FileChange:
 
 
 def _undoing(part: Part) -> FileChange:
-    before = read_bytes(part.file)
+    before = content_of(part.file)
     text = _text(part.file, before or b"")
     record = _record(part.file) or {}
     keys, values = record.get("keys"), record.get("values")

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration.changes import ChangedMeanwhileError, FileChange, read_text, recorded, write_changes
+from fleet_memory.integration.changes import (
+    ChangedMeanwhileError,
+    FileChange,
+    drop_records,
+    keep_record,
+    read_text,
+    write_changes,
+)
 
 MAX_COMMAND_S: Final = 60  # chosen: some clients are slow to start
 
@@ -35,6 +42,7 @@ def carry_out(changes: Sequence[FileChange]) -> None:
         for change in by_command:
             _run(runnable(change.reverse))
         raise
+    drop_records(changes)
 
 
 def _changed_by_command(change: FileChange) -> bool:
@@ -43,8 +51,8 @@ def _changed_by_command(change: FileChange) -> bool:
     if not words:
         return False
     wanted = change.part.is_in((change.after or b"").decode("utf-8-sig"))
-    with recorded(change):
-        return _run(words) and change.part.is_in(read_text(change.file)) == wanted
+    keep_record(change)
+    return _run(words) and change.part.is_in(read_text(change.file)) == wanted
 
 
 def _run(words: Sequence[str]) -> bool:

@@ -46,8 +46,11 @@ class Client(NamedTuple):
 
 
 def known_clients() -> dict[str, Client]:
-    """Return every client by its name. Sources stand beside each."""
-    home, roaming = Path.home(), platformdirs.user_config_path(roaming=True)
+    """Return every client by its name. Raises InvalidArgumentError for a user without a home."""
+    try:
+        home, roaming = Path.home(), platformdirs.user_config_path(roaming=True)
+    except RuntimeError as error:
+        raise InvalidArgumentError("HOME: this user has no home directory, where clients keep their files") from error
     claude = os.environ.get("CLAUDE_CONFIG_DIR")
     codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
     opencode = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"

@@ -29,6 +29,7 @@ from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
+_WITHOUT: Final = f"is here, without {NAME}"
 _PLUGIN_SERVER: Final = StartedServer([NAME, "serve", "--toolsets", "core,state"], {})  # as in plugin/.mcp.json
 
 
@@ -57,14 +58,19 @@ def findings(settings: Settings, folder: Path, only: str | None = None) -> list[
     ]
     found += _place(settings)
     found += _agent(settings, folder)
-    clients = {name: client for name, client in known_clients().items() if only in (None, name)}
-    of_clients = [_client(name, client, folder) for name, client in clients.items()]
-    found += [finding for finding in of_clients if finding]
-    if not any(finding and finding.text.startswith("runs ") for finding in of_clients):
-        found.append(Finding("clients", is_ok=False, text="none starts the server", advice=f"{NAME} install CLIENT"))
-    if "claude-code" in clients:
-        found += _hooks(folder)
+    try:
+        found += _clients(folder, only)
+    except InvalidArgumentError as error:
+        found.append(Finding("clients", is_ok=False, text=str(error), advice="set HOME"))
     return found
+
+
+def _clients(folder: Path, only: str | None) -> list[Finding]:
+    clients = {name: client for name, client in known_clients().items() if only in (None, name)}
+    found = [finding for name, client in clients.items() if (finding := _client(name, client, folder))]
+    if all(finding.text == _WITHOUT for finding in found):
+        found.append(Finding("clients", is_ok=False, text="none starts the server", advice=f"{NAME} install CLIENT"))
+    return [*found, *(_hooks(folder) if "claude-code" in clients else ())]
 
 
 def _place(settings: Settings) -> list[Finding]:
@@ -125,7 +131,7 @@ def _client(name: str, client: Client, folder: Path) -> Finding | None:
     starts = [(str(file), server) for file, server in servers] + ([(plugin, _PLUGIN_SERVER)] if plugin else [])
     if not starts:
         advice = f"{NAME} install {name}"
-        return Finding(name, is_ok=True, text=f"is here, without {NAME}", advice=advice) if client.is_here else None
+        return Finding(name, is_ok=True, text=_WITHOUT, advice=advice) if client.is_here else None
     if plugin and servers:
         advice = f"claude plugin uninstall {plugin}, or {NAME} install claude-code --undo"
         return Finding(name, is_ok=False, text=f"has {NAME} twice: {servers[0][0]} and the plugin", advice=advice)
@@ -136,10 +142,13 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
     command = " ".join(server.words[:1])
     probe = probed(server)
     again = f"{NAME} install {name}"
+    if probe.problem and Path(command).name == command:
+        again = f"put {command} on the path, or {again}"
     if probe.problem:
         return Finding(name, is_ok=False, text=f"{source} starts {command}: {probe.problem}", advice=again)
     program = f" as {server.program}" if server.program else ""
-    text = f"runs {command}{program} by {source}: {probe.tools} tools, {probe.tool_tokens:,} tokens in every session"
+    toolsets = server.setting("--toolsets") or server.variables.get("FLEET_MEMORY_TOOLSETS") or "core"
+    text = f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), {probe.tool_tokens:,} tokens"
     if probe.version != __version__:
         return Finding(name, is_ok=False, text=f"{text}; it is {probe.version}, this is {__version__}", advice=again)
     return Finding(name, is_ok=True, text=text)

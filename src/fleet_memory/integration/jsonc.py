@@ -170,7 +170,7 @@ def _without(texts: _Texts, container: _Container, part: _Part) -> str:
     until = parts[position + 1].start if position + 1 < len(parts) else container.close
     comma = texts.bare.find(",", end, until)
     if comma >= 0:
-        end = comma + 1
+        text = text[:comma] + text[comma + 1 :]
     elif position > 0:
         comma = texts.bare.index(",", parts[position - 1].end, start)
         text = text[:comma] + text[comma + 1 :]

@@ -6,16 +6,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.jobs.foreign.sqlite_rows import Row, read_rows
+from fleet_memory.jobs.transfer.foreign.sqlite_rows import Row, count_rows, read_rows
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
+_MORE: Final = ("content_hash", "memory_type", "metadata", "updated_at", "deleted_at", "superseded_by")
 _NO_TOPIC: Final = ("untagged", "sys", "q", "t", "source", "agent", "crew", "proj", "user")  # tags, or their prefixes
 
 
 def read_memory_service(file: Path) -> ForeignMemory:
     """Return the memories that are neither deleted nor replaced. Raises InvalidArgumentError for another file."""
-    rows = read_rows(file, "memories", ("content", "tags", "created_at"), "mcp-memory-service")
+    rows = read_rows(file, "memories", ("content", "tags", "created_at"), _MORE, "mcp-memory-service")
     texts, left_out = list[ForeignText](), list[LeftOut]()
     for row in rows:
         place = f"memory {str(row.get('content_hash') or row['id'])[:8]}"
@@ -27,6 +28,9 @@ def read_memory_service(file: Path) -> ForeignMemory:
             left_out.append(LeftOut("damaged", place, "not a text"))
         else:
             texts.append(_text(place, row, row["content"]))
+    for table, of in (("memory_graph", "links between memories"), ("beliefs", "beliefs derived from memories")):
+        if count := count_rows(file, table):
+            left_out.append(LeftOut("relation", table, f"{of}: {count}"))
     first = digest(str(rows[0]["content"]), str(rows[0]["created_at"])) if rows else ""
     return ForeignMemory("mcp-memory-service", first[:12], texts, left_out)
 
