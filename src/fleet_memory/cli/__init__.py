@@ -6,7 +6,6 @@ first line, after the command's name, is its description in --help; `EXAMPLE` is
 """
 
 import argparse
-import io
 import logging
 import os
 import sys
@@ -70,7 +69,6 @@ _logger = logging.getLogger(__name__)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    _use_utf8()
     # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     prepare_streams()
@@ -83,14 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.shutdown()
         os._exit(code)  # a thread may be parked in a read of stdin; waiting for it would hang
     return code
-
-
-def _use_utf8() -> None:
-    """Make the text streams UTF-8: Windows and the C locale give Python others, which cannot print every lesson."""
-    streams = ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"))
-    for stream, errors in streams:
-        if isinstance(stream, io.TextIOWrapper):  # None where it is closed
-            stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 def _chosen(words: Sequence[str]) -> tuple[str, list[str]]:
