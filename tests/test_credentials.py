@@ -34,6 +34,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.server.listing import listed_tools
 from fleet_memory.settings import Settings
+from scripts.translate_credential_rules import translated
 from tests.calls import call, refusal
 from tests.shared import KEY, learnt, shared_entry
 
@@ -75,6 +76,18 @@ def test_every_rule_that_looks_at_text_alone_is_here_and_compiles() -> None:
         "nuget-config-password",
         "pkcs12-file",
     ]
+
+
+@pytest.mark.parametrize(
+    ("go", "python"),
+    [
+        (r"ab(?i)c|d$", r"ab(?i:c)|(?i:d\Z)"),
+        (r"(?i)x(y(?i)z)[$|(?i)]\z", r"(?i)x(y(?i:z))[$|(?i)]\Z"),
+        (r"(?i)[\w.-]{0,50}?(?:acme)", r"(?i)(?:acme)"),
+    ],
+)
+def test_patterns_of_go_become_patterns_of_python(go: str, python: str) -> None:
+    assert translated(go) == python
 
 
 def test_a_value_is_read_with_its_key_and_its_place_is_named() -> None:

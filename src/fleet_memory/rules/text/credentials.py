@@ -6,11 +6,13 @@ The patterns are gitleaks' (credential_rules.py), and some that it lacks. docs/e
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from fleet_memory.rules.text.credential_rules import ALLOWED, RULES
+
+_Place: TypeAlias = tuple[str | int, ...]
 
 _MIN_CHARS: Final = 10  # the shortest secret of any rule has as many
 _MAX_LEAD: Final = 50  # characters of a name before a rule's word that belong to the match; as gitleaks has it
@@ -82,7 +84,7 @@ class _Rule(NamedTuple):
 class Credential(NamedTuple):
     """Where a credential stands, e.g. ("pattern", "evidence"), and the rule that found it; never the credential."""
 
-    place: tuple[str | int, ...]
+    place: _Place
     rule: str
 
 
@@ -102,40 +104,49 @@ _BY_KEYWORD: Final = _by_keyword()  # keyword in lower case -> the rules that ne
 
 def credential_in(text: str) -> str | None:
     """Return the name of the rule that finds a credential in a text, e.g. "github-pat"; None for a clean text."""
+    return _found(text, _BY_KEYWORD)
+
+
+def credential_at(value: object) -> Credential | None:
+    """Return the first credential in a JSON value, in its keys or texts; None for a clean one.
+
+    A text is read with its key: `{"api_key": "…"}` says as much as `api_key = "…"`.
+    """
+    texts = [*_texts(value, "", ())]
+    everything = "\n".join(text for _, text in texts).lower()
+    keywords = [keyword for keyword in _BY_KEYWORD if keyword in everything]
+    if not keywords:
+        return None
+    found = ((place, _found(text, keywords)) for place, text in texts)
+    return next((Credential(place, rule) for place, rule in found if rule), None)
+
+
+def _found(text: str, keywords: Iterable[str]) -> str | None:
     if len(text) < _MIN_CHARS:
         return None
     lowered = text.lower()
-    names = {name: None for keyword, names in _BY_KEYWORD.items() if keyword in lowered for name in names}
-    for name in sorted(names, key=lambda name: name == _LAST):
+    names = {name for keyword in keywords if keyword in lowered for name in _BY_KEYWORD[keyword]}
+    for name in sorted(names, key=lambda name: (name == _LAST, name)):
         if _finds(_rule(name), text):
             return name
     return None
 
 
-def credential_at(value: object, key: str = "") -> Credential | None:
-    """Return the first credential in a JSON value, in its keys or texts; None for a clean one.
-
-    A text is read with its key too: `{"api_key": "…"}` says as much as `api_key = "…"`.
-    """
+def _texts(value: object, key: str, place: _Place) -> Iterator[tuple[_Place, str]]:
+    """Yield each text that is long enough with its place, e.g. (("config", "api_key"), 'api_key = "…"')."""
     match value:
-        case str():
-            rule = credential_in(value) or (credential_in(f'{key} = "{value}"') if key not in _OWN_NAMES else None)
-            return Credential((), rule) if rule else None
+        case str() if len(value) >= _MIN_CHARS:
+            yield place, value if key in _OWN_NAMES else f'{key} = "{value}"'
         case dict():
-            rule = next(filter(None, map(credential_in, value)), None)
-            return Credential((), rule) if rule else _first((name, name, item) for name, item in value.items())
+            for name, member in value.items():
+                if len(name) >= _MIN_CHARS:
+                    yield place, name
+                yield from _texts(member, name, (*place, name))
         case list():
-            return _first((at, key, item) for at, item in enumerate(value))
+            for at, item in enumerate(value):
+                yield from _texts(item, key, (*place, at))
         case _:
-            return None
-
-
-def _first(members: Iterable[tuple[str | int, str, object]]) -> Credential | None:
-    """Return the first credential among (place, key, value)."""
-    for at, key, value in members:
-        if found := credential_at(value, key):
-            return found._replace(place=(at, *found.place))
-    return None
+            return
 
 
 @cache  # compiled when a text first has a keyword of it
