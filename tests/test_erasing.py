@@ -547,3 +547,12 @@ async def test_earlier_shards_of_the_snapshot_go_too(
     async with machine.connection() as fresh:
         text = await answers(fresh)
         assert ("swallows" in text, "cellar" in text, WORD in text) == (True, True, False)
+
+
+async def test_a_year_in_a_text_is_no_year_of_a_time(machine: Machine) -> None:
+    await machine.store_lesson("basher", "The licence ends in 2026")
+    before = await machine.people(documents)
+    erased = await machine.people(lambda fleet: erase(fleet, Wanted(text="2026")))
+    assert (erased.documents, erased.left) == ({"programs": 1}, ())
+    after = {one.ref for one in await machine.people(documents)}
+    assert {one.ref for one in before if one.ref.collection.endswith(("/archive", "/history"))} <= after

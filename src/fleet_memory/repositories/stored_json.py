@@ -7,7 +7,7 @@ from fleet_memory.stores import Json
 
 # Members of documents that hold vectors, hashes and random ids: letters there are no text.
 NO_TEXT: Final = frozenset(
-    {"vector", "readingVector", "embedder", "words", "connection", "commits", "calls", "shown", "asked", "pair"}
+    {"vector", "readingVector", "embedder", "words", "connection", "commits", "calls", "call", "shown", "asked", "pair"}
     | {"pairId", "ledger", "at"}
 )
 

@@ -146,9 +146,9 @@ async def _left(fleet: Fleet, plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-_GROUPS: Final = (
-    *("programs", "pages", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts"),
-    *("maintenance", "leases", "waiting"),
+_GROUPS: Final = (  # leases and notes of runs hold times, counts and random ids alone
+    *("programs", "pages", "gsp", "pairs", "snapshots"),
+    *("ledger", "archive", "history", "receipts", "waiting"),
 )
 
 

@@ -1,9 +1,10 @@
 """The writes that erase, document by document: each kind of document without what goes."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import datetime
-from typing import cast
+from typing import Final, cast
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
@@ -19,6 +20,8 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import MAX_PAGES
 from fleet_memory.stores import Document, Json, Write
+
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")  # no text, though a year may be looked for
 
 
 def program_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) -> list[Write]:
@@ -129,6 +132,8 @@ def _goes(document: Document, erasure: Erasure) -> bool:
 def holds_text(value: object, erasure: Erasure) -> bool:
     """Whether a text or a name in a JSON value is or holds the one that goes, vectors and hashes aside."""
     match value:
+        case str() if _TIME.fullmatch(value):
+            return False
         case str():
             return erasure.erases(value) or (" " not in value and erasure.erases_name(value))
         case list():
