@@ -389,6 +389,15 @@ def test_the_command_erases_and_says_so_as_json(
     assert capsys.readouterr().out == "nothing in this memory holds it\n"
 
 
+def test_a_text_comes_from_stdin_too(
+    command: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{WORD}\n"))
+    assert command("--text", "-", "--yes") == 0
+    assert capsys.readouterr().out.startswith("erased: programs 1\n")
+    assert holds(tmp_path) == []
+
+
 def test_the_command_says_when_another_process_keeps_the_free_space(
     command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

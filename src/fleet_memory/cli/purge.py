@@ -1,6 +1,7 @@
 """`fleet-memory purge`: erase a text, a program, one lesson or an entry for good, wherever it stands."""
 
 import argparse
+import sys
 from typing import Final
 
 import anyio
@@ -25,7 +26,9 @@ _NOT_SCRUBBED: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments; --program is the one to erase here, not the caller."""
-    parser.add_argument("--text", metavar="SUBSTRING", help="every text with it, whatever its case and spacing")
+    parser.add_argument(
+        "--text", metavar="SUBSTRING", help="every text with it, in any case and spacing; - reads stdin"
+    )
     parser.add_argument("--program", metavar="PROGRAM", help="its whole memory, and what it gave to shared knowledge")
     parser.add_argument("--pattern", metavar="ID", help="of --program: this lesson alone")
     parser.add_argument("--entry", metavar="KEY", help="an entry, and the lessons of its words")
@@ -38,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Show what goes, ask, erase it, and say what is left; 1 when something is."""
-    wanted = Wanted(given.text, given.program, given.pattern, given.entry, given.why)
+    text = sys.stdin.read().strip() if given.text == "-" else given.text  # there it is in no shell's history
+    wanted = Wanted(text, given.program, given.pattern, given.entry, given.why)
     preview = anyio.run(with_fleet, settings, lambda fleet: preview_erasure(fleet, wanted))
     if given.dry_run:
         _print(preview, "would erase", given)
