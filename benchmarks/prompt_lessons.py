@@ -5,9 +5,9 @@
 FILE is {"projects": [{"name", "lessons": [{"id", "domain", "pattern", "evidence"}], "prompts": [{"text", "helps"}]}]}:
 each project is a program with these lessons, each prompt the first of its session, and `helps` are the ids of the
 lessons that help with it. Precision: of the lessons brought, the share that helps. Recall: of those that help, the
-share brought. `--show` lists every lesson brought, `--others` adds the 220 lessons of lessons.tsv to each project. `--model`
-compares with a hook that loads the embedder: the cosine is added to the fit in words, with the weight and the least sum
-that are best for this very file.
+share brought. `--show` lists every lesson brought, `--others` adds the 220 lessons of lessons.tsv to each project.
+`--model` compares with a hook that loads the embedder: the cosine is added to the fit in words, with the weight and the
+least sum that are best for this very file.
 """
 
 import argparse
