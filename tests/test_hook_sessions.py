@@ -95,6 +95,12 @@ def test_after_a_compaction_a_session_has_read_what_its_start_shows(taught: Sett
     assert state.read("sessions", "s1") == {"program": "nobody", "shown": []}
 
 
+def test_a_resumed_session_has_read_what_it_had_read(settings: Settings, state: HookState) -> None:
+    state.write("sessions", "s1", {"program": "proj", "shown": ["x"]})
+    context(settings, state, "SessionStart", {**START, "source": "resume"})
+    assert state.read("sessions", "s1") == {"program": "proj", "shown": ["x"]}
+
+
 @pytest.mark.parametrize(
     "given",
     [

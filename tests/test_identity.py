@@ -98,7 +98,7 @@ def test_a_session_keeps_its_program(settings: Settings, state: HookState, tmp_p
     assert program(settings, state, {"session_id": "s2", "cwd": str(tmp_path / "backend")}) == "backend"
 
 
-@pytest.mark.parametrize("leaf", ["проект", "日本語", "...", "!"])
+@pytest.mark.parametrize("leaf", ["проект", "日本語", "...", "!", "\ud83d"])
 def test_a_folder_without_a_usable_name_has_a_program_of_its_own(leaf: str, state: HookState) -> None:
     names = {project_name(Path(parent) / leaf, state) for parent in ("/a", "/b")}
     assert len(names) == 2

@@ -23,7 +23,7 @@ _MAX_ATTEMPTS: Final = 100  # at a claim that others take at the same moment
 
 def short_hash(text: str, length: int) -> str:
     """Return the first hexadecimal digits of a text's SHA-256, e.g. `short_hash("", 6) == "e3b0c4"`."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:length]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
 def user_state(*, is_read_only: bool = False) -> "HookState":

@@ -112,7 +112,8 @@ async def _lines(
         return found.lines, (*session.shown, *found.shown)
     found = await reading.boot_for(settings, session.agent, is_subagent=event == "SubagentStart")
     compacted = [COMPACTED] if given.get("source") == "compact" else []
-    return [found.lines[0], *compacted, *found.lines[1:]], found.shown  # after a compaction it reads all afresh
+    kept = session.shown if given.get("source") == "resume" else ()  # a compaction or /clear empties the context
+    return [found.lines[0], *compacted, *found.lines[1:]], (*kept, *found.shown)
 
 
 def _is_of_a_person(given: Mapping[str, object]) -> bool:
