@@ -32,6 +32,8 @@ REASONS: Final[Mapping[tuple[Kind, str], str]] = {
     ("other", "check schemaVersion"): "a file is converted when it is opened",
     ("other", "check file"): "each test has a file or project of its own",
     ("new", "check documents/maintenance"): "an import leaves a note",
+    ("new", "check programs"): "those of the fleet that stored something",
+    ("new", "check sqlite"): "the version of SQLite",
     ("other", "check project"): "each test has a file or project of its own",
     ("other", "memory_health freshness/*"): "a program's freshness is of its own lessons",
     ("new", "memory_health toJudge"): "pairs are new",

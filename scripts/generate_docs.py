@@ -1,17 +1,20 @@
-"""Writes the reference pages from the code: docs/tools.md, docs/tools/<tool>.md and docs/configuration.md.
+"""Writes the reference pages from the code: docs/tools.md and docs/tools/, docs/commands.md, docs/configuration.md.
 
 And the tools as the server lists them, server/listing.json. tests/test_docs.py fails while a page or that file differs
 from what this makes. Run: python scripts/generate_docs.py
 """
 
 import json
+from argparse import Action, ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from mcp.types import Tool as ToolEntry
 
-from fleet_memory.errors import FleetMemoryError
+from fleet_memory.cli import COMMANDS, Command, description, uses_of
+from fleet_memory.errors import EXIT_CODES, FleetMemoryError
 from fleet_memory.server.listing import LISTING
 from fleet_memory.server.registration import FleetTool, registered
 from fleet_memory.server.toolsets import TOOLS
@@ -36,7 +39,12 @@ def pages() -> dict[str, str]:
     """Return every generated page by its path under docs/."""
     tools = {toolset: [registered(spec) for spec in specs] for toolset, specs in TOOLS.items()}
     single = {f"tools/{tool.name}.md": tool_page(tool) for offered in tools.values() for tool in offered}
-    return {"tools.md": tools_page(tools), "configuration.md": configuration_page(), **single}
+    reference = {
+        "tools.md": tools_page(tools),
+        "commands.md": commands_page(),
+        "configuration.md": configuration_page(),
+    }
+    return reference | single
 
 
 def listing() -> str:
@@ -105,6 +113,46 @@ def tool_page(tool: FleetTool) -> str:
         _table(("field", "type", "present"), answer),
     ]
     return "\n\n".join(lines) + "\n"
+
+
+def commands_page() -> str:
+    """Return the page of the command line: what each command does, an example, its arguments and settings."""
+    lines = [
+        "# Commands",
+        GENERATED,
+        "`fleet-memory --help` lists the commands, `fleet-memory COMMAND --help` explains one. Settings may stand "
+        "before the command or after it; each is also an environment variable ([configuration](configuration.md)). A "
+        "command takes those that count for it and refuses the others.",
+        "Without `--json` a command prints text for people; with it one JSON object on stdout, and nothing else there. "
+        "`call` always prints the tool's JSON. Questions, progress and problems go to stderr. Without a terminal and "
+        "without `--yes` the answer to a question is no.",
+        f"Exit codes: {EXIT_CODES}. A reader that goes away, as in `| head`, is no error.",
+        *(section for command in COMMANDS for section in _command(command)),
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _command(command: Command) -> Iterator[str]:
+    module = import_module(f"fleet_memory.cli.{command.module}")
+    parser = ArgumentParser(add_help=False)
+    module.add_arguments(parser)
+    rows = [(f"`{_argument(action)}`", str(action.help)) for action in parser._actions]
+    yield f"## {command.name}"
+    yield description(command)
+    yield f"```console\n{module.EXAMPLE}\n```"
+    if rows:
+        yield _table(("argument", "meaning"), rows)
+    settings = [f"`{setting.flag}`" for setting in SETTINGS if setting.name in uses_of(module)]
+    yield f"Settings: {'all' if len(settings) == len(SETTINGS) else ', '.join(settings)}."
+
+
+def _argument(action: Action) -> str:
+    """Return e.g. "--limit N", "[FILE]", "--yes", "KEY"."""
+    value = str(action.metavar or ("|".join(action.choices) if action.choices else action.dest.upper()))
+    if not action.option_strings:
+        return f"[{value}]" if action.nargs in ("?", "*") else value
+    flag = ", ".join(action.option_strings)
+    return flag if action.nargs == 0 else f"{flag} {value}"
 
 
 def configuration_page() -> str:

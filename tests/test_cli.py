@@ -7,8 +7,10 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from sqlite3 import sqlite_version
 from typing import Any
 
+import platformdirs
 import pytest
 
 from fleet_memory import __version__
@@ -58,6 +60,28 @@ def test_arguments_may_come_from_stdin(capsys: pytest.CaptureFixture[str], monke
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(STORE)))
     assert main(["call", "store_memory", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["status"] == "created"
+
+
+def test_arguments_from_stdin_are_utf_8_whatever_the_locale_and_may_have_a_byte_order_mark(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = json.dumps(STORE, ensure_ascii=False)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"\ufeff{sent}".encode()), encoding="cp1252"))
+    assert main(["call", "store_memory", "-"]) == 0
+    assert call("recall_memory", {"programId": "basher"}) == 0
+    assert "Look before you leap – 日本" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [(b'{"a": "\xe9"}', "stdin is not UTF-8 text (byte 7)"), (b"[" * 100_000, "is nested too deeply")],
+)
+def test_arguments_from_stdin_that_cannot_be_read_are_refused_for_that(
+    sent: bytes, reason: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent), encoding="utf-8"))
+    assert main(["call", "store_memory", "-"]) == 2
+    assert capsys.readouterr().err == f"fleet-memory: JSON: {reason}\n"
 
 
 def test_a_closed_stdin_is_empty_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,11 +188,25 @@ def test_a_duplicate_is_a_no(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_check_creates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--json"]) == 0
     path = tmp_path / "memory.db"
-    report = {"store": "sqlite", "file": str(path), "exists": False, "embedder": "lexical/1"}
+    report = {"store": "sqlite", "file": str(path), "sqlite": sqlite_version, "exists": False, "embedder": "lexical/1"}
+    assert main(["check", "--json"]) == 1, "a store that is named should be there"
     assert json.loads(capsys.readouterr().out) == report
+    assert main(["health"]) == 1
+    assert f"there is no memory at {path}" in capsys.readouterr().err
     assert not path.exists()
+
+
+def test_a_user_without_a_memory_yet_may_begin_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("FLEET_MEMORY_STORE")
+    monkeypatch.setattr(platformdirs, "user_data_path", lambda *_, **__: tmp_path / "a" / "b")
+    assert main(["check"]) == 0
+    monkeypatch.setattr(platformdirs, "user_data_path", lambda *_, **__: tmp_path / "file" / "b")
+    (tmp_path / "file").write_text("a file where a folder should be")
+    assert main(["check"]) == 1
+    assert "\nwritable no\n" in capsys.readouterr().out
 
 
 def test_check_counts_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,15 +214,16 @@ def test_check_counts_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     assert main(["check", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["intact"], report["documents"]) == (True, {"programs": 1})
+    assert (report["intact"], report["programs"], report["documents"]) == (True, 1, {"programs": 1})
     assert main(["check"]) == 0
-    assert f"file: {tmp_path / 'memory.db'}\nintact: True\nschemaVersion: 2\n" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert f"file          {tmp_path / 'memory.db'}" in lines
+    assert lines[3:7] == ["intact        yes", "schemaVersion 2", "programs      1", "documents     1 programs"]
 
 
-def test_check_shows_a_person_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert main(["check"]) == 0
-    assert "─" in capsys.readouterr().out
+def test_check_shows_a_path_with_brackets_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--store", str(tmp_path / "[bold]a[/x]" / "m.db")]) == 1
+    assert f"{tmp_path}/[bold]a[/x]/m.db\n".replace("/", os.sep) in capsys.readouterr().out
 
 
 def test_check_of_a_file_that_is_no_memory_says_unavailable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,10 +278,26 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit, match="0"):
         main([name, "--help"])
     page = capsys.readouterr().out
-    assert page.startswith(f"usage: fleet-memory {name} [-h] ")
+    assert page.startswith(f"usage: fleet-memory {name} [-h]")
     assert "\nexit codes: 0 done, " in page
     assert max(map(len, page.splitlines())) <= MAX_WIDTH
     assert len(page.splitlines()) <= MAX_LINES
+
+
+WITHOUT_JSON = {
+    "serve": "speaks MCP",
+    "call": "prints the tool's JSON in any case",
+    "hook": "speaks the client's protocol",
+    "install": "shows a person the changes of files",
+    "demo": "is a story",
+}
+
+
+@pytest.mark.parametrize("name", sorted({command.name for command in COMMANDS} - WITHOUT_JSON.keys()))
+def test_every_other_command_answers_a_program_in_json(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    assert "--json" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -252,14 +307,3 @@ def test_every_command_has_an_example_and_names_settings_that_there_are(command:
     assert set(getattr(module, "USES", ())) <= {setting.name for setting in SETTINGS}
     assert str(module.__doc__).startswith(f"`fleet-memory {command.name}")
     assert "`: " in str(module.__doc__).partition("\n")[0]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")
-@pytest.mark.parametrize("words", [[], ["check", "--json"]])
-def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
-    source, sink = os.pipe()
-    os.close(source)
-    command = [sys.executable, "-u", "-m", "fleet_memory", *words]
-    done = subprocess.run(command, stdout=sink, stderr=subprocess.PIPE, check=False)  # noqa: S603
-    os.close(sink)
-    assert (done.returncode, done.stderr) == (0, b"")

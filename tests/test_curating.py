@@ -23,7 +23,6 @@ from fleet_memory.jobs.curation import (
     Curated,
     SeedingPlan,
     plan_seeding,
-    read_seeds,
     reinstate_entry,
     retire_entry,
     reword_entry,
@@ -31,7 +30,9 @@ from fleet_memory.jobs.curation import (
 )
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
+from fleet_memory.jobs.seed_files import read_seeds
 from fleet_memory.jobs.splitting import split_entry
+from fleet_memory.repositories.ledger import UNFIT_REASON
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.words import with_confirmation, with_contradiction
 from fleet_memory.rules.text.vectors import Vectors
@@ -47,7 +48,7 @@ from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
-RULE, ASK_FIRST = "constitution/never-commit-secrets", "constitution/ask-first"
+RULE, ASK_FIRST = "constitution/never-commit-secrets-42e3b2", "constitution/ask-first"
 SEEDS = """
 [[entry]]
 text = "Never commit secrets"
@@ -117,7 +118,7 @@ async def test_seeding_the_same_file_again_changes_nothing(fleet: Fleet, file: P
 
 async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(fleet: Fleet, file: Path) -> None:
     await seed(fleet, file)
-    less = '[[entry]]\nkey = "never-commit-secrets"\ntext = "Never ever commit secrets"\ndomain = "security"\n'
+    less = '[[entry]]\nkey = "never-commit-secrets-42e3b2"\ntext = "Never ever commit secrets"\ndomain = "security"\n'
     plan = await seed(fleet, file, less)
     assert (list(plan.changed), list(plan.missing)) == ([RULE], [ASK_FIRST])
     assert await published_keys(fleet) == [ASK_FIRST, RULE]
@@ -132,6 +133,31 @@ async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(f
 async def test_a_plan_writes_nothing(fleet: Fleet, file: Path) -> None:
     assert len((await plan_seeding(fleet, await to_thread.run_sync(seeds, file))).added) == 2
     assert await documents(fleet) == []
+
+
+async def test_rules_in_other_scripts_and_rules_that_begin_alike_have_keys_of_their_own(
+    fleet: Fleet, file: Path
+) -> None:
+    texts = (
+        "提交前先跑测试",
+        "不要在星期五部署",
+        *(f"Ask the owner before you restart service {name}" for name in "AB"),
+    )
+    for text in texts:
+        await seed(fleet, file, f'[[entry]]\ntext = "{text}"\ndomain = "rules"\n')
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    assert {row.pattern for row in rows} == set(texts)
+
+
+async def test_a_rule_that_an_older_version_keyed_without_a_hash_keeps_its_key(fleet: Fleet, file: Path) -> None:
+    old = '[[entry]]\nkey = "never-commit-secrets"\ntext = "Never commit secrets"\ndomain = "security"\n'
+    await seed(fleet, file, old)
+    plan = await seed(fleet, file, old.replace('key = "never-commit-secrets"\n', ""))
+    assert (plan.added, plan.changed, plan.missing) == ({}, {}, [])
+    assert plan.unchanged == ["constitution/never-commit-secrets"]
+    less = '[[entry]]\ntext = "Never commit secrets of customers"\ndomain = "security"\n'
+    plan = await seed(fleet, file, less)
+    assert plan.missing == ["constitution/never-commit-secrets"]
 
 
 def test_json_works_as_well(tmp_path: Path) -> None:
@@ -158,8 +184,28 @@ def test_a_wrong_file_is_refused_and_the_place_named(file: Path, text: str, plac
 
 def test_a_file_that_is_no_text_is_refused(file: Path) -> None:
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidArgumentError, match=r"FILE: rules\.toml cannot be read as UTF-8 text"):
+    with pytest.raises(InvalidArgumentError, match=r"FILE: rules\.toml is not UTF-8 text \(byte 0\)"):
         read_seeds(file)
+
+
+def test_a_file_that_is_not_there_or_a_folder_is_refused_for_that(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"FILE: gone\.toml cannot be read: No such file"):
+        read_seeds(tmp_path / "gone.toml")
+    with pytest.raises(InvalidArgumentError, match=f"FILE: {tmp_path.name} cannot be read: "):
+        read_seeds(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.json", "[" * 100_000), ("a.toml", "entry = " + "[" * 100_000)])
+def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"FILE: {name} is nested too deeply"):
+        seeds(tmp_path / name, text)
+
+
+@pytest.mark.parametrize("name", ["a.toml", "A.JSON"])
+def test_a_byte_order_mark_and_a_suffix_in_capitals_are_accepted(tmp_path: Path, name: str) -> None:
+    rule = {"entry": [{"text": "Never commit secrets", "domain": "security"}]}
+    text = json.dumps(rule) if name.endswith("JSON") else SEEDS
+    assert RULE in seeds(tmp_path / name, f"\ufeff{text}")
 
 
 def test_the_documented_seed_file_is_right(file: Path) -> None:
@@ -247,7 +293,7 @@ async def test_a_text_that_no_lesson_may_have_is_refused(fleet: Fleet, text: str
     assert await documents(fleet) == before
 
 
-@pytest.mark.parametrize("why", ["", "x" * 1001])
+@pytest.mark.parametrize("why", ["", " ", "\x1b[2J", "bell\x07", "x" * 1001])
 async def test_a_reason_is_a_text_as_well(fleet: Fleet, why: str) -> None:
     await shared_entry(fleet, "basher", "iso")
     before = await documents(fleet)
@@ -292,7 +338,7 @@ async def test_a_bound_caller_does_none_of_this(fleet: Fleet, file: Path) -> Non
         split_entry(bound, KEY, "iso", None, "no"),
         delete_program(bound, "iso"),
     ):
-        with pytest.raises(ForbiddenError, match="role admin"):
+        with pytest.raises(ForbiddenError, match="only an operator may do this"):
             await work
     assert await documents(fleet) == before
 
@@ -366,3 +412,13 @@ async def test_a_text_is_set_while_the_embedder_is_out_and_gets_its_vector_later
 class Unreachable(Lexical):
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         raise EmbedderUnavailableError(f"no vector for {len(texts)} texts")
+
+
+@pytest.mark.parametrize("why", ["\x1b[2J", "x" * 100_000])
+async def test_an_older_versions_unfit_reason_is_left_out_of_the_history(fleet: Fleet, why: str) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    await retire_entry(fleet, KEY, "no longer so")
+    entry = await fleet.knowledge.found(KEY)
+    await fleet.knowledge.store.commit(Write(fleet.knowledge.paths.ledger_line(entry.ledger[-1]), {"why": why}))
+    lines = await fleet.knowledge.ledger.newest(entry, 20)
+    assert [(line.event, line.why) for line in lines][-1] == ("retired", UNFIT_REASON)

@@ -15,7 +15,7 @@ from fleet_memory.settings import Settings
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from tests.shared import KEY, learnt, shared_entry
 
-RULE = "constitution/never-commit-secrets"
+RULE = "constitution/never-commit-secrets-42e3b2"
 SEEDS = '[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n'
 
 
@@ -44,9 +44,27 @@ def test_seed_asks_a_person_and_a_dry_run_or_a_no_writes_nothing(
     rules: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    for flags, code in ((["--dry-run"], 0), ([], 2), (["--yes"], 0)):
+    for flags, code in ((["--dry-run"], 0), ([], 1), (["--yes"], 0)):
         assert main(["seed", rules, *flags]) == code
         assert f"+ {RULE}: Never commit secrets\n0 unchanged\n" in capsys.readouterr().out
+
+
+def test_seed_lets_no_rule_take_the_place_of_another_unless_it_is_told_to(
+    rules: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyed = SEEDS.replace("text =", 'key = "house"\ntext =')
+    Path(rules).write_text(keyed, encoding="utf-8")
+    assert main(["seed", rules, "--yes"]) == 0
+    Path(rules).write_text(keyed.replace("Never commit", "Ask a person before you rotate"), encoding="utf-8")
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert main(["seed", rules]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.startswith(
+        "~ constitution/house: Ask a person before you rotate secrets\n  was: Never commit secrets\n"
+    )
+    assert "nothing was changed: constitution/house would get another rule's text" in shown.err
+    assert main(["seed", rules, "--yes"]) == 0
 
 
 def test_seed_refuses_a_wrong_file(rules: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,21 +1,27 @@
 """A model that cannot load is in the log once, and in every answer that it affects."""
 
 import shutil
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.check import check_memory
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.fallback import Fallback
+from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.similarity.minilm import FOLDER, MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
-from tests.lessons import START, new_pattern
+from tests.lessons import START, days, new_pattern
 
 pytestmark = pytest.mark.anyio
 
@@ -76,3 +82,62 @@ async def test_a_model_that_cannot_load_again_is_named_until_it_can_and_no_other
         "c": (engine.name, True),
     }
     await store.close()
+
+
+async def test_a_machine_without_the_models_libraries_compares_letters_and_says_how_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    store = SqliteStore(tmp_path / "memory.db")
+    engine = Fallback(MiniLM())
+    fleet = Fleet.on(store, "default", engine, lambda: START)
+    answer = await store_memory(fleet, "basher", new_pattern("Pin every version"))
+    assert (answer.status, answer.similarity_engine) == ("created", "lexical")
+    recalled = await recall_memory(fleet, "basher", query="which version do I pin?")
+    assert [(hit.pattern, recalled.similarity_engine) for hit in recalled.patterns] == [
+        ("Pin every version", "lexical")
+    ]
+    (line,) = caplog.messages
+    assert "comparing letters instead: ModuleNotFoundError" in line
+    assert "pip install onnxruntime tokenizers" in line
+    assert "\n" not in line
+    report = await check_memory(store, "default", engine)
+    assert not report.healthy
+    assert "pip install onnxruntime tokenizers" in str(report.rows["degraded"])
+    await store.close()
+
+
+async def test_a_stand_in_leaves_the_models_vectors_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore(tmp_path / "memory.db")
+    with_model = Fleet.on(store, "default", Fallback(MiniLM()), lambda: START)
+    await store_memory(with_model, "basher", new_pattern("Pin every dependency to an exact version", id="pin"))
+    await store_memory(with_model, "wren", new_pattern("Each dependency is pinned to one exact version", id="freeze"))
+    before = await vectors_of(with_model)
+    assert {engine for engine, _ in before.values()} == {MiniLM.name}
+    with monkeypatch.context() as hidden:
+        hidden.setitem(sys.modules, "onnxruntime", None)
+        without = Fleet.on(store, "default", Fallback(MiniLM()), lambda: START + days(1))
+        await store_memory(without, "basher", new_pattern("Pin every dependency to an exact version", id="pin"))
+        await reinforce_memory(without, "basher", "pin", evidence="It held")
+        await store_memory(without, "wren", new_pattern("Rotate logs at noon", id="rotate"))
+        await maintain_fleet(without, silently)
+        now = await vectors_of(without)
+        assert now | before == now
+        assert now["rotate"][0] == Lexical.name
+    again = Fleet.on(store, "default", Fallback(MiniLM()), lambda: START + days(2))
+    await maintain_fleet(again, silently)
+    found = await vectors_of(again)
+    assert found | before == found
+    pairs = [one.pair for one in await again.pairs.in_state("open") if one.pair]
+    assert [{pair.a.pattern_id, pair.b.pattern_id} for pair in pairs] == [{"pin", "freeze"}]
+    await reembed_fleet(again, lambda _done, _total: None)
+    assert {engine for engine, _ in (await vectors_of(again)).values()} == {MiniLM.name}
+    await store.close()
+
+
+async def vectors_of(fleet: Fleet) -> dict[str, tuple[str, str]]:
+    """Return engine and vector of every lesson, by its id."""
+    programs = [await fleet.programs.read(name) for name in ("basher", "wren")]
+    return {id_: (one.embedder, one.vector) for program in programs for id_, one in program.patterns.items()}

@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,18 +13,21 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.errors import ForbiddenError, InvalidArgumentError
+from fleet_memory.errors import EmbedderUnavailableError, ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
-from fleet_memory.jobs.foreign.basic_memory import read_basic_memory
-from fleet_memory.jobs.foreign.cerebro import read_cerebro
-from fleet_memory.jobs.foreign.memory_service import read_memory_service
-from fleet_memory.jobs.foreign.server_memory import read_server_memory
-from fleet_memory.jobs.foreign.storing import ImportedForeign, import_foreign
 from fleet_memory.jobs.memory_files import export_memory_files
+from fleet_memory.jobs.policy import set_policy
+from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
+from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
+from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
+from fleet_memory.jobs.transfer.foreign.server_memory import read_server_memory
+from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign
 from fleet_memory.rules.lifecycle.foreign import FOREIGN_CONFIDENCE, fitting_lessons, name_of
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignSource, ForeignText, LeftOut
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
+from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
@@ -45,6 +49,20 @@ ENTRIES = """
         text TEXT NOT NULL, embedding BLOB, tags TEXT DEFAULT '[]', created_at TEXT NOT NULL, invalidated_at TEXT,
         invalidation_reason TEXT, superseded_by INTEGER)
 """
+
+
+class Failing(Lexical):
+    """An engine that must not be asked."""
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        raise AssertionError(texts)
+
+
+class Unavailable(Lexical):
+    """An engine that does not answer."""
+
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
+        raise EmbedderUnavailableError(f"no answer about {len(texts)} texts")
 
 
 @pytest.fixture
@@ -156,6 +174,8 @@ def test_a_row_that_the_service_has_not_yet_moved_from_its_log_is_read(tmp_path:
         other.execute("INSERT INTO memories (content_hash, content, created_at) VALUES ('b', ?, 0)", (SMALL,))
         other.commit()
         assert [text.text for text in read_memory_service(file).texts] == [RETRY, SMALL]
+    assert [text.text for text in read_memory_service(file).texts] == [RETRY, SMALL]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["vec.db"]
 
 
 async def test_entries_of_cerebro_go_to_their_roles(fleet: Fleet, tmp_path: Path) -> None:
@@ -272,6 +292,27 @@ async def test_a_full_program_takes_no_more_and_loses_nothing(fleet: Fleet, tmp_
     assert "My own lesson" in {one.pattern for one in program.patterns.values()}
 
 
+async def test_where_there_is_too_little_room_the_newest_come(fleet: Fleet, tmp_path: Path) -> None:
+    rows = [{"content": f"Lesson {n}", "created_at": (AT + timedelta(hours=n)).timestamp()} for n in range(510)]
+    imported = await bring(fleet, "mcp-memory-service", service(tmp_path, *rows), "basher")
+    assert {part.place for part in imported.left_out} == {"memory 00000000"}
+    assert {one.pattern.pattern for one in imported.new["basher"]} == {f"Lesson {n}" for n in range(10, 510)}
+
+
+async def test_a_second_import_makes_no_vectors(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("billing", RETRY, SMALL))
+    await bring(fleet, "server-memory", file)
+    imported = await bring(replace(fleet, embedder=Failing()), "server-memory", file)
+    assert imported.unchanged == 2
+
+
+async def test_lessons_come_without_vectors_while_the_engine_does_not_answer(fleet: Fleet, tmp_path: Path) -> None:
+    down = replace(fleet, embedder=Unavailable())
+    await bring(down, "server-memory", graph(tmp_path, entity("billing", RETRY)))
+    (lesson,) = (await fleet.programs.read("server-memory")).patterns.values()
+    assert (lesson.pattern, lesson.vector) == (RETRY, "")
+
+
 async def test_old_memories_are_counted_as_faded(fleet: Fleet, tmp_path: Path) -> None:
     rows = [{"content": RETRY, "created_at": (NOW - timedelta(days=age)).timestamp()} for age in (91, 89)]
     imported = await bring(fleet, "mcp-memory-service", service(tmp_path, rows[0], rows[1] | {"content": SMALL}))
@@ -299,6 +340,37 @@ def rule_of(text: str) -> str | None:
     return "password" if "hunter2" in text else None
 
 
+def test_places_and_reasons_are_printable_and_short() -> None:
+    parts = [LeftOut("relation", "line 3", "a\x1b[31m\ud800" + "b" * 500)]
+    (part,) = fitting_lessons(ForeignMemory("server-memory", "origin", [], parts), None, NOW, rule_of).left_out
+    assert part.why == "a?[31m?" + "b" * 113
+
+
+async def test_texts_that_are_not_unicode_are_named_as_damaged(fleet: Fleet, tmp_path: Path) -> None:
+    imported = await bring(
+        fleet, "server-memory", graph(tmp_path, entity("a\ud800", "b"), entity("c", "\udfff", RETRY))
+    )
+    assert list(await lessons(fleet, "server-memory")) == [RETRY]
+    assert [part.place for part in imported.left_out] == ["a?, observation 1", "c, observation 1"]
+    assert kinds(imported.left_out) == {"damaged": 2}
+
+
+async def test_a_policy_that_allows_credentials_lets_them_come(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("vault", f"The token is ghp_{'aB3dE6gH9j' * 3}kL2mN5"))
+    assert kinds((await bring(fleet, "server-memory", file)).left_out) == {"credential": 1}
+    await set_policy(fleet, ["secrets", "allow"])
+    assert (await bring(at(fleet, NOW + timedelta(minutes=2)), "server-memory", file)).left_out == []
+
+
+def test_the_graph_of_the_service_is_named(tmp_path: Path) -> None:
+    file = service(tmp_path, {"content": RETRY})
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE memory_graph (source_hash TEXT, target_hash TEXT)")
+        connection.execute("INSERT INTO memory_graph VALUES ('a', 'b')")
+        connection.commit()
+    assert read_memory_service(file).left_out == [LeftOut("relation", "memory_graph", "links between memories: 1")]
+
+
 def test_a_relation_with_a_credential_is_not_shown() -> None:
     memory = ForeignMemory("server-memory", "origin", [], [LeftOut("relation", "line 3", "hunter2 opens vault")])
     assert fitting_lessons(memory, None, NOW, rule_of).left_out == [
@@ -314,7 +386,7 @@ def test_times_to_come_are_now_and_a_creation_is_no_later_than_its_change() -> N
         (one.pattern.discovered_at, one.pattern.last_reinforced)
         for one in fitting_lessons(memory, None, NOW, rule_of).lessons
     ]
-    assert times == [(AT, AT), (NOW, NOW)]
+    assert times == [(NOW, NOW), (AT, AT)]
 
 
 @pytest.mark.parametrize(
@@ -362,11 +434,14 @@ def test_the_command_names_25_parts_and_counts_the_others(
     assert main(["import", "--from", "server-memory", file, "--dry-run"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[:3] == [
-        "server-memory: 1 lessons would come",
+        "server-memory: 1 lesson would come",
         f"  server-memory, a: {RETRY}",
         "31 parts became no lesson (damaged 1, relation 30):",
     ]
-    assert shown[-1] == "  and 6 more"
+    assert shown[-2:] == [
+        "  and 6 more",
+        "Only an agent of that name recalls them until they are shared; --program gives them to yours.",
+    ]
     assert main(["import", "--from", "server-memory", file, "--program", "basher", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["new"], len(answer["leftOut"]), answer["leftOutCounts"]) == (

@@ -1,6 +1,7 @@
 """`fleet-memory health`: the advice and a plain table for a person, JSON for programs, exit 1 when unhealthy."""
 
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
@@ -67,6 +68,17 @@ async def open_pair(fleet: Fleet, unsure: tuple[str, ...] = ()) -> None:
         pair = with_judgement(pair, Judgement(verdict="unsure", program_id=name, at=fleet.now()))
     (before,) = await fleet.pairs.read(pair.pair_id)
     await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
+
+
+@pytest.mark.parametrize("program", [(), ("--program", "basher")])
+def test_an_engine_that_stands_in_for_the_model_is_named(
+    program: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "minilm")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert health(*program) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("engine")]
+    assert line.split(maxsplit=1)[1] == "lexical stands in for the embedder: `fleet-memory check` says why"
 
 
 @pytest.mark.parametrize("unsure", [("basher", "sark", "iso", "ram"), ("basher", "sark")])
@@ -148,9 +160,9 @@ def test_one_program_is_shown_by_name(capsys: pytest.CaptureFixture[str]) -> Non
     assert health("--program", "basher") == 0
     out = capsys.readouterr().out
     assert out.startswith("basher: healthy\nNothing to do.\n")
-    assert "\ncap used  1 of 100\n" in out
+    assert "\ncap used 1 of 100\n" in out
     assert health("--program", "basher", now=FADING) == 0
-    assert "\nfading    in 5 days shared: Shared\n" in capsys.readouterr().out
+    assert "\nfading   in 5 days shared: Shared\n" in capsys.readouterr().out
     assert health("--program", "basher", now=STALE) == 1
     assert "Call reinforce_memory" in capsys.readouterr().out.splitlines()[1]
 
@@ -161,7 +173,7 @@ def test_promoted_lessons_are_counted_among_the_others(capsys: pytest.CaptureFix
     assert health() == 0
     assert "\nlessons   2: 2 active, 0 stale; 2 of them promoted\n" in capsys.readouterr().out
     assert health("--program", "basher") == 0
-    assert "\nlessons   1: 1 active, 0 stale; 1 of them promoted\n" in capsys.readouterr().out
+    assert "\nlessons  1: 1 active, 0 stale; 1 of them promoted\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("flags", "key"), [((), "rates"), (("--program", "basher"), "fadingSoon")])
@@ -173,8 +185,8 @@ def test_json_is_the_tool_s_answer(flags: tuple[str, ...], key: str, capsys: pyt
 
 
 def test_a_bad_store_is_told_and_exits_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").write_text("a file where a folder should be")
-    assert health("--store", str(tmp_path / "file" / "memory.db")) == 3
+    (tmp_path / "file").write_bytes(b"not a database, " * 1000)
+    assert health("--store", str(tmp_path / "file")) == 3
     assert capsys.readouterr().err.startswith("fleet-memory: ")
 
 

@@ -4,24 +4,49 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from fleet_memory.cli import hook
 from fleet_memory.clock import clock
-from fleet_memory.integration.hooks import MAX_OUTPUT_CHARS, MIN_TOOL_CALLS, REMINDER, answer_hook, program_of
+from fleet_memory.integration import hooks
+from fleet_memory.integration.hook_state import HookState
+from fleet_memory.integration.hooks import MAX_OUTPUT_CHARS, REMINDER, is_maintenance_due
+from fleet_memory.integration.transcripts import MIN_TOOL_CALLS
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process
-from fleet_memory.settings import Settings, load
+from fleet_memory.settings import Settings
 from fleet_memory.tools.store_memory import store_memory
 
 pytestmark = pytest.mark.anyio
 
-START = {"session_id": "s1", "cwd": "/somewhere/basher", "hook_event_name": "SessionStart", "source": "startup"}
+STORING = (
+    '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"mcp__fleet-memory__store_memory",'
+    '"input":{}}]}}'
+)
+FAILED = (
+    '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,'
+    '"content":"invalid_argument: pattern: too long"}]}}'
+)
+START = {"cwd": "/somewhere/basher", "hook_event_name": "SessionStart", "source": "startup"}
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HookState:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    return HookState(tmp_path / "state" / "fleet-memory" / "hooks")
+
+
+async def answer_hook(settings: Settings, event: str, given: Mapping[str, object]) -> str:
+    """Answer on a machine that knows nothing of earlier hooks."""
+    return await hooks.answer_hook(settings, event, given, HookState(None))
 
 
 async def learn(settings: Settings, program: str, *texts: str) -> None:
@@ -54,9 +79,9 @@ async def test_a_compacted_session_is_told_to_store_what_its_summary_kept(settin
 
 async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: Settings) -> None:
     await learn(settings, "basher", *(f'"Lesson" {number}:\n{"ü→" * 400}' for number in range(60)))
-    output = await answer_hook(settings, "SessionStart", START)
-    assert MAX_OUTPUT_CHARS / 4 < len(output) <= MAX_OUTPUT_CHARS
-    assert "Left out here" in context(output)
+    text = context(await answer_hook(settings, "SessionStart", START))
+    assert MAX_OUTPUT_CHARS / 4 < len(text) <= MAX_OUTPUT_CHARS
+    assert "Left out here" in text
 
 
 async def test_a_start_names_how_many_learnt_an_entry_where_more_than_two_did(settings: Settings) -> None:
@@ -96,10 +121,25 @@ async def test_before_compaction_the_summary_is_told_what_to_keep(settings: Sett
         (MIN_TOOL_CALLS - 1, "", False),
         (MIN_TOOL_CALLS, '{"type":"tool_use","name":"mcp__fleet-memory__store_memory"}', False),
         (MIN_TOOL_CALLS, '{"type":"tool_use","name":"mcp__plugin_fleet-memory_fleet-memory__commit_session"}', False),
-        (MIN_TOOL_CALLS, '{"type":"tool_use","name":"mcp__fleet-memory__recall_memory"}', True),
+        (MIN_TOOL_CALLS, STORING.replace("__store_memory", "__recall_memory"), True),
+        (MIN_TOOL_CALLS, f"{STORING}\n{FAILED}", True),
+        (MIN_TOOL_CALLS, f"{STORING}\n{FAILED}\n{STORING.replace('t1', 't2')}\n{FAILED.replace('t1', 't3')}", False),
+        (MIN_TOOL_CALLS, f"{STORING}\n{FAILED.replace('true', 'false')}", False),
+        (MIN_TOOL_CALLS, f"{STORING}\n{FAILED}"[:-3], False),
         (MIN_TOOL_CALLS, f'{{"content":"Stop hook feedback: {REMINDER}"}}', False),
     ],
-    ids=["worked", "hardly worked", "stored", "stored by the plugin", "only recalled", "was reminded"],
+    ids=[
+        "worked",
+        "hardly worked",
+        "stored",
+        "stored by the plugin",
+        "only recalled",
+        "failed to store",
+        "stored at the second try",
+        "stored for sure",
+        "cut off",
+        "was reminded",
+    ],
 )
 async def test_stopping_is_held_up_once_and_only_when_work_left_nothing(
     settings: Settings, tmp_path: Path, calls: int, more: str, *, reminded: bool
@@ -117,26 +157,20 @@ async def test_a_session_without_a_transcript_may_stop(settings: Settings, tmp_p
     assert await answer_hook(settings, "Stop", {"transcript_path": str(tmp_path / "missing.jsonl")}) == ""
 
 
-async def test_at_the_end_nothing_is_said_and_what_agrees_becomes_knowledge(settings: Settings) -> None:
+def test_the_end_of_a_session_leaves_a_mark_that_one_later_start_finds(settings: Settings, state: HookState) -> None:
+    off = replace(settings, maintenance_s=0.0)
+    assert anyio.run(hooks.answer_hook, off, "SessionEnd", {"reason": "logout"}, state) == ""
+    assert not is_maintenance_due(settings, state)
+    assert anyio.run(hooks.answer_hook, settings, "SessionEnd", {"reason": "logout"}, state) == ""
+    other = replace(settings, fleet="other")
+    assert [is_maintenance_due(one, state) for one in (off, other, settings, settings)] == [False, False, True, False]
+
+
+async def test_what_agrees_becomes_knowledge_where_maintenance_is_due(settings: Settings) -> None:
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")
-    assert await answer_hook(replace(settings, maintenance_s=0.0), "SessionEnd", {"reason": "logout"}) == ""
-    assert (await booted(settings, "quorra"))["knowledge"] == []
-    assert await answer_hook(settings, "SessionEnd", {"reason": "logout"}) == ""
+    await hooks.maintain(settings)
     assert len((await booted(settings, "quorra"))["knowledge"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("folder", "name"),
-    [("/a/basher", "basher"), ("/a/My Proj!", "My-Proj"), ("/a/.dots..", "dots"), ("/", "agent"), ("/a/プロ", "agent")],
-)
-def test_a_program_is_named_for_its_folder(settings: Settings, folder: str, name: str) -> None:
-    assert program_of(settings, folder) == name
-
-
-def test_a_configured_program_wins(tmp_path: Path) -> None:
-    bound = load({"store": str(tmp_path / "memory.db"), "program": "sark"}, {})
-    assert program_of(bound, "/a/basher") == "sark"
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,23 @@
-"""Installing into clients: what is there stays, twice is once, and undo restores the bytes."""
+"""Installing into clients: an owner's text stays, twice is once, and undo restores the bytes."""
 
 import io
 import json
+import os
 import stat
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from json5.loader import loads
 
+from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.integration import jsonc
+from fleet_memory.integration.hooks import EVENTS
+from fleet_memory.integration.starting import shell_command
+from tests.homes import use_home
 
 CLAUDE_JSON = '{"numStartups":7,"mcpServers":{"weather":{"command":"npx"}},"projects":{"/a":{"history":[]}}}'
 CLAUDE_SETTINGS = """{
@@ -55,17 +61,21 @@ FILES = {
     "cursor": {".cursor/mcp.json": CURSOR},
     "vscode": {".config/Code/User/mcp.json": VSCODE},
     "codex": {".codex/config.toml": CODEX},
+    "gemini": {".gemini/settings.json": CLAUDE_SETTINGS},
+    "windsurf": {".codeium/windsurf/mcp_config.json": '{"mcpServers": {}}'},
+    "opencode": {".config/opencode/opencode.jsonc": VSCODE},
 }
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("APPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(sys, "platform", "linux")
+    use_home(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def install(client: str, *words: str) -> int:
+    return main(["install", client, "--yes", "--no-check", *words])
 
 
 def put(home: Path, client: str) -> dict[Path, bytes]:
@@ -83,22 +93,22 @@ def contents(home: Path, client: str) -> dict[Path, bytes]:
 @pytest.mark.parametrize("client", FILES)
 def test_installing_twice_is_installing_once_and_undo_restores_the_bytes(home: Path, client: str) -> None:
     before = put(home, client)
-    assert main(["install", client, "--yes"]) == 0
+    assert install(client) == 0
     once = contents(home, client)
     assert once.keys() == {home / name for name in FILES[client]}
     assert all(once[file] != content for file, content in before.items())
-    assert main(["install", client, "--yes"]) == 0
+    assert install(client) == 0
     assert contents(home, client) == once
-    assert main(["install", client, "--undo", "--yes"]) == 0
+    assert install(client, "--undo") == 0
     assert contents(home, client) == before
-    assert main(["install", client, "--undo", "--yes"]) == 0
+    assert install(client, "--undo") == 0
     assert contents(home, client) == before
 
 
 @pytest.mark.parametrize("client", FILES)
 def test_what_was_there_stays_line_by_line(home: Path, client: str) -> None:
     before = put(home, client)
-    main(["install", client, "--yes"])
+    install(client)
     for file, content in before.items():
         after = iter(file.read_text(encoding="utf-8-sig").splitlines())
         lines = [line for line in content.decode("utf-8-sig").splitlines() if "{" not in line]
@@ -108,9 +118,10 @@ def test_what_was_there_stays_line_by_line(home: Path, client: str) -> None:
 
 def test_the_entry_starts_this_version_with_the_given_settings(home: Path) -> None:
     put(home, "vscode")
-    main(["install", "vscode", "--yes", "--program", "basher", "--store", "team.db"])
-    entry = loads((home / ".config/Code/User/mcp.json").read_text())["servers"]["fleet-memory"]
-    assert entry == {
+    install("vscode", "--program", "basher", "--store", "team.db")
+    servers = jsonc.read_object((home / ".config/Code/User/mcp.json").read_text())["servers"]
+    assert isinstance(servers, dict)
+    assert servers["fleet-memory"] == {
         "type": "stdio",
         "command": sys.executable,
         "args": [
@@ -123,35 +134,38 @@ def test_the_entry_starts_this_version_with_the_given_settings(home: Path) -> No
 def test_other_settings_replace_the_entry_and_undo_still_leads_back_to_the_first(home: Path) -> None:
     before = put(home, "codex")
     for program in ("basher", "sark"):
-        main(["install", "codex", "--yes", "--program", program])
+        install("codex", "--program", program)
     (server,) = [tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"]]
     assert server["args"][3:5] == ["--program", "sark"]
-    main(["install", "codex", "--undo", "--yes"])
+    install("codex", "--undo")
     assert contents(home, "codex") == before
 
 
 def test_claude_code_gets_the_server_and_a_hook_for_each_event(home: Path) -> None:
     put(home, "claude-code")
-    main(["install", "claude-code", "--yes", "--program", "basher"])
+    install("claude-code", "--program", "basher")
     assert json.loads((home / ".claude.json").read_text())["mcpServers"]["fleet-memory"]["type"] == "stdio"
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     commands = {
         event: [each["command"] for group in groups for each in group["hooks"]] for event, groups in hooks.items()
     }
-    ours = {event: f"{sys.executable} -m fleet_memory hook {event} --program basher" for event in commands}
+    words = [sys.executable, "-m", "fleet_memory", "hook"]
+    ours = {
+        event: shell_command([*words, event, "--program", "basher"], windows=sys.platform == "win32")
+        for event in commands
+    }
     assert commands == {
         "Stop": ["say done", ours["Stop"]],
-        **{event: [ours[event]] for event in ("SessionStart", "PreCompact", "SessionEnd")},
+        **{event: [ours[event]] for event in EVENTS if event != "Stop"},
     }
-    assert hooks["SessionStart"][0]["matcher"] == "startup|resume|clear|compact"
 
 
 def test_hooks_of_other_settings_are_replaced_not_doubled(home: Path) -> None:
     put(home, "claude-code")
     for program in ("basher", "sark"):
-        main(["install", "claude-code", "--yes", "--program", program])
+        install("claude-code", "--program", program)
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
-    assert [len(groups) for groups in hooks.values()] == [2, 1, 1, 1]
+    assert [len(groups) for groups in hooks.values()] == [2 if event == "Stop" else 1 for event in hooks]
 
 
 def test_in_a_project_only_files_of_the_project_change(home: Path) -> None:
@@ -160,45 +174,46 @@ def test_in_a_project_only_files_of_the_project_change(home: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(project)
         for client in ("claude-code", "cursor", "vscode"):
-            assert main(["install", client, "--project", "--yes"]) == 0
+            assert install(client, "--project") == 0
     made = {str(file.relative_to(project)) for file in project.rglob("*") if file.is_file()}
     assert made == {".mcp.json", ".claude/settings.json", ".cursor/mcp.json", ".vscode/mcp.json"}
 
 
 def test_a_file_that_changed_since_loses_our_entry_only(home: Path) -> None:
     put(home, "claude-code")
-    main(["install", "claude-code", "--yes"])
+    install("claude-code")
     for name in (".claude.json", ".claude/settings.json"):
         file = home / name
-        file.write_text(jsonc.with_member(file.read_text(), ("later",), "added"))
-    main(["install", "claude-code", "--undo", "--yes"])
+        file.write_text(jsonc.put(file.read_text(), ("later",), "added"))
+    install("claude-code", "--undo")
     assert json.loads((home / ".claude.json").read_text()) == {**json.loads(CLAUDE_JSON), "later": "added"}
     assert json.loads((home / ".claude/settings.json").read_text()) == {**json.loads(CLAUDE_SETTINGS), "later": "added"}
 
 
 def test_a_table_of_a_changed_file_is_taken_out_too(home: Path) -> None:
     put(home, "codex")
-    main(["install", "codex", "--yes"])
+    install("codex")
     file = home / ".codex/config.toml"
     file.write_text(file.read_text() + "\n[later]\nadded = true\n")
-    main(["install", "codex", "--undo", "--yes"])
+    install("codex", "--undo")
     assert tomllib.loads(file.read_text()) == {**tomllib.loads(CODEX), "later": {"added": True}}
     assert "# needs Node" in file.read_text()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_a_link_stays_a_link_and_a_file_keeps_its_mode(home: Path) -> None:
     real = home / "dotfiles.json"
     real.write_text(CLAUDE_JSON)
     real.chmod(0o600)
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").symlink_to(real)
-    main(["install", "cursor", "--yes"])
+    install("cursor")
     assert (home / ".cursor/mcp.json").is_symlink()
     assert "fleet-memory" in json.loads(real.read_text())["mcpServers"]
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(("answer", "code", "changed"), [("y\n", 0, True), ("\n", 2, False), ("n\n", 2, False)])
+@pytest.mark.parametrize(("answer", "code", "changed"), [("y\n", 0, True), ("\n", 1, False), ("n\n", 1, False)])
 def test_a_person_is_asked_first(
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -208,13 +223,9 @@ def test_a_person_is_asked_first(
     *,
     changed: bool,
 ) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     before = put(home, "vscode")
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
-    assert main(["install", "vscode"]) == code
+    assert main(["install", "vscode", "--no-check"]) == code
     assert '+\t\t"fleet-memory": {' in capsys.readouterr().out
     assert (contents(home, "vscode") != before) == changed
 
@@ -224,37 +235,334 @@ def test_without_a_terminal_it_wants_yes(
 ) -> None:
     before = put(home, "vscode")
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-    assert main(["install", "vscode"]) == 2
+    assert main(["install", "vscode"]) == 1
     assert "pass --yes" in capsys.readouterr().err
     assert main(["install", "vscode", "--dry-run"]) == 0
     assert contents(home, "vscode") == before
 
 
 @pytest.mark.parametrize(
-    ("client", "name", "content", "told"),
+    ("client", "name", "content", "problem"),
     [
         ("cursor", ".cursor/mcp.json", b'{"mcpServers": {\n "a" 1}}', "line 2"),
-        ("cursor", ".cursor/mcp.json", b'{"mcpServers": []}', "mcpServers is no object"),
+        ("cursor", ".cursor/mcp.json", b'{"mcpServers": []}', "'mcpServers' is no object"),
         ("cursor", ".cursor/mcp.json", b"\xff\xfe{}", "not UTF-8"),
         ("codex", ".codex/config.toml", b"model = \n", "line 1"),
         ("codex", ".codex/config.toml", b"mcp_servers = 3\n", "'mcp_servers' is no table"),
     ],
 )
 def test_a_file_that_cannot_be_edited_is_left_alone_and_named(
-    home: Path, capsys: pytest.CaptureFixture[str], client: str, name: str, content: bytes, told: str
+    home: Path, capsys: pytest.CaptureFixture[str], client: str, name: str, content: bytes, problem: str
 ) -> None:
     (home / name).parent.mkdir()
     (home / name).write_bytes(content)
-    assert main(["install", client, "--yes"]) == 2
+    assert install(client) == 2
     complaint = capsys.readouterr().err
     assert str(home / name) in complaint
-    assert told in complaint
+    assert problem in complaint
     assert (home / name).read_bytes() == content
 
 
-@pytest.mark.parametrize(("arguments", "told"), [(["emacs"], "CLIENT"), (["codex", "--project"], "--project")])
+@pytest.mark.parametrize(("arguments", "problem"), [(["emacs"], "CLIENT"), (["codex", "--project"], "--project")])
 def test_what_does_not_exist_is_a_usage_error(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+    capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str
 ) -> None:
-    assert main(["install", *arguments, "--yes"]) == 2
-    assert told in capsys.readouterr().err
+    assert install(*arguments) == 2
+    assert problem in capsys.readouterr().err
+
+
+def entry_of(home: Path, name: str, key: str = "mcpServers") -> dict[str, Any]:
+    entry: dict[str, Any] = json.loads((home / name).read_text())[key]["fleet-memory"]
+    return entry
+
+
+def test_keys_that_the_owner_added_to_our_entry_stay(home: Path) -> None:
+    install("cursor")
+    file = home / ".cursor/mcp.json"
+    own = {"env": {"FLEET_MEMORY_STORE": "/data/team.db"}, "disabled": False}
+    content = json.loads(file.read_text())
+    content["mcpServers"]["fleet-memory"] |= own
+    file.write_text(json.dumps(content))
+    install("cursor", "--program", "basher")
+    entry = entry_of(home, ".cursor/mcp.json")
+    assert {key: entry[key] for key in own} == own
+    words = ["serve", "--program", "basher", "--toolsets", "core,state"]
+    assert entry["args"] == ["-m", "fleet_memory", *words]  # the owner's variables become no flags
+
+
+def test_keys_that_the_owner_added_to_our_table_stay(home: Path) -> None:
+    install("codex")
+    file = home / ".codex/config.toml"
+    own = 'startup_timeout_sec = 30 # slow disk\nenv = { FLEET_MEMORY_STORE = "/data/team.db" }\n'
+    file.write_text(file.read_text() + own)
+    install("codex", "--program", "basher")
+    assert own in file.read_text()
+    assert "basher" in tomllib.loads(file.read_text())["mcp_servers"]["fleet-memory"]["args"]
+
+
+def test_settings_of_an_earlier_run_stay_unless_given_anew(home: Path) -> None:
+    install("cursor", "--program", "basher", "--fleet", "team")
+    once = contents(home, "cursor")
+    install("cursor")
+    assert contents(home, "cursor") == once
+    install("cursor", "--fleet", "other")
+    args = entry_of(home, ".cursor/mcp.json")["args"]
+    assert args[-6:] == ["--fleet", "other", "--program", "basher", "--toolsets", "core,state"]
+
+
+def test_an_entry_of_the_owner_comes_back(home: Path) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    before = '{"mcpServers": {"fleet-memory": {"command": "docker", "env": {"A": "b"}}}}'
+    file.write_text(before)
+    install("cursor")
+    install("cursor", "--program", "basher")
+    install("cursor", "--undo")
+    assert file.read_text() == before
+
+
+def test_undo_takes_out_an_entry_that_was_installed_before_and_after_an_edit(home: Path) -> None:
+    install("claude-code")
+    for name in (".claude.json", ".claude/settings.json"):
+        file = home / name
+        file.write_text(jsonc.put(file.read_text(), ("later",), "added"))
+    install("claude-code", "--program", "basher")
+    install("claude-code", "--undo")
+    left = {name: json.loads((home / name).read_text()) for name in (".claude.json", ".claude/settings.json")}
+    assert left == {".claude.json": {"later": "added"}, ".claude/settings.json": {"later": "added"}}
+
+
+def test_a_hook_of_the_owner_in_our_group_stays(home: Path) -> None:
+    install("claude-code")
+    file = home / ".claude/settings.json"
+    file.write_text(
+        jsonc.put(file.read_text(), ("hooks", "Stop", 0, "hooks", 1), {"type": "command", "command": "say"})
+    )
+    install("claude-code", "--program", "basher")
+    commands = [hook["command"] for hook in json.loads(file.read_text())["hooks"]["Stop"][0]["hooks"]]
+    assert [command.split()[-1] for command in commands] == ["basher", "say"]
+    install("claude-code", "--undo")
+    assert json.loads(file.read_text()) == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say"}]}]}}
+
+
+CODEX_APART = """\
+[mcp_servers.context7]
+command = "npx" # of work
+
+[projects."/home/me/work"]
+trust_level = "trusted"
+
+[mcp_servers.playwright]
+command = "npx"
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CODEX_APART,
+        CODEX_APART.replace("\n", "\r\n"),
+        'mcp_servers = { a = { command = "npx" } }\nmodel = "x"\n',
+        "mcp_servers = {}\n",
+        '[mcp_servers]\n\n[mcp_servers.a]\ncommand = "npx"\n',
+        'mcp_servers.a.command = "npx"\n',
+        'text = """\n[mcp_servers.fleet-memory]\n"""\n',
+    ],
+)
+def test_each_way_to_write_servers_in_toml_takes_an_entry_and_gives_it_back(home: Path, text: str) -> None:
+    file = home / ".codex/config.toml"
+    file.parent.mkdir()
+    file.write_bytes(text.encode())
+    assert install("codex") == 0
+    after = file.read_bytes().decode()
+    before = tomllib.loads(text)
+    ours = {"command": sys.executable, "args": ["-m", "fleet_memory", "serve", "--toolsets", "core,state"]}
+    assert tomllib.loads(after) == {**before, "mcp_servers": {**before.get("mcp_servers", {}), "fleet-memory": ours}}
+    assert after.count("\r\n") == (after.count("\n") if "\r\n" in text else 0)
+    assert install("codex", "--program", "basher") == 0
+    assert install("codex", "--undo") == 0
+    assert file.read_bytes() == text.encode()
+
+
+def test_a_table_that_codex_wrote_something_behind_is_taken_out_without_its_comments(home: Path) -> None:
+    install("codex")
+    file = home / ".codex/config.toml"
+    later = '\n# My work profile: keep!\n[profiles.work]\nmodel = "x"\n\n[mcp_servers.playwright]\ncommand = "npx"\n'
+    file.write_text(file.read_text() + later)
+    assert install("codex", "--undo") == 0
+    assert file.read_text() == later
+
+
+class Terminal(io.StringIO):
+    """A terminal at which a person types these lines; `meanwhile` happens while the first is awaited."""
+
+    def __init__(self, lines: str, meanwhile: Callable[[], object] = lambda: None) -> None:
+        super().__init__(lines)
+        self.meanwhile = meanwhile
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # typeshed gives StringIO's base bytes
+        self.meanwhile()
+        self.meanwhile = lambda: None
+        return super().readline(size)
+
+
+def test_a_file_that_changes_while_the_question_waits_is_asked_about_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"visits": 1}')
+    monkeypatch.setattr(sys, "stdin", Terminal("y\ny\n", lambda: file.write_text('{"visits": 2}')))
+    assert main(["install", "cursor", "--no-check"]) == 0
+    assert f"{file} has changed meanwhile" in capsys.readouterr().out
+    assert json.loads(file.read_text())["visits"] == 2
+    assert "fleet-memory" in json.loads(file.read_text())["mcpServers"]
+    install("cursor", "--undo")
+    assert file.read_text() == '{"visits": 2}'
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
+def test_when_one_file_cannot_be_written_the_other_is_as_it_was(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = put(home, "claude-code")
+    (home / ".claude/settings.json").unlink()
+    (home / ".claude/settings.json").symlink_to("/proc/fleet-memory/settings.json")  # where not even root may write
+    assert install("claude-code") == 2
+    assert "settings.json: cannot be written" in capsys.readouterr().err
+    assert (home / ".claude.json").read_bytes() == before[home / ".claude.json"]
+
+
+@pytest.mark.parametrize("record", [b"", b"{", b"[]", b'{"keys": "many", "values": 3}', b"\xff"])
+def test_a_damaged_record_blocks_nothing(home: Path, record: bytes) -> None:
+    before = put(home, "vscode")
+    install("vscode")
+    (file,) = (home / ".local/state/fleet-memory/installed").iterdir()
+    file.write_bytes(record)
+    assert install("vscode", "--program", "basher") == 0
+    file.write_bytes(record)
+    assert install("vscode", "--undo") == 0
+    assert contents(home, "vscode") == before
+    assert not file.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_a_record_is_private_and_repeats_nothing_of_the_owner(home: Path) -> None:
+    (home / ".cursor").mkdir()
+    (home / ".cursor/mcp.json").write_text('{"visits": "geheim"}')
+    install("cursor")
+    (file,) = (home / ".local/state/fleet-memory/installed").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "geheim" not in file.read_text()
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_stays_and_its_target_goes_again(home: Path) -> None:
+    (home / "dotfiles").mkdir()
+    (home / ".cursor").mkdir()
+    link, target = home / ".cursor/mcp.json", home / "dotfiles/mcp.json"
+    link.symlink_to(target)
+    install("cursor")
+    assert "fleet-memory" in target.read_text()
+    install("cursor", "--undo")
+    assert link.is_symlink()
+    assert not target.exists()
+
+
+CLAUDE = """\
+#!/bin/sh
+echo "$@" >> "$HOME/calls"
+[ "$3" = "--scope" ] || exit 1
+if [ "$2" = remove ]; then echo '{"numStartups":7}' > "$HOME/.claude.json"; exit; fi
+[ -e "$HOME/broken" ] && exit 1
+echo "{\\"numStartups\\":7,\\"mcpServers\\":{\\"fleet-memory\\":$6}}" > "$HOME/.claude.json"
+"""
+
+
+def put_claude(home: Path) -> None:
+    (home / "bin").mkdir()
+    (home / "bin/claude").write_text(CLAUDE)
+    (home / "bin/claude").chmod(0o755)
+
+
+def calls(home: Path) -> list[str]:
+    return [" ".join(line.split()[:3]) for line in (home / "calls").read_text().splitlines()]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands in for the client")
+def test_the_client_itself_adds_and_removes_the_server_where_it_can(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_claude(home)
+    assert install("claude-code") == 0
+    assert "$ claude mcp add-json --scope user fleet-memory" in capsys.readouterr().out
+    assert entry_of(home, ".claude.json")["args"][:2] == ["-m", "fleet_memory"]
+    assert install("claude-code", "--program", "basher") == 0  # by the file: the client would replace the whole entry
+    assert install("claude-code", "--undo") == 0
+    assert calls(home) == ["mcp add-json --scope", "mcp remove --scope"]
+    assert json.loads((home / ".claude.json").read_text()) == {"numStartups": 7}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands in for the client")
+def test_a_client_that_fails_is_replaced_by_an_edit_of_its_file(home: Path) -> None:
+    put_claude(home)
+    (home / "broken").touch()
+    assert install("claude-code") == 0
+    assert entry_of(home, ".claude.json")["type"] == "stdio"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands in for the client")
+def test_a_server_that_the_client_added_goes_when_the_hooks_cannot_be_written(home: Path) -> None:
+    put_claude(home)
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").symlink_to("/proc/fleet-memory/settings.json")
+    assert install("claude-code") == 2
+    assert calls(home) == ["mcp add-json --scope", "mcp remove --scope"]
+
+
+def test_with_the_plugin_nothing_is_installed_twice(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").write_text('{"enabledPlugins": {"fleet-memory@fleet-memory": true}}')
+    assert install("claude-code") == 1
+    assert "the plugin fleet-memory@fleet-memory is on" in capsys.readouterr().err
+    assert not (home / ".claude.json").exists()
+
+
+def test_agents_that_would_have_one_name_are_asked_for_another(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("cursor", "--agent", "basher")
+    install("vscode", "--agent", "sark")
+    assert "same name" not in capsys.readouterr().out
+    install("gemini", "--agent", "sark")
+    assert "vscode has fleet-memory too, with the same name" in capsys.readouterr().out
+    install("windsurf")
+    monkeypatch.setattr(sys, "stdin", Terminal("iso\ny\n"))
+    assert main(["install", "codex", "--no-check"]) == 0
+    args = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"]["args"]
+    assert args[3:5] == ["--program", "iso"]
+
+
+def test_an_answer_that_is_no_name_changes_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("cursor")
+    monkeypatch.setattr(sys, "stdin", Terminal("my agent!\ny\n"))
+    assert main(["install", "codex", "--no-check"]) == 2
+    assert "'my agent!' is no name" in capsys.readouterr().err
+    assert not (home / ".codex/config.toml").exists()
+
+
+def test_a_file_of_a_team_names_nothing_of_this_machine(home: Path) -> None:
+    project = home / "project"
+    project.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project)
+        for client in ("claude-code", "cursor", "vscode", "gemini", "opencode"):
+            assert install(client, "--project", "--store", "memory/team.db") == 0
+        assert install("cursor", "--project", "--store", str(home / "mine.db")) == 2
+    for file in project.rglob("*.json"):
+        assert str(home) not in file.read_text()
+        assert sys.prefix not in file.read_text()
+        assert f"fleet-memory=={__version__}" in file.read_text()
+        assert "memory/team.db" in file.read_text()

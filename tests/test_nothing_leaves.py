@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -67,3 +68,8 @@ async def test_every_tool_leaves_the_home_empty_and_opens_no_internet_socket(tmp
 async def test_an_internet_socket_would_have_ended_that_server() -> None:
     done = await anyio.run_process([sys.executable, CHILD, "open"], check=False)
     assert done.returncode == -signal.SIGSYS
+
+
+def test_the_image_has_the_telemetry_off_for_every_program_in_it() -> None:
+    dockerfile = (Path(__file__).parent.parent / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(r"^ENV (?:.*\\\n)*.*\bORT_DISABLE_TELEMETRY=1\b", dockerfile, re.MULTILINE)

@@ -2,12 +2,11 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
 from fleet_memory import __version__
-from fleet_memory.integration.clients import HOOK_TIMEOUT_S, HOOKS, Server
+from fleet_memory.integration.claude_hooks import ClaudeHooks
 from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import load
@@ -28,16 +27,10 @@ def test_the_plugin_is_of_this_version_and_the_marketplace_offers_it() -> None:
 
 
 def test_its_hooks_are_those_that_install_writes() -> None:
-    assert tuple(HOOKS) == EVENTS
-    server = Server(["fleet-memory"], [])
-    expected = {
-        event: [
-            ({"matcher": matcher} if matcher else {})
-            | {"hooks": [{"type": "command", "command": server.hook(event), "timeout": HOOK_TIMEOUT_S}]}
-        ]
-        for event, matcher in HOOKS.items()
-    }
-    assert read("plugin/hooks/hooks.json")["hooks"] == expected
+    commands = {event: f"fleet-memory hook {event}" for event in EVENTS}
+    installed = json.loads(ClaudeHooks(commands, project=None).put(""))["hooks"]
+    of_plugin = read("plugin/hooks/hooks.json")["hooks"]
+    assert {event: [{"hooks": group["hooks"]} for group in groups] for event, groups in of_plugin.items()} == installed
 
 
 def test_its_server_starts_with_tools_that_exist() -> None:
@@ -60,8 +53,3 @@ def test_its_skill_names_only_tools_that_it_offers() -> None:
 
 def offered_by(toolsets: tuple[str, ...]) -> set[str]:
     return {spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]}
-
-
-def test_a_hooks_command_survives_spaces_in_the_path() -> None:
-    command = Server(["/a b/fleet-memory"], ["--program", "my agent"]).hook("Stop")
-    assert shlex.split(command) == ["/a b/fleet-memory", "hook", "Stop", "--program", "my agent"]

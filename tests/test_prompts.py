@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS
 
 from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.server.app import create_server
@@ -58,7 +59,21 @@ async def test_the_end_of_a_session_asks_for_the_tools_there_are(
     assert told.split(maxsplit=1)[0] in offered
 
 
-async def test_a_wrong_name_is_refused(settings: Settings, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments", "reason"),
+    [
+        ("boot", {"agentId": "no such name"}, "agentId: "),
+        ("boot", {}, "agentId: required"),
+        ("boot", {"agentId": "basher", "taks": "x"}, "taks: unknown, did you mean task?"),
+        ("boot", {"agentId": "basher", "task": "x" * 1001}, "task: "),
+        ("bot", {}, "bot: unknown prompt, did you mean boot?"),
+    ],
+)
+async def test_a_wrong_prompt_or_argument_is_refused_with_the_reason(
+    settings: Settings, mode: str, name: str, arguments: dict[str, str], reason: str
+) -> None:
     async with Client(create_server(settings), mode=mode) as client:
-        with pytest.raises(MCPError):
-            await client.get_prompt("boot", {"agentId": "no such name"})
+        with pytest.raises(MCPError) as refused:
+            await client.get_prompt(name, arguments)
+    assert refused.value.error.code == INVALID_PARAMS
+    assert refused.value.error.message.startswith(f"invalid_argument: {reason}")

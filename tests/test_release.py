@@ -6,15 +6,19 @@ import re
 import runpy
 import shutil
 import tomllib
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from datetime import date
 from email.message import Message
+from hashlib import sha256
 from importlib.metadata import distribution
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
+from packaging.requirements import Requirement
 
 import fleet_memory
 from fleet_memory import __version__
@@ -25,7 +29,8 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 REPOSITORY = "https://github.com/fleet-memory/fleet-memory"
 WHOLE = re.compile(r"https?://\S+")
 PAGE = re.compile(
-    r"\b(?:docs|scripts|benchmarks|tests)/[\w./-]+|\b[A-Z]{4,}\.md\b|\bfirestore\.(?:rules|indexes\.json)"
+    r"\b(?:docs|scripts|benchmarks|tests)/[\w./-]+|\b(?:README|CHANGELOG|CONTRIBUTING|RELEASING|SECURITY)\.md\b"
+    r"|\bfirestore\.(?:rules|indexes\.json)"
 )
 
 INSTALLED = distribution("fleet-memory")
@@ -148,13 +153,9 @@ def messages(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_every_action_is_pinned_to_a_commit_and_names_its_version(path: Path) -> None:
-    uses = re.findall(r"uses: (\S+)(.*)", path.read_text(encoding="utf-8"))
+    uses = re.findall(r"uses: (?!\./)(.+)", path.read_text(encoding="utf-8"))
     assert uses
-    loose = [
-        action
-        for action, comment in uses
-        if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", action) or not re.match(r" # v\d", comment)
-    ]
+    loose = [line for line in uses if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+.*", line)]
     assert loose == []
 
 
@@ -163,3 +164,70 @@ def test_every_address_of_this_repository_in_the_package_leads_to_a_page() -> No
     for path in PACKAGE.rglob("*.py"):
         shown += re.findall(re.escape(REPOSITORY) + r"/blob/main/([\w./-]+\w)", path.read_text(encoding="utf-8"))
     assert [page for page in shown if not (ROOT / page).exists()] == []
+
+
+X86, ARM = {"platform_machine": "x86_64"}, {"platform_machine": "aarch64"}
+LINUX, MAC, WINDOWS = {"sys_platform": "linux"}, {"sys_platform": "darwin"}, {"sys_platform": "win32"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "has_wheels"),
+    [
+        (LINUX | X86, True),
+        (LINUX | ARM, True),
+        (LINUX | {"platform_machine": "armv7l"}, False),
+        (LINUX | X86 | {"implementation_name": "pypy"}, False),
+        (LINUX | X86 | {"python_version": "3.15"}, False),
+        (MAC | {"platform_machine": "arm64"}, True),
+        (MAC | X86, True),  # onnxruntime 1.23.2, the last one
+        (MAC | X86 | {"python_version": "3.14"}, False),
+        (WINDOWS | {"platform_machine": "AMD64"}, True),
+        (WINDOWS | {"platform_machine": "x86"}, False),
+    ],
+    ids=str,
+)
+def test_the_models_libraries_are_required_where_they_have_wheels(
+    environment: dict[str, str], has_wheels: bool
+) -> None:
+    required = [Requirement(line) for line in tomllib.loads(read("pyproject.toml"))["project"]["dependencies"]]
+    usual = {"implementation_name": "cpython", "python_version": "3.13"}
+    named = {one.name for one in required if not one.marker or one.marker.evaluate(usual | environment)}
+    assert (named >= {"onnxruntime", "tokenizers"}, "onnxruntime" in named) == (has_wheels, has_wheels)
+    assert {one.name for one in required} - named <= {"onnxruntime", "tokenizers"}
+
+
+def test_every_dependency_has_its_line_and_every_line_its_dependency() -> None:
+    project = tomllib.loads(read("pyproject.toml"))
+    lines = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    lines += project["project"]["optional-dependencies"]["dev"]
+    rows = re.findall(r"^\| `([\w-]+)` \|", read("docs/dependencies.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(Requirement(line).name for line in lines)
+
+
+def test_the_wheel_for_musl_requires_no_library_that_has_no_build_there(tmp_path: Path) -> None:
+    wheel, folder = tmp_path / "a-1-py3-none-any.whl", "a-1.dist-info"
+    metadata = "Name: a\nRequires-Dist: anyio\nRequires-Dist: onnxruntime>=1; x\nRequires-Dist: tokenizers\n\nText\n"
+    with ZipFile(wheel, "w") as archive:
+        archive.writestr("a/model", b"bytes")
+        archive.writestr(f"{folder}/METADATA", metadata)
+        archive.writestr(f"{folder}/WHEEL", "Root-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{folder}/RECORD", f"a/model,x,5\n{folder}/METADATA,x,1\n{folder}/WHEEL,x,1\n{folder}/RECORD,,\n"
+        )
+    made = runpy.run_path(str(ROOT / "scripts" / "musl_wheel.py"))["musl_wheel"](wheel)
+    musl = [f"musllinux_1_2_{machine}" for machine in ("x86_64", "aarch64", "armv7l")]
+    assert made.name == f"a-1-py3-none-{'.'.join(musl)}.whl"
+    with ZipFile(made) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    assert files["a/model"] == b"bytes"
+    assert files[f"{folder}/METADATA"] == b"Name: a\nRequires-Dist: anyio\n\nText\n"
+    tags = "".join(f"Tag: py3-none-{tag}\n" for tag in musl)
+    assert files[f"{folder}/WHEEL"].decode() == f"Root-Is-Purelib: true\n{tags}"
+    recorded = dict(line.split(",", 1) for line in files[f"{folder}/RECORD"].decode().splitlines())
+    hashes = {name: urlsafe_b64encode(sha256(content).digest()).decode().rstrip("=") for name, content in files.items()}
+    assert recorded == {
+        "a/model": "x,5",
+        f"{folder}/METADATA": f"sha256={hashes[f'{folder}/METADATA']},{len(files[f'{folder}/METADATA'])}",
+        f"{folder}/WHEEL": f"sha256={hashes[f'{folder}/WHEEL']},{len(files[f'{folder}/WHEEL'])}",
+        f"{folder}/RECORD": ",",
+    }

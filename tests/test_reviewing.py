@@ -235,6 +235,8 @@ def test_a_script_judges_one_pair_and_may_change_its_mind(
     assert main([*judge, "different", "--reason", "other moments"]) == 0
     assert capsys.readouterr().out == f"{left.pair_id}: different\n"
     assert listed(capsys) == [likeliest.pair_id]
+    assert main(["review", "--pair", likeliest.pair_id, "--verdict", "different", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"pairId": likeliest.pair_id, "state": "different"}
 
 
 @pytest.mark.parametrize(

@@ -50,13 +50,13 @@ def test_an_empty_flag_does_not_unbind_in_silence() -> None:
 @pytest.mark.parametrize(
     ("text", "location"),
     [
-        ("memory.db", SqliteFile(Path("memory.db"))),
+        ("memory.db", SqliteFile(Path("memory.db").absolute())),
         ("/var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
-        ("sqlite:///memory.db", SqliteFile(Path("memory.db"))),
+        ("sqlite:///memory.db", SqliteFile(Path("memory.db").absolute())),
         ("sqlite:////var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
         ("sqlite:///~/memory.db", SqliteFile(Path.home() / "memory.db")),
         ("~/memory.db", SqliteFile(Path.home() / "memory.db")),
-        ("C:\\memory.db", SqliteFile(Path("C:\\memory.db"))),
+        ("C:\\memory.db", SqliteFile(Path("C:\\memory.db").absolute())),
         ("firestore://my-project", FirestoreDatabase("my-project")),
         ("firestore://my-project/lessons", FirestoreDatabase("my-project", "lessons")),
         ("firestore://my-project/(default)", FirestoreDatabase("my-project")),

@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.integration.hook_state import HookState
 from fleet_memory.integration.hooks import EVENTS, answer_hook
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.judging import Judge, Judged, judge
@@ -294,8 +295,11 @@ async def read_behind_doors(settings: Settings, known: Known) -> list[Read]:
             with suppress(MCPError):  # no resources are offered
                 read.append(Read("resources", (await listing()).model_dump_json()))
     assert answered == tools.keys()  # else the calls of a tool are wrong, and its door was never open
+    prompts = [str(sent["query"]) for sent in tools["recall_memory"] if "query" in sent]
     for event in EVENTS:
-        read.append(Read(event, await answer_hook(settings, event, {"cwd": "basher", "source": "startup"})))
+        for asked in {*prompts} if event == "UserPromptSubmit" else {""}:
+            given = {"cwd": "basher", "source": "user", "prompt": asked}
+            read.append(Read(event, await answer_hook(settings, event, given, HookState(None)), asked))
     return read
 
 

@@ -22,10 +22,14 @@ class Shell:
     """Runs commands on a memory of its own, as a client would: bytes in, bytes out."""
 
     def __init__(self, folder: Path, locale: str) -> None:
-        plain = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))}
-        paths = {"FLEET_MEMORY_STORE": str(folder / "memory.db"), "XDG_STATE_HOME": str(folder / "state")}
-        path = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
-        self._environment = plain | paths | path | LOCALES[locale] | {"FLEET_MEMORY_EMBEDDER": "lexical"}
+        ours = ("LC_", "LANG", "PYTHONIO", "PYTHONUTF8", "PYTHONCOERCE")
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(ours)},
+            "FLEET_MEMORY_STORE": str(folder / "memory.db"),
+            "FLEET_MEMORY_EMBEDDER": "lexical",
+            "XDG_STATE_HOME": str(folder / "state"),
+            **LOCALES[locale],
+        }
 
     def run(self, *words: str, stdin: str = "") -> str:
         """Return the output of a command that must succeed."""

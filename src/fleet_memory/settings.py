@@ -27,8 +27,7 @@ MAX_MAINTENANCE_MINUTES: Final = 1440.0
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
-# The same names as schemas.fields.Name; pydantic loads too slowly
-_NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")
+_NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")  # schemas.fields.Name; pydantic loads too slowly
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 
 
@@ -39,6 +38,7 @@ class Settings:
     `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the seconds between two runs
     of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
     session of the client that started the server, None where it names none. `named_store` is None for the user's own.
+    `prompt_lessons` lets a hook answer a person's prompt with lessons that fit it.
     """
 
     named_store: StoreLocation | None
@@ -55,6 +55,7 @@ class Settings:
     embedder_key: str = field(default="", repr=False)
     judge_key: str = field(default="", repr=False)
     session_id: str | None = None
+    prompt_lessons: bool = True
 
     @property
     def store(self) -> StoreLocation:
@@ -142,6 +143,12 @@ SETTINGS: Final = (
         "one memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
     ),
     Setting(
+        "prompt_lessons",
+        "on",
+        f"on or {OFF}",
+        "Whether the hook UserPromptSubmit adds up to three lessons that fit a person's prompt well.",
+    ),
+    Setting(
         "log_level",
         "WARNING",
         f"one of: {', '.join(LOG_LEVELS)}",
@@ -175,7 +182,8 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         judge_key=_checked_key(JUDGE_KEY_VARIABLE, environment.get(JUDGE_KEY_VARIABLE, "").strip()),
         now=now,
         maintenance_s=maintenance_s,
-        log_level=given.read("log_level", _level),
+        log_level=given.read("log_level", lambda text: _one_of(LOG_LEVELS)(text.upper())),
+        prompt_lessons=given.read("prompt_lessons", lambda text: _one_of(("on", OFF))(text.lower()) != OFF),
         session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,
     )
 
@@ -276,15 +284,10 @@ def _interval(text: str) -> float:
     return minutes * 60
 
 
-def _level(text: str) -> str:
-    return _one_of(LOG_LEVELS)(text.upper())
-
-
 def _toolsets(text: str) -> tuple[str, ...]:
     if text.strip() == EVERY_TOOLSET:
         return TOOLSETS
-    named = dict.fromkeys(part.strip() for part in text.split(","))
-    return tuple(_one_of(TOOLSETS)(part) for part in named)
+    return tuple(dict.fromkeys(_one_of(TOOLSETS)(part.strip()) for part in text.split(",")))
 
 
 def _instant(text: str) -> datetime:

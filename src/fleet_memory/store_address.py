@@ -10,7 +10,7 @@ _DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,62}")
 
 
 class SqliteFile(NamedTuple):
-    """A memory in one file."""
+    """A memory in one file, by its absolute path."""
 
     path: Path
 
@@ -43,9 +43,11 @@ def _file(path: str, text: str) -> SqliteFile:
     if path == ":memory:":
         raise ValueError("':memory:' would forget everything when the server stops")
     try:
-        return SqliteFile(Path(path).expanduser())
+        return SqliteFile(Path(path).expanduser().absolute())
     except RuntimeError as error:
         raise ValueError(f"{quoted(text)} names no home directory") from error
+    except FileNotFoundError as error:
+        raise ValueError(f"{quoted(text)} is relative, and the working directory is gone") from error
 
 
 def _database(rest: str, text: str) -> FirestoreDatabase:

@@ -6,7 +6,6 @@ first line, after the command's name, is its description in --help; `EXAMPLE` is
 """
 
 import argparse
-import io
 import logging
 import os
 import sys
@@ -16,7 +15,7 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from fleet_memory import __version__
-from fleet_memory.cli.printing import complain, discard_output, flush_output
+from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams
 from fleet_memory.cli.settings_flags import ALL, add_settings, refusing_parser, settings_of
 from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError
 from fleet_memory.rules.text.closest import close_names
@@ -39,6 +38,12 @@ COMMANDS: Final = (  # in the order of --help
     Command("call", "call", "call one tool and print its answer"),
     Command("check", "check", "say whether the memory can be read and is intact"),
     Command("health", "health", "show how the fleet's memory does, or one program's with --program"),
+    Command("list", "list_", "list the lessons of --program, or the fleet's entries"),
+    Command("show", "show", "show an entry with its sources, words and history, or a lesson"),
+    Command("search", "search", "find lessons and entries by meaning and words"),
+    Command("log", "log", "show the changes of shared knowledge, the newest first"),
+    Command("who", "who", "show which agent taught what"),
+    Command("domains", "domains", "list the domains, the commonest first"),
     Command("maintain", "maintain", "archive what faded and consolidate, for cron"),
     Command("export", "export", "write the fleet's memory to a file"),
     Command("import", "import_", "put a file of `export` into the store"),
@@ -51,8 +56,10 @@ COMMANDS: Final = (  # in the order of --help
     Command("policy", "policy", "show or set the rules of the fleet, e.g. the votes that publish an entry"),
     Command("restore", "restore", "bring back a lesson or note of --program from the archive, or list them"),
     Command("delete-program", "delete_program", "archive a program's lessons and notes and remove the program"),
+    Command("purge", "purge", "erase a text, a program, one lesson or an entry for good"),
     Command("review", "review", "judge the pairs that wait for a reader"),
     Command("install", "install", "add the server to a client's configuration"),
+    Command("doctor", "doctor", "say what works on this machine and what does not, and what to do"),
     Command("hook", "hook", "answer a coding client's hook: SessionStart, PreCompact, Stop or SessionEnd"),
     Command("demo", "demo", "watch three agents learn and share"),
 )
@@ -62,9 +69,9 @@ _logger = logging.getLogger(__name__)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    _use_utf8()
     # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    prepare_streams()
     chosen, words = _chosen(sys.argv[1:] if arguments is None else arguments)
     if chosen == "hook" and not {"-h", "--help"} & {*words}:
         code = int(_module("hook").run_unfailing(words))
@@ -74,14 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.shutdown()
         os._exit(code)  # a thread may be parked in a read of stdin; waiting for it would hang
     return code
-
-
-def _use_utf8() -> None:
-    """Make the text streams UTF-8: Windows and the C locale give Python others, which cannot print every lesson."""
-    streams = ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"))
-    for stream, errors in streams:
-        if isinstance(stream, io.TextIOWrapper):  # None where it is closed
-            stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 def _chosen(words: Sequence[str]) -> tuple[str, list[str]]:
@@ -94,15 +93,19 @@ def _chosen(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _exit_code(chosen: str, words: Sequence[str]) -> int:
+    command = next((command for command in COMMANDS if command.name == chosen), None)
     try:
-        command = next((command for command in COMMANDS if command.name == chosen), None)
         if command is None:
             code = _without_command(chosen, words)
         else:
             module = _module(command.module)
             given = _parser(command, module).parse_intermixed_args(words)
-            code = int(module.run(given, settings_of(given, _uses(module))))
+            code = int(module.run(given, settings_of(given, uses_of(module))))
         flush_output()
+    except OutputError as error:
+        discard_output()
+        complain(f"{error}; what {chosen} has changed by now stays changed")
+        code = error.exit_code
     except FleetMemoryError as error:
         complain(" ".join(filter(None, (str(error), error.operator_detail))))
         code = error.exit_code
@@ -138,12 +141,11 @@ def _without_command(chosen: str, words: Sequence[str]) -> int:
 
 def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
     """Return the parser of a command: its own arguments, and the settings that count for it."""
-    uses = _uses(module)
-    summary = (module.__doc__ or "").partition("\n")[0].partition("`: ")[2] or f"{command.help}."
+    uses = uses_of(module)
     example = getattr(module, "EXAMPLE", "")
     parser = argparse.ArgumentParser(
         f"fleet-memory {command.name}",
-        description=summary[:1].upper() + summary[1:],
+        description=description(command),
         epilog="\n".join([*([f"example: {example}"] if example else []), f"exit codes: {EXIT_CODES}"]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[refusing_parser(uses, _takers)],
@@ -155,12 +157,18 @@ def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
+def description(command: Command) -> str:
+    """Return the first line of its module's docstring, e.g. "Write the fleet's memory to a file."."""
+    text = str(_module(command.module).__doc__).partition("\n")[0].partition("`: ")[2]
+    return text[:1].upper() + text[1:]
+
+
 def _takers(setting: str) -> list[str]:
     """Return the names of the commands for which a setting counts."""
-    return [command.name for command in COMMANDS if setting in _uses(_module(command.module))]
+    return [command.name for command in COMMANDS if setting in uses_of(_module(command.module))]
 
 
-def _uses(module: ModuleType) -> Sequence[str]:
+def uses_of(module: ModuleType) -> Sequence[str]:
     """Return the names of the settings that count for a command."""
     uses: Sequence[str] = getattr(module, "USES", ALL)
     return uses

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from io import TextIOWrapper
 from typing import Final
 
 import anyio
@@ -10,6 +11,7 @@ import anyio
 from fleet_memory.cli.printing import complain, print_json
 from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, InvalidArgumentError
 from fleet_memory.server.in_process import call_in_process
+from fleet_memory.server.listing import tool_names
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = 'fleet-memory call recall_memory \'{"programId": "basher", "query": "claims"}\''
@@ -21,7 +23,7 @@ _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("tool", metavar="TOOL", help="for example recall_memory")
+    parser.add_argument("tool", metavar="TOOL", help=f"one of {', '.join(tool_names())}")
     parser.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments, or - to read stdin")
 
 
@@ -37,8 +39,13 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _stdin() -> str:
-    """Return all of stdin, "" where a shell closed it (`<&-`) and Python has none."""
-    return "" if sys.stdin is None else sys.stdin.read()
+    """Return all of stdin as UTF-8 whatever the locale, "" where a shell closed it (`<&-`) and Python has none."""
+    if not isinstance(sys.stdin, TextIOWrapper):
+        return "" if sys.stdin is None else sys.stdin.read()
+    try:
+        return bytes(sys.stdin.buffer.read()).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"JSON: stdin is not UTF-8 text (byte {error.start})") from error
 
 
 def _exit_codes() -> dict[str, int]:
@@ -51,8 +58,10 @@ def _exit_codes() -> dict[str, int]:
 
 def _object(text: str) -> dict[str, object]:
     try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        parsed = json.loads(text.removeprefix("\ufeff"))  # a byte order mark, as PowerShell writes
+    except RecursionError as error:
+        raise InvalidArgumentError("JSON: is nested too deeply") from error
+    except ValueError as error:
         raise InvalidArgumentError(f'JSON: {error}. Example: \'{{"programId": "basher"}}\'') from error
     if not isinstance(parsed, dict):
         raise InvalidArgumentError('JSON: must be an object, e.g. \'{"programId": "basher"}\'')

@@ -45,8 +45,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Write the file and print how many documents it has; 1 without any, and then nothing is written."""
     if given.memory_dir is not None:
         return run_memory_dir(given, settings)
-    if given.file is None:
-        raise InvalidArgumentError("FILE: required, or --memory-dir DIR")
+    if given.file is None or given.program is not None:
+        raise InvalidArgumentError("FILE: required; or --memory-dir DIR, with which --program goes")
     return _run(given, settings)
 
 

@@ -3,8 +3,6 @@
 import argparse
 from typing import Final
 
-import anyio
-
 from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.cli.health_report import health_of, report
 from fleet_memory.cli.printing import add_json_flag, print_json, say
@@ -27,7 +25,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
     A large fleet that no run has counted has no verdict.
     """
-    answer = anyio.run(health_of, settings)
+    answer = health_of(settings)
     if given.json:
         print_json(answer.wire())
     else:

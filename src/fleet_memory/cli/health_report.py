@@ -1,15 +1,16 @@
 """The report of `fleet-memory health`: the advice first, then the few numbers that it follows from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Final
 
+from fleet_memory.cli.existing import read_memory
 from fleet_memory.cli.model_run import model_line
+from fleet_memory.cli.printing import table_lines
 from fleet_memory.rules.health.fleet import HORIZONS
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.answers.health import FleetHealthAnswer, HealthAnswer
 from fleet_memory.schemas.fields import format_instant
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.memory_health import memory_health
@@ -23,12 +24,12 @@ _RATES: Final = {
 }
 
 
-async def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
+def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
     """Return the health of the program that the settings name, of the whole fleet if they name none."""
     program = settings.program
     if program is None:
-        return await with_fleet(settings, lambda fleet: fleet_health(fleet, _MAX_TOKENS))
-    return await with_fleet(settings, lambda fleet: memory_health(fleet, program))
+        return read_memory(settings, lambda fleet: fleet_health(fleet, _MAX_TOKENS))
+    return read_memory(settings, lambda fleet: memory_health(fleet, program))
 
 
 def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
@@ -38,7 +39,14 @@ def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
     else:
         name, rows = f"fleet {fleet}", _fleet(answer)
     rows["waiting"] = [answer.freshness.reason]
-    return [f"{name}: {answer.verdict or 'not counted yet'}", *(answer.advice or ["Nothing to do."]), "", *_table(rows)]
+    if answer.similarity_engine:
+        rows["engine"] = [f"{answer.similarity_engine} stands in for the embedder: `fleet-memory check` says why"]
+    return [
+        f"{name}: {answer.verdict or 'not counted yet'}",
+        *(answer.advice or ["Nothing to do."]),
+        "",
+        *table_lines(rows),
+    ]
 
 
 def _program(answer: HealthAnswer) -> dict[str, list[str]]:
@@ -94,9 +102,3 @@ def _counted_parts(total: int, parts: Mapping[str, int]) -> str:
 def _more(count: int | None) -> list[str]:
     """Return the line that counts items which are left out."""
     return [f"and {count} more"] if count else []
-
-
-def _table(rows: Mapping[str, list[str]]) -> Iterator[str]:
-    for name, values in rows.items():
-        for at, value in enumerate(values):
-            yield f"{'' if at else name:<9} {value}"

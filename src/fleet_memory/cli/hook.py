@@ -5,6 +5,7 @@ It never fails a session: on any error it exits with 0, prints nothing and write
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from threading import Thread
@@ -18,7 +19,9 @@ from fleet_memory.settings import Settings
 EXAMPLE: Final = "echo '{}' | fleet-memory hook SessionStart"
 WITHIN_S: Final = 5.0  # seconds; the client waits for us
 MAX_INPUT_CHARS: Final = 1_000_000  # characters; a real one has some hundred
-EVENT_HELP: Final = "SessionStart, PreCompact, Stop or SessionEnd"
+MAINTAIN: Final = "maintain"  # no event of a client: SessionStart starts it after a session that ended
+_DETACHED: Final = 0x00000008 | 0x00000200  # DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP, which only Windows has
+EVENT_HELP: Final = "SessionStart, SubagentStart, UserPromptSubmit, PreCompact, Stop or SessionEnd"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Answer the hook like any command; clients get `run_unfailing`."""
-    say(_answer(settings, given.event, _input(sys.stdin.read(MAX_INPUT_CHARS))))
+    _answer(given, settings)
     return 0
 
 
@@ -41,7 +44,7 @@ def run_unfailing(words: Sequence[str]) -> int:
     """Answer the hook of a command line in bounded time; return 0 even for an error."""
     work = Thread(target=_work, args=(words,), daemon=True)
     work.start()
-    work.join(WITHIN_S)
+    work.join(None if MAINTAIN in words[:1] else WITHIN_S)
     if work.is_alive():
         complain(f"hook: no answer within {WITHIN_S:.0f} s; the session goes on without it")
     return 0
@@ -52,23 +55,46 @@ def _work(words: Sequence[str]) -> None:
         parser = _Parser("fleet-memory hook", parents=[settings_parser()])
         add_arguments(parser)
         given = parser.parse_args(words)
-        if answer := _answer(settings_of(given), given.event, _input(sys.stdin.read(MAX_INPUT_CHARS))):
-            say(answer)
-            flush_output()
+        if _answer(given, settings_of(given)):
+            _maintain_in_background([word for word in words if word != given.event])
     except FleetMemoryError as error:
         complain(f"hook: {' '.join(filter(None, (str(error), error.operator_detail)))}".replace("\n", " "))
     except Exception as error:  # noqa: BLE001 the outermost edge: a session must not fail because of its memory
         complain(f"hook: {type(error).__name__}: {error}".replace("\n", " "))
 
 
-def _answer(settings: Settings, event: str, given: Mapping[str, object]) -> str:
+def _answer(given: argparse.Namespace, settings: Settings) -> bool:
+    """Print the answer; return whether maintenance is due, which the client must not wait for."""
     import anyio  # noqa: PLC0415 inside the time limit, and an import that fails must not fail a session
 
     from fleet_memory.integration import hooks  # noqa: PLC0415 the same
+    from fleet_memory.integration.hook_state import user_state  # noqa: PLC0415 the same
 
-    if event not in hooks.EVENTS:
-        raise InvalidArgumentError(f"EVENT: {event!r} is unknown; known are {', '.join(hooks.EVENTS)}")
-    return anyio.run(hooks.answer_hook, settings, event, given)
+    if given.event == MAINTAIN:
+        anyio.run(hooks.maintain, settings)
+        return False
+    if given.event not in hooks.EVENTS:
+        raise InvalidArgumentError(f"EVENT: {given.event!r} is unknown; known are {', '.join(hooks.EVENTS)}")
+    state = user_state()
+    if answer := anyio.run(hooks.answer_hook, settings, given.event, _input(sys.stdin.read(MAX_INPUT_CHARS)), state):
+        say(answer)
+        flush_output()
+    if given.event != "SessionStart":
+        return False
+    hooks.forget_old_sessions(settings, state)
+    return hooks.is_maintenance_due(settings, state)
+
+
+def _maintain_in_background(flags: Sequence[str]) -> None:
+    """Start `fleet-memory hook maintain` as a process of its own, which outlives the hook and its client."""
+    detached = {"creationflags": _DETACHED} if sys.platform == "win32" else {"start_new_session": True}
+    subprocess.Popen(  # noqa: S603 this very program
+        [sys.executable, "-m", "fleet_memory", "hook", MAINTAIN, *flags],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,  # a pipe of the client's that stays open would make it wait
+        stderr=subprocess.DEVNULL,
+        **detached,
+    )
 
 
 def _input(text: str) -> Mapping[str, object]:

@@ -10,6 +10,7 @@ import anyio
 
 from fleet_memory.cli.import_foreign import add_foreign, require_import_flags, run_foreign
 from fleet_memory.cli.printing import add_json_flag, agreed, print_answer
+from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.clock import clock
 from fleet_memory.errors import EXIT_NO
@@ -22,7 +23,7 @@ from fleet_memory.server.composition import caller_of_process, with_fleet
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = "fleet-memory import backup.jsonl --store copy.db"
-USES: Final = ("store", "fleet", "now")
+USES: Final = MEMORY
 STDIN: Final = "-"
 _MAX_NAMED: Final = 25  # lessons and entries of a kind that the text names; --json has all of them
 

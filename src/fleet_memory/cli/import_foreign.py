@@ -1,20 +1,18 @@
 """`fleet-memory import --from SOURCE`: lessons from the memory of another program."""
 
 import argparse
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, get_args
 
 import anyio
 
-from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.printing import print_answer
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.foreign.storing import ImportedForeign, import_foreign
+from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign
 from fleet_memory.rules.lifecycle.foreign import ForeignLesson
 from fleet_memory.schemas.foreign import FOREIGN_SOURCES, LeftOut, LeftOutKind
 from fleet_memory.server.composition import with_fleet
@@ -25,38 +23,39 @@ MAX_EXAMPLES: Final = 5  # lessons that are shown
 
 
 def add_foreign(parser: argparse.ArgumentParser) -> None:
-    """Define the flags; --program, which takes the lessons, is among the settings."""
+    """Define the flags; --program names who takes the lessons, not the caller."""
     parser.add_argument(
         "--from",
         dest="source",
+        metavar="SOURCE",
         choices=FOREIGN_SOURCES,
-        help="the file is the memory of this program: its texts become lessons of --program, else of their owners",
+        help=f"FILE is a memory of {', '.join(FOREIGN_SOURCES)}: its texts become lessons",
     )
+    parser.add_argument("--program", metavar="PROGRAM", help="with --from: takes all lessons")
     parser.add_argument("--dry-run", action="store_true", help="with --from: show what would come and do nothing")
 
 
 def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
     """Store the lessons and print how many came, and what became none."""
-    caller = replace(settings, program=os.environ.get("FLEET_MEMORY_PROGRAM") or None)  # the flag names who takes them
     place = Path(given.file)
     with progress_bar("lessons") as step:
 
         async def import_(fleet: Fleet) -> ImportedForeign:
             return await import_foreign(fleet, given.source, place, given.program, dry_run=given.dry_run, step=step)
 
-        imported = anyio.run(with_fleet, caller, import_)
+        imported = anyio.run(with_fleet, settings, import_)
     content = {"fleet": settings.fleet, "source": given.source, "dryRun": given.dry_run, **_content(imported)}
-    if given.json:
-        print_json(content)
-    else:
-        say("\n".join(_lines(imported, dry_run=given.dry_run)))
+    lines = _lines(imported, dry_run=given.dry_run)
+    if given.program is None and any(imported.new.values()):
+        lines.append("Only an agent of that name recalls them until they are shared; --program gives them to yours.")
+    print_answer(content, "\n".join(lines), as_json=given.json)
     return 0
 
 
 def require_import_flags(given: argparse.Namespace) -> None:
     """Raise InvalidArgumentError for a flag of `--from` without it."""
-    if given.dry_run and not given.source:
-        raise InvalidArgumentError("--dry-run: goes with --from")
+    if not given.source and (given.dry_run or given.program):
+        raise InvalidArgumentError(f"{'--dry-run' if given.dry_run else '--program'}: goes with --from")
 
 
 def _content(imported: ImportedForeign) -> Mapping[str, object]:
@@ -86,22 +85,26 @@ def _ordered(left_out: Sequence[LeftOut]) -> list[LeftOut]:
 
 def _lines(imported: ImportedForeign, *, dry_run: bool) -> list[str]:
     lines = [
-        f"{name}: {len(lessons)} {'lessons would come' if dry_run else 'new lessons'}"
+        f"{name}: {_counted(len(lessons), 'lesson')} {'would come' if dry_run else 'came'}"
         for name, lessons in sorted(imported.new.items())
         if lessons
     ] or ["No new lesson."]
     lines += [f"  {one.program_id}, {one.pattern.domain}: {one.pattern.pattern}" for one in _examples(imported)]
     if imported.unchanged:
-        lines.append(f"{imported.unchanged} were there before and stay as they are.")
+        lines.append(f"There before, and as they were: {imported.unchanged}")
     if imported.faded:
-        lines.append(f"{imported.faded} are so old that they are stale: a question finds them with includeStale.")
+        lines.append(f"So old that only a recall with includeStale shows them: {imported.faded}")
     if imported.archived:
-        lines.append(f"{imported.archived} lessons had no place and are in the archive.")
+        lines.append(f"Moved to the archive, for want of room: {imported.archived}")
     left_out = _ordered(imported.left_out)
     if left_out:
         counts = ", ".join(f"{kind} {count}" for kind, count in Counter(part.kind for part in left_out).items())
-        lines.append(f"{len(left_out)} parts became no lesson ({counts}):")
+        lines.append(f"{_counted(len(left_out), 'part')} became no lesson ({counts}):")
         lines += [f"  {part.place}: {part.kind}: {part.why}" for part in left_out[:MAX_LEFT_OUT_NAMED]]
     if more := left_out[MAX_LEFT_OUT_NAMED:]:
         lines.append(f"  and {len(more)} more")
     return lines
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -21,7 +21,7 @@ _OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect pu
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("action", choices=("show", "set"))
+    parser.add_argument("action", choices=("show", "set"), help="show every rule, or set some")
     parser.add_argument(
         "words",
         metavar="NAME VALUE",

@@ -1,17 +1,24 @@
-"""Printing and asking: the light half of the command line; `terminal` has the tables and bars."""
+"""Printing and asking: the light half of the command line; `terminal` has the bars."""
 
 import argparse
+import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from fleet_memory.errors import FleetMemoryError
 
 
 def print_json(content: Mapping[str, object]) -> None:
-    """Print one JSON object: indented for a person, compact for a pipe, escaped where stdout takes no UTF-8."""
-    plain = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
+    """Print one JSON object: indented for a person, compact for a pipe."""
     shape = {"indent": 2} if sys.stdout.isatty() else {"separators": (",", ":")}
-    say(json.dumps(content, ensure_ascii=plain, **shape))
+    say(json.dumps(content, ensure_ascii=False, **shape))
+
+
+class OutputError(FleetMemoryError):
+    """The output cannot be written, e.g. because the disk is full. A change that the command made stays."""
 
 
 def add_json_flag(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +34,46 @@ def print_answer(content: Mapping[str, object], text: str, *, as_json: bool) -> 
         say(text)
 
 
+def add_limit_flag(parser: argparse.ArgumentParser, what: str, default: int = 25, limit: int = 100) -> None:
+    """Define --limit: how many items the answer has."""
+
+    def count(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= limit):
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {limit}")
+        return int(text)
+
+    parser.add_argument(
+        "--limit", metavar="N", type=count, default=default, help=f"{what}, 1 to {limit} (default {default})"
+    )
+
+
+def one_line(text: str) -> str:
+    """Return an agent's text for a terminal: on one line, without the characters that steer one."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def with_omitted(content: Mapping[str, object], **left: int) -> dict[str, object]:
+    """Return an answer with `omitted`, which counts the items that it leaves out; without it where there are none."""
+    omitted = {name: count for name, count in left.items() if count}
+    return {**content, **({"omitted": omitted} if omitted else {})}
+
+
+def omitted_line(omitted: int, what: str = "--limit shows more") -> list[str]:
+    """Return the line that counts items which are left out, none for 0."""
+    return [f"and {omitted} more; {what}"] if omitted else []
+
+
+def table_lines(rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table without borders: each row's name once, before the first of its values."""
+    wide = max((len(name) for name, values in rows.items() if values), default=0)
+    for name, values in rows.items():
+        for at, value in enumerate(values):
+            yield f"{'' if at else name:<{wide}} {value}"
+
+
 def agreed(question: str = "Write this?") -> bool:
     """Ask a person, on stderr: stdout has the answer alone. Without a terminal the answer is no."""
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not sys.stdin.isatty():
         complain("nothing was changed: pass --yes, or run this in a terminal and answer")
         return False
     sys.stderr.write(f"{question} [y/N] ")
@@ -38,20 +82,55 @@ def agreed(question: str = "Write this?") -> bool:
 
 
 def say(text: str) -> None:
-    """Print to stdout."""
-    print(text)  # noqa: T201 this is the command line
+    """Print to stdout. Raises BrokenPipeError when its reader has gone, OutputError when it cannot be written."""
+    with _output_errors():
+        print(text)  # noqa: T201 this is the command line
 
 
 def complain(text: str) -> None:
     """Print to stderr."""
-    print(f"fleet-memory: {text}", file=sys.stderr)  # noqa: T201 this is the command line
+    with suppress(OSError):  # there is nowhere left to say so
+        print(f"fleet-memory: {text}", file=sys.stderr)  # noqa: T201 this is the command line
 
 
 def flush_output() -> None:
-    """Flush the output. Raises BrokenPipeError when its reader has gone."""
-    print(end="", flush=True)  # noqa: T201 does nothing where there is no stdout, unlike `sys.stdout.flush()`
+    """Flush the output. Raises as `say` does."""
+    with _output_errors():
+        print(end="", flush=True)  # noqa: T201 does nothing where there is no stdout, unlike `sys.stdout.flush()`
 
 
 def discard_output() -> None:
     """Discard unprinted output: at exit Python itself retries writes that failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def prepare_streams() -> None:
+    """Make the text streams UTF-8, and give the process those that a shell closed, e.g. by `>&-`.
+
+    Windows and the C locale give Python other encodings, which cannot print every lesson. A file that is opened later
+    would take the place of a closed stream, and what is printed would go there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets this number, the lowest that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, io.StringIO())
+    for stream, errors in (
+        (sys.stdin, "surrogateescape"),
+        (sys.stdout, "backslashreplace"),
+        (sys.stderr, "backslashreplace"),
+    ):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+@contextmanager
+def _output_errors() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"the output cannot be written: {error.strerror}") from error

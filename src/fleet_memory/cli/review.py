@@ -7,7 +7,7 @@ from typing import Final, TypeAlias, get_args
 
 import anyio
 
-from fleet_memory.cli.printing import print_json, say
+from fleet_memory.cli.printing import print_answer, print_json, say
 from fleet_memory.cli.review_report import WaitingPair, pair_report, pair_wire, waiting_pairs
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import InvalidArgumentError
@@ -39,7 +39,11 @@ SendVerdict: TypeAlias = Callable[[NewVerdict], str]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--json", action="store_true", help="list the first pairs as one JSON object and ask nothing")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object: the first pairs, without a question, or the outcome for --pair",
+    )
     parser.add_argument(
         "--limit", metavar="N", type=int, default=MAX_OF_A_KIND, help="pairs that --json lists, at least 1 (default 25)"
     )
@@ -55,12 +59,13 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if given.limit < 1:
         raise InvalidArgumentError("--limit: at least 1")
 
-    def send(verdict: NewVerdict) -> str:
-        return _outcome(anyio.run(with_fleet, settings, lambda fleet: _judge(fleet, verdict)))
+    def carry_out(verdict: NewVerdict) -> Judged:
+        return anyio.run(with_fleet, settings, lambda fleet: _judge(fleet, verdict))
 
     if given.pair is not None:
-        say(send(_new_verdict(given.pair, given.verdict, given.reason)))
+        judged = carry_out(_new_verdict(given.pair, given.verdict, given.reason))
         anyio.run(with_fleet, settings, publish_now)
+        print_answer(_outcome_wire(judged), _outcome(judged), as_json=given.json)
         return 0
     pairs = anyio.run(with_fleet, settings, _waiting)
     if given.json:
@@ -68,10 +73,10 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         listed = [pair_wire(one) for one in pairs[: given.limit]]
         print_json({"pairs": listed, **({"omitted": {"pairs": omitted}} if omitted else {})})
         return 0
-    judged = review_pairs(pairs, sys.stdin, say, send)
-    if judged:
+    count = review_pairs(pairs, sys.stdin, say, lambda verdict: _outcome(carry_out(verdict)))
+    if count:
         anyio.run(with_fleet, settings, publish_now)
-    say(f"{judged} judged, {len(pairs) - judged} left" if pairs else "no pair waits")
+    say(f"{count} judged, {len(pairs) - count} left" if pairs else "no pair waits")
     return 0
 
 
@@ -137,3 +142,9 @@ def _new_verdict(pair_id: str, word: str, reason: str) -> NewVerdict:
 def _outcome(judged: Judged) -> str:
     entry = f"; {judged.change.entry.key} is {judged.change.after}" if judged.change else ""
     return f"{judged.pair_id}: {judged.state}{entry}"
+
+
+def _outcome_wire(judged: Judged) -> dict[str, object]:
+    change = judged.change
+    entry = {"key": change.entry.key, "entryState": change.after} if change else {}
+    return {"pairId": judged.pair_id, "state": judged.state, **entry}

@@ -8,10 +8,11 @@ from typing import Final
 
 import anyio
 
-from fleet_memory.cli.printing import add_json_flag, agreed, print_json, say
+from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_json, say
 from fleet_memory.cli.settings_flags import MEMORY
-from fleet_memory.errors import EXIT_USAGE
-from fleet_memory.jobs.curation import SeedingPlan, plan_seeding, read_seeds, seed_rules
+from fleet_memory.errors import EXIT_NO
+from fleet_memory.jobs.curation import SeedingPlan, plan_seeding, seed_rules
+from fleet_memory.jobs.seed_files import read_seeds
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="TOML, or JSON by its suffix; see https://github.com/fleet-memory/fleet-memory/blob/main/docs/knowledge.md",
     )
     parser.add_argument("--prune", action="store_true", help="retire rules that the file does not have")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask, also before one rule takes another's place")
     parser.add_argument("--dry-run", action="store_true", help="show what would change and do nothing")
     add_json_flag(parser)
 
@@ -43,8 +44,14 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         _show(plan, changes)
     if given.dry_run or not (changes["added"] or changes["changed"] or changes["retired"]):
         return 0
+    if plan.replaced and not given.yes:
+        complain(
+            f"nothing was changed: {', '.join(plan.replaced)} would get another rule's text, of which less than half "
+            "the words were there; give the new rule a key of its own, or pass --yes"
+        )
+        return EXIT_NO
     if not (given.yes or agreed()):
-        return EXIT_USAGE
+        return EXIT_NO
     anyio.run(with_fleet, settings, lambda fleet: seed_rules(fleet, wanted, prune=given.prune))
     sys.stderr.write("Every agent reads it at its next boot.\n")
     return 0
@@ -62,8 +69,12 @@ def _changes(plan: SeedingPlan, *, prune: bool) -> Mapping[str, list[str]]:
 
 
 def _show(plan: SeedingPlan, changes: Mapping[str, list[str]]) -> None:
-    for sign, key in [("+", key) for key in changes["added"]] + [("~", key) for key in changes["changed"]]:
-        say(f"{sign} {key}: {({**plan.added, **plan.changed})[key].text}")
+    for key in changes["added"]:
+        say(f"+ {key}: {plan.added[key].text}")
+    for key in changes["changed"]:
+        say(f"~ {key}: {plan.changed[key].text}")
+        if plan.earlier[key] != plan.changed[key].text:
+            say(f"  was: {plan.earlier[key]}")
     for key in changes["retired"]:
         say(f"- {key}")
     for key in changes["kept"]:

@@ -13,12 +13,16 @@ OWN_MEMORY: Final = ("store", "fleet", "program", "now", "embedder", "embedder_u
 
 
 def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None:
-    """Add the flags of these settings to the parser of a command, with the first sentence of each one's help."""
-    group = parser.add_argument_group("settings", "each also an environment variable; more in docs/configuration.md")
+    """Add the flags of these settings to the parser of a command, each with the beginning of its help."""
+    group = parser.add_argument_group(
+        "settings",
+        "each also an environment variable; more in\n"
+        "https://github.com/fleet-memory/fleet-memory/blob/main/docs/configuration.md",
+    )
     for setting in SETTINGS:
         if setting.name in uses:
             default = f", default {setting.default}" if setting.default else ""
-            sentence = setting.help.partition(". ")[0].removesuffix(".")
+            sentence = setting.help.partition(". ")[0].partition(": ")[0].removesuffix(".")
             metavar = setting.name.rpartition("_")[2].upper()
             group.add_argument(setting.flag, metavar=metavar, help=f"{sentence} ({setting.variable}{default})")
 

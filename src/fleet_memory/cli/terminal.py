@@ -1,13 +1,12 @@
-"""Tables and bars for people at a terminal."""
+"""Bars for people at a terminal."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
 
 class ProgressBar(Protocol):
@@ -23,11 +22,3 @@ def progress_bar(what: str) -> Iterator[ProgressBar]:
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total, message=None: bar.update(task, completed=done, total=total, description=message)
-
-
-def print_table(rows: Mapping[str, object]) -> None:
-    """Print names and values side by side."""
-    table = Table(show_header=False)
-    for name, value in rows.items():
-        table.add_row(name, str(value))
-    Console().print(table)

@@ -1,136 +1,89 @@
-"""The configuration files of each client, and our entries in them."""
+"""The clients: where each keeps its servers, and how it writes one."""
 
 import os
-import shlex
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import platformdirs
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration import jsonc, toml
 
 NAME: Final = "fleet-memory"
-CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "codex")
-HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after five
-# Hook events of Claude Code, and our matcher for each; "" for all
-HOOKS: Final[Mapping[str, str]] = {
-    "SessionStart": "startup|resume|clear|compact",
-    "PreCompact": "",
-    "Stop": "",
-    "SessionEnd": "",
-}
+CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "windsurf", "opencode")
 
 
-class FileEdit(NamedTuple):
-    """The edits of one file: `put` adds our part to its text, `take` removes it; both return the text."""
+class Client(NamedTuple):
+    """Where a client keeps its servers: a file of the user, one below a project's folder or "", and the key in it.
 
-    file: Path
-    put: Callable[[str], str]
-    take: Callable[[str], str]
+    `extra` are keys of its own for an entry. `is_listed` marks a client whose `command` is a list with the arguments.
+    `add` and `remove` are the client's own commands for the user's file, where they keep the rest of it.
+    """
 
-
-FileEdits: TypeAlias = Sequence[FileEdit]
-
-
-class Server(NamedTuple):
-    """How the server is started: the program with its first arguments, and the settings for it."""
-
-    command: Sequence[str]
-    flags: Sequence[str]
+    user: Path
+    project: str
+    key: str
+    extra: Mapping[str, object] = {}
+    is_listed: bool = False
+    add: Sequence[str] = ()
+    remove: Sequence[str] = ()
 
     @property
-    def entry(self) -> dict[str, object]:
-        """The server's entry in a client's configuration."""
-        return {"command": self.command[0], "args": [*self.command[1:], "serve", *self.flags]}
+    def is_here(self) -> bool:
+        """Whether this machine seems to have the client."""
+        folder = self.user.parent
+        return self.user.exists() or (folder != Path.home() and folder.exists())
 
-    def hook(self, event: str) -> str:
-        """Return the shell command of a hook; hooks offer no tools."""
-        words = [*self.command, "hook", event, *_without_toolsets(self.flags)]
-        return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+    def file(self, project: Path | None) -> Path:
+        """Return the file of the user or of a project's folder. Raises InvalidArgumentError without one."""
+        if project and not self.project:
+            raise InvalidArgumentError("--project: this client has one configuration per user; leave it out")
+        return project / self.project if project else self.user
 
-
-def edits(client: str, server: Server, *, project: Path | None) -> FileEdits:
-    """Return the edits of a client's files, in a project's folder or the user's. Raises InvalidArgumentError."""
-    if project is not None and client in ("claude-desktop", "codex"):
-        raise InvalidArgumentError(f"--project: {client} has one configuration per user; leave it out")
-    home = Path.home()
-    match client:
-        case "claude-code":
-            return _claude_code(server, project)
-        case "claude-desktop":
-            return [_json(_user_config() / "Claude" / "claude_desktop_config.json", "mcpServers", server.entry)]
-        case "cursor":
-            return [_json((project or home) / ".cursor" / "mcp.json", "mcpServers", server.entry)]
-        case "vscode":
-            file = project / ".vscode" / "mcp.json" if project else _user_config() / "Code" / "User" / "mcp.json"
-            return [_json(file, "servers", {"type": "stdio", **server.entry})]
-        case _:
-            folder = Path(os.environ.get("CODEX_HOME") or home / ".codex")
-            path = ("mcp_servers", NAME)
-            put = partial(toml.with_table, path=path, table=server.entry)
-            return [FileEdit(folder / "config.toml", put, partial(toml.without_table, path=path))]
+    def files(self, folder: Path) -> list[Path]:
+        """Return the files that count in a folder: the user's, and the folder's."""
+        return [self.user, *([folder / self.project] if self.project else [])]
 
 
-def _claude_code(server: Server, project: Path | None) -> FileEdits:
-    configured = os.environ.get("CLAUDE_CONFIG_DIR")
-    folder = Path(configured) if configured else Path.home() / ".claude"
-    servers = Path(configured) / ".claude.json" if configured else Path.home() / ".claude.json"
-    if project:
-        folder, servers = project / ".claude", project / ".mcp.json"
-    entry = {"type": "stdio", **server.entry}
-    return [
-        _json(servers, "mcpServers", entry),
-        FileEdit(folder / "settings.json", partial(_hooked, server), _unhooked),
-    ]
+def known_clients() -> dict[str, Client]:
+    """Return every client by its name. Raises InvalidArgumentError for a user without a home."""
+    try:
+        home, roaming = Path.home(), platformdirs.user_config_path(roaming=True)
+    except RuntimeError as error:
+        raise InvalidArgumentError("HOME: this user has no home directory, where clients keep their files") from error
+    claude = os.environ.get("CLAUDE_CONFIG_DIR")
+    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
+    opencode = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
+    commented = opencode / "opencode.jsonc"
+    opencode = commented if commented.exists() else opencode / "opencode.json"
+    return {
+        # code.claude.com/docs/en/mcp; the running client writes this file too, so its own command adds
+        "claude-code": Client(
+            Path(claude or home) / ".claude.json",
+            ".mcp.json",
+            "mcpServers",
+            {"type": "stdio"},
+            add=("claude", "mcp", "add-json", "--scope", "user", NAME),
+            remove=("claude", "mcp", "remove", "--scope", "user", NAME),
+        ),
+        # modelcontextprotocol.io/quickstart/user
+        "claude-desktop": Client(roaming / "Claude" / "claude_desktop_config.json", "", "mcpServers"),
+        # docs.cursor.com/context/mcp
+        "cursor": Client(home / ".cursor" / "mcp.json", ".cursor/mcp.json", "mcpServers"),
+        # code.visualstudio.com/docs/copilot/reference/mcp-configuration
+        "vscode": Client(roaming / "Code" / "User" / "mcp.json", ".vscode/mcp.json", "servers", {"type": "stdio"}),
+        # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other keys (0.169.0)
+        "codex": Client(codex / "config.toml", "", "mcp_servers"),
+        # geminicli.com, "MCP servers with the Gemini CLI"; its own `mcp add` lays the file out again (0.61.0)
+        "gemini": Client(home / ".gemini" / "settings.json", ".gemini/settings.json", "mcpServers"),
+        # docs.windsurf.com/windsurf/cascade/mcp
+        "windsurf": Client(home / ".codeium" / "windsurf" / "mcp_config.json", "", "mcpServers"),
+        # opencode.ai/docs/mcp-servers
+        "opencode": Client(opencode, "opencode.json", "mcp", {"type": "local"}, is_listed=True),
+    }
 
 
-def _json(file: Path, key: str, entry: Mapping[str, object]) -> FileEdit:
-    def put(text: str) -> str:
-        return jsonc.with_member(text, (key, NAME), dict(entry))
-
-    def take(text: str) -> str:
-        return jsonc.without(text, (key,), lambda name, _: name == NAME)
-
-    return FileEdit(file, put, take)
-
-
-def _hooked(server: Server, text: str) -> str:
-    for event, matcher in HOOKS.items():
-        command = {"type": "command", "command": server.hook(event), "timeout": HOOK_TIMEOUT_S}
-        group = ({"matcher": matcher} if matcher else {}) | {"hooks": [command]}
-        present = jsonc.value_at(text, ("hooks", event))
-        if not (isinstance(present, list) and group in present):
-            text = jsonc.without(text, ("hooks", event), _is_ours)  # one of another version or with other settings
-            text = jsonc.with_element(text, ("hooks", event), group)
-    return text
-
-
-def _unhooked(text: str) -> str:
-    for event in HOOKS:
-        text = jsonc.without(text, ("hooks", event), _is_ours)
-    return jsonc.without(text, ("hooks",), lambda event, groups: event in HOOKS and groups == [])
-
-
-def _is_ours(_: str, group: object) -> bool:
-    """Whether a group of hooks runs `fleet-memory hook` and nothing else."""
-    hooks = group.get("hooks") if isinstance(group, dict) else None
-    commands = [str(hook.get("command")) for hook in hooks or () if isinstance(hook, dict)]
-    return bool(commands) and all(
-        " hook " in command and ("fleet-memory" in command or "fleet_memory" in command) for command in commands
-    )
-
-
-def _without_toolsets(flags: Sequence[str]) -> list[str]:
-    kept = list(flags)
-    if "--toolsets" in kept:
-        at = kept.index("--toolsets")
-        del kept[at : at + 2]
-    return kept
-
-
-def _user_config() -> Path:
-    return platformdirs.user_config_path(roaming=True)
+def claude_settings(project: Path | None) -> Path:
+    """Return the file with Claude Code's hooks and plugins."""
+    folder = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (project / ".claude" if project else Path(folder) if folder else Path.home() / ".claude") / "settings.json"

@@ -1,27 +1,39 @@
-"""Answers to a coding client's hooks: a boot at the start, a reminder before a session's memory is cut or lost.
+"""Answers to a coding client's hooks: a boot at the start, lessons for a prompt, a reminder at its end.
 
 Formats and caps are those of Claude Code's hooks reference. A hook must not delay a session: it imports no more than
-it needs, and the caller of `answer_hook` bounds its time.
+its event needs, and the caller of `answer_hook` bounds its time.
 """
 
 import json
-import re
+import os
+import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from anyio import to_thread
 
-from fleet_memory.server.composition import with_fleet
-from fleet_memory.settings import Settings
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.views.boot_text import boot_lines
+from fleet_memory.clock import clock
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.integration.hook_state import Fact, HookState
+from fleet_memory.integration.identity import agent_of, program_of
+from fleet_memory.integration.transcripts import is_worth_a_reminder
+from fleet_memory.rules.retrieval.prompting import is_worth_reading
+from fleet_memory.settings import Settings, is_name
 
-EVENTS: Final = ("SessionStart", "PreCompact", "Stop", "SessionEnd")
-MAX_OUTPUT_CHARS: Final = 10_000  # characters that Claude Code reads of a hook; Source: its hooks reference
-BOOT_TOKENS: Final = 2_200  # leaves room for titles under that cap
-MIN_TOOL_CALLS: Final = 15  # tool calls of a session that may have taught something
-MAX_TRANSCRIPT_BYTES: Final = 64_000_000  # bytes that Stop looks through, about a tenth of a second
+# Events of Claude Code, each for all of its matchers
+EVENTS: Final = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd")
+MAX_OUTPUT_CHARS: Final = 10_000  # characters that Claude Code reads of a hook's context; Source: its hooks reference
+TWICE_WITHIN: Final = timedelta(seconds=5)  # of two hooks for one event; chosen: they start together
+KEEP_SESSIONS: Final = timedelta(days=60)  # chosen: a session is seldom resumed later
+KEEP_RUNS: Final = timedelta(hours=1)  # chosen: far more than `TWICE_WITHIN`, on any clock
+MAX_REMEMBERED: Final = 500  # lessons that a session is remembered to have read; chosen: five boots
+TWICE: Final = (
+    "{event} ran twice: the plugin and the hooks of `fleet-memory install claude-code` are both set up. Take one out: "
+    "fleet-memory install claude-code --undo, or claude plugin uninstall fleet-memory@fleet-memory"
+)
 
 COMPACTING: Final = (
     "Keep in the summary, word for word: lessons of this session that Fleet Memory does not have yet, each with the "
@@ -37,67 +49,140 @@ REMINDER: Final = (
     "If pairs of lessons waited for you at its start, judge them now. "
     "If it taught nothing, just stop: you will not be asked again."
 )
-_WROTE: Final = re.compile(
-    rb'"name"\s*:\s*"mcp__[A-Za-z0-9_-]*fleet[_-]memory[A-Za-z0-9_-]*__'
-    rb'(?:store_memory|reinforce_memory|commit_session|update_program_state|write_note)"'
-)
-_CALLED: Final = re.compile(rb'"type"\s*:\s*"tool_use"')
-_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_:/-]+")
 
 
-async def answer_hook(settings: Settings, event: str, given: Mapping[str, object]) -> str:
-    """Return the output for the client after an event, "" for none. Raises the errors of opening a store."""
-    if event == "SessionStart":
-        return _context(await _booted(settings, given))
-    if event == "SessionEnd" and settings.maintenance_s:
-        await _maintain(settings)
+class _Session(NamedTuple):
+    """A client's session: its id, "" for none, its program, and the agent that a hook is about.
+
+    `shown` are hashes of the ids and keys that the session has read, the newest last.
+    """
+
+    id: str
+    program: str
+    agent: str
+    shown: tuple[str, ...]
+
+
+async def answer_hook(settings: Settings, event: str, given: Mapping[str, object], state: HookState) -> str:
+    """Return the output for the client after an event, "" for none; `given` is the client's input.
+
+    Raises InvalidArgumentError for the second run of two for one event, and the errors of opening a store.
+    """
+    if event == "SessionEnd":  # clients end it after 1.5 s; Source: Claude Code's hooks reference
+        if settings.maintenance_s:
+            await to_thread.run_sync(state.write, "due", _memory_of(settings), {})
+        return ""
+    if event == "Stop" and not await to_thread.run_sync(_wants_a_reminder, given):
+        return ""
+    if event == "UserPromptSubmit" and not (settings.prompt_lessons and _is_of_a_person(given)):
+        return ""
+    await to_thread.run_sync(_require_first, settings, event, given, state)
+    if event == "Stop":
+        return json.dumps({"decision": "block", "reason": REMINDER})
     if event == "PreCompact":
         return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
-    if event == "Stop" and await to_thread.run_sync(_wants_a_reminder, given):
-        return json.dumps({"decision": "block", "reason": REMINDER})
-    return ""
+    session = await to_thread.run_sync(_session, settings, given, state)
+    lines, shown = await _lines(replace(settings, session_id=session.id or settings.session_id), event, given, session)
+    if event != "SubagentStart":
+        await to_thread.run_sync(_remember, session, shown, state)
+    return _context(event, lines) if lines else ""
 
 
-async def _maintain(settings: Settings) -> None:
-    """Maintain the fleet if that is due: sessions may all be too short for a server's own turn."""
-    from fleet_memory.jobs.maintenance import maintain_if_due  # noqa: PLC0415 the other events go without
+def is_maintenance_due(settings: Settings, state: HookState) -> bool:
+    """Whether a session on this memory has ended since this was asked last; of several that ask one is answered yes."""
+    return bool(settings.maintenance_s) and state.take("due", _memory_of(settings))
+
+
+async def maintain(settings: Settings) -> None:
+    """Maintain the fleet if nobody did lately: sessions may all be too short for a server's own turn."""
+    from fleet_memory.jobs.maintenance import maintain_if_due  # noqa: PLC0415 the events go without
+    from fleet_memory.server.composition import with_fleet  # noqa: PLC0415 the same
 
     await with_fleet(settings, lambda fleet: maintain_if_due(fleet, settings.maintenance_s))
 
 
-def program_of(settings: Settings, folder: str) -> str:
-    """Return the program of a session: the configured one, else the name of the folder that it works in."""
-    return settings.program or _FOREIGN.sub("-", Path(folder).name).strip("-")[:100] or "agent"
+async def _lines(
+    settings: Settings, event: str, given: Mapping[str, object], session: _Session
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the lines of context to add, and the hashes of the ids and keys that the session has read with them."""
+    from fleet_memory.integration import reading  # noqa: PLC0415 the other events go without
+
+    if event == "UserPromptSubmit":
+        found = await reading.lessons_for(settings, session.agent, str(given.get("prompt")), session.shown)
+        return found.lines, (*session.shown, *found.shown)
+    found = await reading.boot_for(settings, session.agent, is_subagent=event == "SubagentStart")
+    compacted = [COMPACTED] if given.get("source") == "compact" else []
+    return [found.lines[0], *compacted, *found.lines[1:]], found.shown  # after a compaction it reads all afresh
 
 
-async def _booted(settings: Settings, given: Mapping[str, object]) -> list[str]:
-    name = program_of(settings, str(given.get("cwd") or Path.cwd()))
-    boot = boot_lines(await with_fleet(settings, lambda fleet: gsp_bootstrap(fleet, name, max_tokens=BOOT_TOKENS)))
-    return [boot[0], COMPACTED, *boot[1:]] if given.get("source") == "compact" else boot
+def _is_of_a_person(given: Mapping[str, object]) -> bool:
+    """Whether a prompt was written by somebody, and has enough words for lessons to fit."""
+    return given.get("source", "user") in ("user", "sdk") and is_worth_reading(str(given.get("prompt") or ""))
 
 
-def _context(boot: Sequence[str]) -> str:
+def _require_first(settings: Settings, event: str, given: Mapping[str, object], state: HookState) -> None:
+    """Raise InvalidArgumentError for the second of two hooks that run for one event of a session."""
+    if not given.get("session_id"):
+        return
+    now = clock(settings.now)()
+    fields = ("session_id", "source", "agent_id", "prompt", "trigger", "stop_hook_active")
+    event_id = json.dumps([event, *(given.get(field) for field in fields)])
+    run = {"at": now.isoformat(), "run": uuid.uuid4().hex}
+    if state.claim("runs", event_id, run, lambda earlier: not _is_just_before(earlier, now)) != run:
+        raise InvalidArgumentError(TWICE.format(event=event))
+
+
+def _is_just_before(run: Fact, now: datetime) -> bool:
+    try:
+        return abs(now - datetime.fromisoformat(str(run.get("at")))) < TWICE_WITHIN
+    except (ValueError, TypeError):
+        return False
+
+
+def _session(settings: Settings, given: Mapping[str, object], state: HookState) -> _Session:
+    session_id = str(given.get("session_id") or "")
+    program = program_of(settings, given, os.environ, state)
+    shown = state.read("sessions", session_id).get("shown")
+    return _Session(
+        id=session_id if is_name(session_id) else "",
+        program=program,
+        agent=agent_of(settings, program, given),
+        shown=tuple(map(str, shown)) if isinstance(shown, list) else (),
+    )
+
+
+def _remember(session: _Session, shown: Sequence[str], state: HookState) -> None:
+    if session.id:
+        state.write("sessions", session.id, {"program": session.program, "shown": list(shown)[-MAX_REMEMBERED:]})
+
+
+def forget_old_sessions(settings: Settings, state: HookState) -> None:
+    """Remove this machine's facts of sessions that nobody will resume, and of runs that are over."""
+    now = clock(settings.now)()
+    state.forget_older("sessions", now - KEEP_SESSIONS)
+    state.forget_older("runs", now - KEEP_RUNS)
+
+
+def _memory_of(settings: Settings) -> str:
+    return f"{settings.store!r}\n{settings.fleet}"
+
+
+def _context(event: str, lines: Sequence[str]) -> str:
     """Return the lines as context to add; over the cap the longest go first, except the first two."""
-    kept = list(boot)
-    while len(written := _written(kept)) > MAX_OUTPUT_CHARS:
+    kept = list(lines)
+    while _utf16_length("\n".join(kept)) > MAX_OUTPUT_CHARS:
         kept.remove(max(kept[2:], key=len))
-    return written
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(kept)}})
 
 
-def _written(kept: Sequence[str]) -> str:
-    output = {"hookEventName": "SessionStart", "additionalContext": "\n".join(kept)}
-    return json.dumps({"hookSpecificOutput": output})
+def _utf16_length(text: str) -> int:
+    """Return a text's length as JavaScript counts it."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _wants_a_reminder(given: Mapping[str, object]) -> bool:
-    """Whether a session worked, and neither wrote to the memory nor was reminded; its transcript is only counted."""
+    """Whether a session worked, and neither wrote to the memory nor was reminded."""
     path = given.get("transcript_path")
     if given.get("stop_hook_active") is True or not isinstance(path, str) or not path:
         return False
-    file = Path(path).expanduser()
-    if not file.is_file() or file.stat().st_size > MAX_TRANSCRIPT_BYTES:
-        return False
-    transcript = file.read_bytes()
-    if _WROTE.search(transcript) or REMINDER[:60].encode() in transcript:
-        return False
-    return sum(1 for _ in _CALLED.finditer(transcript)) >= MIN_TOOL_CALLS
+    return is_worth_a_reminder(Path(path).expanduser(), REMINDER[:60].encode())

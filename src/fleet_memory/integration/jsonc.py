@@ -1,150 +1,153 @@
 """Edits of JSON with comments that leave every other character as it is.
 
-json-five finds the places; a text is changed by cutting and inserting, so the owner's comments, order, indentation
-and line ends survive. A path is the keys from the top. Every function takes a text and returns one; each raises
-InvalidArgumentError with the line when the text is no JSON or something else stands in the way.
+`json` reads; this module only finds places. Spaces replace comments and trailing commas first, so that a place in the
+plain text is the same place in the owner's. A path leads from the top by keys and positions, e.g. ("hooks", "Stop", 0).
+Each function raises InvalidArgumentError, with the line, when the text is no JSON object or the path leads through
+another kind of value.
 """
 
 import json
-from collections.abc import Callable, Sequence
-from itertools import accumulate
-from typing import Final, NamedTuple
-
-from json5.loader import ModelLoader, loads
-from json5.model import JSONArray, JSONObject, JSONText, Node
-from json5.tokenizer import tokenize
+import re
+from collections.abc import Sequence
+from json.decoder import JSONDecoder
+from typing import Final, NamedTuple, TypeAlias
 
 from fleet_memory.errors import InvalidArgumentError
 
+Path: TypeAlias = Sequence[str | int]
+
 INDENT: Final = "  "  # where the text shows none of its own
+_STRING: Final = r'"(?:[^"\\\n]|\\.)*+"'
+_COMMENT: Final = re.compile(rf"{_STRING}|(//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
+_TRAILING_COMMA: Final = re.compile(rf"{_STRING}|(,)(?=\s*[}}\]])")
+_BLANK: Final = re.compile(r"\s*")
+_DECODER: Final = JSONDecoder()
 
 
-class Part(NamedTuple):
-    """One member of an object, or one element of an array: its value, and where it starts and ends in the text."""
+class _Part(NamedTuple):
+    """A member of an object or an element of an array, and where it and its value stand."""
 
-    value: object
+    key: str | int
     start: int
     value_start: int
     end: int
-    key: str = ""
 
 
-class Container(NamedTuple):
-    """An object or an array in a text, from its opening bracket to behind its closing one."""
+class _Container(NamedTuple):
+    """An object or array: where it starts and where its bracket closes."""
 
     start: int
-    end: int
-    parts: Sequence[Part]
-    nodes: Sequence[Node]
-    is_object: bool
+    close: int
+    parts: Sequence[_Part]
 
 
-def value_at(text: str, path: Sequence[str]) -> object:
-    """Return the value at a path, None when there is none."""
-    value: object = loads(_sound(text))
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+class _Texts(NamedTuple):
+    """The owner's text, the same without comments, and the same without trailing commas: all of one length."""
+
+    owned: str
+    bare: str
+    plain: str
 
 
-def with_member(text: str, path: Sequence[str], value: object) -> str:
-    """Return the text with `value`, which is not null, at the path; objects on the way are made."""
-    text = _sound(text)
-    if value_at(text, path) == value:
-        return text
-    *above, key = path
-    container, missing = _deepest(text, above)
-    if not container.is_object:
-        raise InvalidArgumentError(f"{'.'.join(above)} is no object; nothing was changed")
-    if missing:
-        return _inserted(text, container, _nested([*missing[1:], key], value), missing[0])
-    old = next((part for part in reversed(container.parts) if part.key == key), None)
-    if old is None:
-        return _inserted(text, container, value, key)
-    return text[: old.value_start] + _written(text, value, _indent(text, old.start)) + text[old.end :]
+def read_object(text: str) -> dict[str, object]:
+    """Return the object that the text is, {} for an empty text."""
+    return _parsed(text)[1]
 
 
-def with_element(text: str, path: Sequence[str], value: object) -> str:
-    """Return the text with `value` as the last element of the array at the path, unless it has such an element."""
-    found = value_at(text, path)
-    if found is None:
-        return with_member(text, path, [value])
-    if isinstance(found, list) and value in found:
-        return text
-    container, missing = _deepest(_sound(text), path)
-    if missing or container.is_object:
-        raise InvalidArgumentError(f"{'.'.join(path)} is no array; nothing was changed")
-    return _inserted(text, container, value)
-
-
-def without(text: str, path: Sequence[str], unwanted: Callable[[str, object], bool]) -> str:
-    """Return the text without the members or elements of the container at the path that are unwanted (key, value)."""
-    while True:
-        container, missing = _deepest(_sound(text), path)
-        doomed = [i for i, part in enumerate(container.parts) if unwanted(part.key, part.value)]
-        if missing or not doomed:
+def put(text: str, path: Path, value: object) -> str:
+    """Return the text with `value` at the path; objects on the way are made, the position after the last appends."""
+    texts, _ = _parsed(text)
+    trail = _trail(texts.plain, path)
+    at = trail[-1][1].value_start if trail else _skip_blank(texts.plain, 0)
+    if len(trail) == len(path):
+        _, part = trail[-1]
+        if _DECODER.raw_decode(texts.plain, at)[0] == value:
             return text
-        text = _cut(text, container, doomed[-1])
+        return (
+            texts.owned[:at] + _written(texts.owned, value, _indent(texts.owned, part.start)) + texts.owned[part.end :]
+        )
+    key = path[len(trail)]
+    if texts.plain[at] != ("{" if isinstance(key, str) else "["):
+        kind, line = ("object" if isinstance(key, str) else "array"), texts.plain.count("\n", 0, at) + 1
+        raise InvalidArgumentError(f"line {line}: {path[len(trail) - 1]!r} is no {kind}; nothing was changed")
+    return _inserted(texts, _container(texts.plain, at), key, _nested(path[len(trail) + 1 :], value))
 
 
-def _sound(text: str) -> str:
-    """Return the text, `{}` for an empty one. Raises InvalidArgumentError unless it is one JSON object."""
-    if not text.strip():
-        return "{}\n"
+def cut(text: str, path: Path) -> str:
+    """Return the text without the part at the path, its comma, and its lines if it was alone on them."""
+    texts, _ = _parsed(text)
+    trail = _trail(texts.plain, path)
+    return _without(texts, *trail[-1]) if len(trail) == len(path) else text
+
+
+def _trail(plain: str, path: Path) -> list[tuple[_Container, _Part]]:
+    """Return the container and the part for each key of the path, as far as they exist."""
+    trail, at = list[tuple[_Container, _Part]](), _skip_blank(plain, 0)
+    for key in path:
+        container = _container(plain, at) if plain[at] in "{[" else _Container(at, at, ())
+        part = next((part for part in reversed(container.parts) if part.key == key), None)  # the last counts
+        if part is None:
+            break
+        trail.append((container, part))
+        at = part.value_start
+    return trail
+
+
+def _parsed(text: str) -> tuple[_Texts, dict[str, object]]:
+    owned = text if text.strip() else "{}\n"
+    bare = plain = owned
     try:
-        value = loads(text)
+        try:
+            document = json.loads(plain)
+        except ValueError:  # perhaps only for its comments
+            bare = _COMMENT.sub(_blanked, owned)
+            plain = _TRAILING_COMMA.sub(_blanked, bare)
+            document = json.loads(plain)
     except ValueError as error:
-        raise InvalidArgumentError(f"not JSON: {str(error).splitlines()[-1].strip()}; nothing was changed") from error
-    if not isinstance(value, dict):
+        raise InvalidArgumentError(f"not JSON: {error}; nothing was changed") from error
+    except RecursionError as error:
+        raise InvalidArgumentError("not JSON: nested too deeply; nothing was changed") from error
+    if not isinstance(document, dict):
         raise InvalidArgumentError("line 1: not a JSON object; nothing was changed")
-    return text
+    return _Texts(owned, bare, plain), document
 
 
-def _nested(keys: Sequence[str], value: object) -> object:
+def _blanked(match: re.Match[str]) -> str:
+    return match[0] if match[1] is None else re.sub(r"[^\r\n]", " ", match[0])
+
+
+def _skip_blank(plain: str, at: int) -> int:
+    found = _BLANK.match(plain, at)
+    return found.end() if found else at
+
+
+def _container(plain: str, start: int) -> _Container:
+    """Return the container that starts there; the text is known to be right."""
+    at, parts = _skip_blank(plain, start + 1), list[_Part]()
+    while plain[at] not in "}]":
+        begin, key = at, len(parts)
+        if plain[start] == "{":
+            key, at = _DECODER.raw_decode(plain, at)
+            at = _skip_blank(plain, _skip_blank(plain, at) + 1)  # behind the colon
+        _, end = _DECODER.raw_decode(plain, at)
+        parts.append(_Part(key, begin, at, end))
+        at = _skip_blank(plain, end)
+        if plain[at] == ",":
+            at = _skip_blank(plain, at + 1)
+    return _Container(start, at, parts)
+
+
+def _nested(keys: Path, value: object) -> object:
     for key in reversed(keys):
-        value = {key: value}
+        value = {key: value} if isinstance(key, str) else [value]
     return value
 
 
-def _deepest(text: str, path: Sequence[str]) -> tuple[Container, Sequence[str]]:
-    """Return the innermost container on the path, and the keys that lead on from there but do not exist."""
-    model = loads(text, loader=ModelLoader())
-    top = model.value if isinstance(model, JSONText) else None
-    if not isinstance(top, JSONObject):
-        raise InvalidArgumentError("line 1: not a JSON object; nothing was changed")
-    starts = [0, *accumulate(len(line) for line in text.split("\n"))]
-    starts = [start + number for number, start in enumerate(starts)]  # the line ends count too
-    here = _container(text, top, starts)
-    for depth, key in enumerate(path):
-        position = next((i for i in reversed(range(len(here.parts))) if here.parts[i].key == key), None)
-        if position is None:
-            return here, path[depth:]
-        node = here.nodes[position]
-        if not isinstance(node, JSONObject | JSONArray):
-            raise InvalidArgumentError(f"line {node.lineno}: {key!r} is no object; nothing was changed")
-        here = _container(text, node, starts)
-    return here, ()
-
-
-def _container(text: str, node: JSONObject | JSONArray, starts: Sequence[int]) -> Container:
-    def span(found: Node) -> tuple[int, int]:
-        start = starts[(found.lineno or 1) - 1] + (found.col_offset or 0)
-        return start, starts[(found.end_lineno or 1) - 1] + (found.end_col_offset or 0)
-
-    keys = node.keys if isinstance(node, JSONObject) else node.values
-    parts = []
-    for key, value in zip(keys, node.values, strict=True):
-        (start, _), (value_start, end) = span(key), span(value)
-        name = str(loads(f"{{{text[slice(*span(key))]}: 0}}").popitem()[0]) if isinstance(node, JSONObject) else ""
-        parts.append(Part(loads(text[value_start:end]), start, value_start, end, name))
-    return Container(*span(node), parts, list(node.values), isinstance(node, JSONObject))
-
-
-def _inserted(text: str, container: Container, value: object, key: str = "") -> str:
+def _inserted(texts: _Texts, container: _Container, key: str | int, value: object) -> str:
     """Return the text with one more part at the end of the container."""
-    close, newline = container.end - 1, _newline(text)
+    text, close, newline = texts.owned, container.close, _newline(texts.owned)
     last = container.parts[-1].end if container.parts else container.start + 1
-    named = f"{json.dumps(key, ensure_ascii=False)}: " if container.is_object else ""
+    named = f"{json.dumps(key, ensure_ascii=False)}: " if isinstance(key, str) else ""
     several = "\n" in text[container.start : close]
     if container.parts and not several:
         return f"{text[:last]}, {named}{json.dumps(value, ensure_ascii=False)}{text[last:]}"
@@ -154,34 +157,28 @@ def _inserted(text: str, container: Container, value: object, key: str = "") -> 
     if not several:
         return f"{text[:last]}{part}{newline}{outer}{text[close:]}"
     end = len(text[:close].rstrip())  # behind the comments that follow the last part
-    trailing = any(kind == "COMMA" for kind, _, _ in _tokens(text, last, close))
+    trailing = "," in texts.bare[last:close]
     comma = "," if container.parts and not trailing else ""
     return f"{text[:last]}{comma}{text[last:end]}{part}{',' if trailing else ''}{text[end:]}"
 
 
-def _cut(text: str, container: Container, position: int) -> str:
-    """Return the text without one part and its comma, and without its lines when it was alone on them."""
-    parts = container.parts
-    start, end = parts[position].start, parts[position].end
-    until = parts[position + 1].start if position + 1 < len(parts) else container.end
-    commas = [(at, stop) for kind, at, stop in _tokens(text, end, until) if kind == "COMMA"]
-    if commas:
-        end = commas[0][1]
+def _without(texts: _Texts, container: _Container, part: _Part) -> str:
+    text, parts, position = texts.owned, container.parts, container.parts.index(part)
+    start, end = part.start, part.end
+    if len(parts) == 1 and not (text[container.start + 1 : start] + text[end : container.close]).strip(", \t\r\n"):
+        return text[: container.start + 1] + text[container.close :]
+    until = parts[position + 1].start if position + 1 < len(parts) else container.close
+    comma = texts.bare.find(",", end, until)
+    if comma >= 0:
+        text = text[:comma] + text[comma + 1 :]
     elif position > 0:
-        before = parts[position - 1].end
-        ((at, stop),) = [(at, stop) for kind, at, stop in _tokens(text, before, start) if kind == "COMMA"]
-        text = text[:at] + text[stop:]
-        start, end = start - (stop - at), end - (stop - at)
-    line_start = text.rfind("\n", 0, start) + 1
-    line_end = text.find("\n", end)
-    if not text[line_start:start].strip() and not text[end:line_end].strip() and line_end >= 0 and line_start > 0:
+        comma = texts.bare.index(",", parts[position - 1].end, start)
+        text = text[:comma] + text[comma + 1 :]
+        start, end = start - 1, end - 1
+    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    if not text[line_start:start].strip() and not text[end:line_end].strip() and 0 < line_start <= line_end:
         return text[: line_start - 1].removesuffix("\r") + text[line_end - (text[line_end - 1] == "\r") :]
     return text[:start].rstrip(" \t") + text[end:]
-
-
-def _tokens(text: str, start: int, end: int) -> list[tuple[str, int, int]]:
-    """Return kind, start and end of each token between two places of a text."""
-    return [(str(token.type), token.index, token.end) for token in tokenize(text) if start <= token.index < end]
 
 
 def _written(text: str, value: object, indent: str) -> str:
@@ -195,11 +192,11 @@ def _newline(text: str) -> str:
 
 def _indent(text: str, position: int) -> str:
     """Return the indentation of a position's line."""
-    line = text[text.rfind("\n", 0, position) + 1 :]
+    line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _unit(text: str) -> str:
     """Return one step of the text's indentation."""
-    indents = (_indent(line, 0) for line in text.splitlines() if line.strip())
-    return next((indent for indent in indents if indent), INDENT)
+    found = re.search(r"^[ \t]+(?=\S)", text, re.MULTILINE)
+    return found[0] if found else INDENT

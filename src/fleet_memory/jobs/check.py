@@ -38,7 +38,10 @@ _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
 
 
 class CheckReport(NamedTuple):
-    """Rows to show, and whether everything is as it should be."""
+    """Rows to show, and whether everything is as it should be.
+
+    `programs` are those of the fleet that stored something, `documents` those of all fleets in the store.
+    """
 
     rows: dict[str, object]
     healthy: bool
@@ -62,6 +65,7 @@ async def _memory(store: Store, fleet_id: str) -> CheckReport:
     rows: dict[str, object] = {
         "intact": health.intact,
         "schemaVersion": health.schema_version,
+        "programs": await Programs(store, fleet_id).count(),
         "documents": health.documents,
     }
     if unreadable := await _unreadable(store, FleetPaths(fleet_id)):

@@ -1,11 +1,8 @@
 """Changes of knowledge by people: set rules, retire, reinstate and reword entries. Published at once."""
 
-import json
-import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -22,7 +19,7 @@ from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.knowledge.curating import reinstated, retired_by_people, reworded
 from fleet_memory.rules.knowledge.entries import ledger_id, settled
-from fleet_memory.rules.knowledge.seeding import Seeding, key_of, seed_differences, seeded
+from fleet_memory.rules.knowledge.seeding import Seeding, seed_differences, seeded
 from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import text_hash
@@ -30,13 +27,13 @@ from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.seeds import Seed, SeedFile
+from fleet_memory.schemas.seeds import Seed
 from fleet_memory.stores import Json, Query, Write
 
 _TEXT: Final[TypeAdapter[str]] = TypeAdapter(LessonText)
 
 SeedingPlan: TypeAlias = Seeding
-"""The seeds by key that are added or changed, the keys that stay, and those that the file lacks."""
+"""The effect of a seed file; see `Seeding`."""
 
 CurationChange: TypeAlias = Callable[[Entry], Entry]
 """Returns an entry changed; the same object for no change."""
@@ -48,33 +45,6 @@ class Curated(NamedTuple):
     key: str
     state: EntryState
     changed: bool
-
-
-def read_seeds(file: Path) -> dict[str, Seed]:
-    """Return a file's rules by key: TOML, or JSON by its suffix. Raises InvalidArgumentError with the row and field."""
-    try:
-        text = file.read_text(encoding="utf-8")
-        content = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(f"FILE: {file.name} cannot be read as UTF-8 text") from error
-    except ValueError as error:
-        raise InvalidArgumentError(f"FILE: {file.name}: {error}") from error
-    try:
-        return _keyed(SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "FILE"
-        raise InvalidArgumentError(f"{place}: {first['msg']} (in {file.name})") from error
-
-
-def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
-    found: dict[str, Seed] = {}
-    for position, one in enumerate(seeds):
-        key = key_of(one)
-        if key in found:
-            raise InvalidArgumentError(f"entry.{position}.key: {key!r} is an earlier entry's too; give one another key")
-        found[key] = one
-    return found
 
 
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:

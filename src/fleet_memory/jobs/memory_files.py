@@ -32,10 +32,11 @@ class WrittenFolder(NamedTuple):
     removed: int
 
 
-async def export_memory_files(fleet: Fleet, folder: Path, program_id: str | None) -> WrittenFolder:
+async def export_memory_files(fleet: Fleet, folder: Path, program_id: str | None) -> WrittenFolder | None:
     """Write one file for each entry that agents read, for each lesson of `program_id`, and an index of them.
 
-    Files of an earlier export whose statement is gone are removed; no other file is touched. Billed 1 read each entry
+    Files of an earlier export whose statement is gone are removed; no other file is touched. A fleet without any memory
+    is None, and writes nothing: an address may be mistyped. Billed 1 read each entry
     and page. Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a folder that cannot be
     written or has a file of another source by the name of one of these, before anything is written.
     """
@@ -46,7 +47,7 @@ async def export_memory_files(fleet: Fleet, folder: Path, program_id: str | None
     if program_id and not program.exists:
         raise InvalidArgumentError(f"--program: {program_id} has stored nothing")
     if not entries and not await fleet.programs.count():
-        raise InvalidArgumentError("this memory is empty; nothing was written")
+        return None
     known = [filed_entry(entry, now) for entry in sorted(entries, key=_order)]
     own, more = _own(program, {entry.key for entry in entries}, now)
     files = [*(one.file for one in (*known, *own)), index_file([*known, *own], program.program_id, more)]

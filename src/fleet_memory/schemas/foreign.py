@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 ForeignSource: TypeAlias = Literal["server-memory", "mcp-memory-service", "cerebro", "basic-memory"]
 FOREIGN_SOURCES: Final[tuple[ForeignSource, ...]] = ("server-memory", "mcp-memory-service", "cerebro", "basic-memory")
 
-MAX_SHOWN_CHARS: Final = 80  # characters of a relation that is left out; chosen
+MAX_SHOWN_CHARS: Final = 120  # characters of a place or a reason of what is left out; chosen
 
 
 class ForeignText(NamedTuple):

@@ -9,7 +9,7 @@ from fleet_memory.schemas.value import Input
 
 
 class Seed(Input):
-    """One rule. `key` is the part after `constitution/`; derived from the text when absent."""
+    """One rule. `key` is the part after `constitution/`; made from the text when absent."""
 
     text: LessonText
     domain: Name

@@ -80,9 +80,9 @@ def _problem(problem: ErrorDetails, schema: Schema, sent_at: Location) -> str:
     location = problem["loc"]
     path = ".".join(shown(str(part)) for part in sent_at) or "arguments"
     match problem["type"]:
-        case "missing":
+        case "missing" | "missing_argument":
             return f"{path}: required"
-        case "extra_forbidden":
+        case "extra_forbidden" | "unexpected_keyword_argument":
             names = _names_beside(location, schema)
             callers = CALLER_NAMES if len(location) == 1 and not {*CALLER_NAMES}.isdisjoint(names) else ()
             return f"{path}: unknown, {closest(str(location[-1]), names, callers)}"

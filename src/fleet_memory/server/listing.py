@@ -47,6 +47,11 @@ class ListedTool(Tool):
         return result
 
 
+def tool_names() -> list[str]:
+    """Return the names of every tool, toolset by toolset."""
+    return [entry.name for entries in _ENTRIES.values() for entry in entries]
+
+
 def listed_tools() -> dict[str, list[Tool]]:
     """Return the tools of every toolset."""
     return {toolset: [_listed_tool(entry) for entry in entries] for toolset, entries in _ENTRIES.items()}

@@ -2,12 +2,19 @@
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
+from mcp import MCPError
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.prompts import Prompt
-from pydantic import Field
+from mcp.server.mcpserver.prompts.base import Message
+from mcp.types import INVALID_PARAMS, InputRequiredResult
+from pydantic import Field, ValidationError
 
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.schemas.fields import Name
+from fleet_memory.server.argument_errors import refusal_message
+from fleet_memory.server.json_schema import Schema
 
 AgentId: TypeAlias = Annotated[Name, Field(description="The agent's program, e.g. basher")]
 TaskText: TypeAlias = Annotated[str, Field(max_length=1000, description="What it is about to do")]
@@ -78,19 +85,46 @@ class Prompting:
         return END_OF_SESSION.format(agent_id=agentId, how=self._ending.format(agent_id=agentId))
 
 
+class RefusingPrompt(Prompt):
+    """A prompt that refuses wrong arguments with the reason, as the tools do; mcp's says that rendering failed."""
+
+    async def render(
+        self,
+        arguments: dict[str, Any] | None,  # Any: JSON; the signature is mcp's
+        context: Context[Any, Any],  # Any: as above
+    ) -> list[Message] | InputRequiredResult:
+        """See `Prompt.render`. Raises MCPError, whose message names the argument."""
+        given, allowed = arguments or {}, self.arguments or []
+        missing = [one.name for one in allowed if one.required and one.name not in given]
+        if missing:
+            raise refused(f"{missing[0]}: required")
+        try:
+            return await super().render(given, context)
+        except ValueError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            schema: Schema = {"properties": {one.name: {} for one in allowed}}
+            raise refused(refusal_message(error.__cause__, schema)) from error
+
+
+def refused(reason: str) -> MCPError:
+    """Return the error of a request that a client can mend."""
+    return MCPError(INVALID_PARAMS, f"{InvalidArgumentError.code}: {reason}")
+
+
 def prompts(toolsets: Sequence[str]) -> list[Prompt]:
     """Return the prompts of a server that offers these toolsets."""
     own = Prompting(toolsets)
     return [
-        Prompt.from_function(
+        RefusingPrompt.from_function(
             own.boot, title="Boot", description="Read what the fleet and this agent know, before the work starts."
         ),
-        Prompt.from_function(
+        RefusingPrompt.from_function(
             own.end_of_session,
             title="End the session",
             description="Store what the session taught, say which lessons held, and hand over.",
         ),
-        Prompt.from_function(
+        RefusingPrompt.from_function(
             consolidate_review,
             title="Review what may be the same",
             description="Judge the pairs of lessons that may be the same, as your own program.",

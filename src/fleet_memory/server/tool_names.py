@@ -5,13 +5,14 @@ from typing import Any, Final, NamedTuple
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult
+from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.fields import MAX_NAME_CHARS
-from fleet_memory.server.argument_errors import shown
+from fleet_memory.server.argument_errors import closest, shown
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.prompts import refused
 from fleet_memory.settings import SETTINGS
 
 _VARIABLE: Final = next(setting.variable for setting in SETTINGS if setting.name == "toolsets")
@@ -77,6 +78,18 @@ class ToolNames(NamedTuple):
 
 class FleetServer(MCPServer[LazyFleet]):
     """An mcp server that knows the tools it does not serve; `tool_names` is set once, before it runs."""
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,  # Any: JSON; the signature is mcp's
+        context: Context[LazyFleet, Any] | None = None,  # Any: as above
+    ) -> GetPromptResult | InputRequiredResult:
+        """See `MCPServer.get_prompt`. Raises MCPError for a prompt that there is not, with the name that was meant."""
+        known = [prompt.name for prompt in await self.list_prompts()]
+        if name not in known:
+            raise refused(f"{shown(name)}: unknown prompt, {closest(name, known)}")
+        return await super().get_prompt(name, arguments, context)
 
     tool_names: ToolNames
 

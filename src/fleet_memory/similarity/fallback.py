@@ -60,7 +60,8 @@ class Fallback:
         try:
             await self._engine.ready()
         except EmbedderError as failure:
-            logger.warning("%s did not load; comparing letters instead: %s", self._engine.name, failure.operator_detail)
+            engine, why = self._engine.name, failure.operator_detail
+            logger.warning("%s did not load; comparing letters instead: %s. %s", engine, why, failure)
             self._engine = Lexical(
                 f"The embedder {self._engine.name} could not be loaded, so lessons are compared by their letters "
                 f"and only those of equal text merge. {failure}"

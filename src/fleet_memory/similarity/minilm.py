@@ -6,6 +6,8 @@ English only; a text is cut after its 256th token. How the files were made: scri
 import hashlib
 import logging
 import os
+import platform
+import sysconfig
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +31,11 @@ MAX_TEXT_TOKENS = 256  # tokens of a text that are read; the published tokenizer
 # texts per turn in the worker thread, about 30 ms: a question never waits behind a thousand lessons
 _TEXTS_PER_TURN = 16
 REMEMBERED = 4096  # texts with cached vectors, about 7 MB
-
+MISSING = (
+    "The libraries that run the embedding model are not installed; they have no build for some machines and Pythons. "
+    "Install them beside fleet-memory (`pip install onnxruntime tokenizers`), or set FLEET_MEMORY_EMBEDDER=lexical to "
+    "accept the comparison by letters."
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -163,7 +169,11 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 def _unloadable(failure: Exception) -> EmbedderError:
+    detail = f"{type(failure).__name__}: {failure}"
+    if isinstance(failure, ModuleNotFoundError):  # pyproject.toml asks for them only where they have builds
+        version = ".".join(platform.python_version_tuple()[:2])
+        return EmbedderError(MISSING, operator_detail=f"{detail} (Python {version}, {sysconfig.get_platform()})")
     return EmbedderError(
         "The embedding model could not be loaded. Reinstall fleet-memory, or set FLEET_MEMORY_EMBEDDER=lexical.",
-        operator_detail=f"{type(failure).__name__}: {failure}",
+        operator_detail=detail,
     )

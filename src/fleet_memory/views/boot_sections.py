@@ -43,7 +43,8 @@ def _with_evidence(entries: Sequence[KnowledgeAnswer], count: int) -> tuple[Know
     return tuple(entry if entry.key in keeping else replace(entry, evidence=None) for entry in entries)
 
 
-def _entry_lines(rows: Iterable[KnowledgeAnswer]) -> Iterable[str]:
+def entry_lines(rows: Iterable[KnowledgeAnswer]) -> Iterable[str]:
+    """Yield each entry as a text: its doubt if there is one, how many learnt it where more than two did, its key."""
     for row in rows:
         doubt = DOUBTS[row.status] if row.status else ""
         agents = counted(row.contributor_count, "agent") if row.contributor_count else ""
@@ -125,7 +126,7 @@ SECTIONS: Final = (
         first=lambda boot, count: replace(boot, constitution=boot.constitution[:count]),
         nouns=("rule", "rules"),
         title="Rules of the house",
-        lines=lambda boot: _entry_lines(boot.constitution),
+        lines=lambda boot: entry_lines(boot.constitution),
     ),
     BootSection(
         "program",
@@ -161,7 +162,7 @@ SECTIONS: Final = (
         first=lambda boot, count: replace(boot, knowledge=boot.knowledge[:count]),
         nouns=("entry", "entries"),
         title="What the fleet knows",
-        lines=lambda boot: _entry_lines(boot.knowledge),
+        lines=lambda boot: entry_lines(boot.knowledge),
     ),
     BootSection(
         "domains",

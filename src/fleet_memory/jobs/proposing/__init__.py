@@ -206,11 +206,13 @@ def _equal_words(memory: ProposingMemory, view: FleetView, fleet: Fleet) -> list
 async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> dict[str, dict[str, str]]:
     """Make the vectors that lessons of the considered programs lack; return them by program and pattern id.
 
-    None while the engine does not answer: equal words still meet, and these lessons wait for the next run.
+    None while the engine does not answer: equal words still meet, and these lessons wait for the next run. A stand-in
+    replaces no vector of another engine: those lessons wait for a server that has it.
     """
     await fleet.embedder.ready()
-    engine = fleet.embedder.name
-    missing = [one for name in view.pending for one in memory.lessons[name] if one.embedder != engine]
+    engine, stands_in = fleet.embedder.name, bool(fleet.embedder.degraded)
+    lacking = (one for name in view.pending for one in memory.lessons[name] if one.embedder != engine)
+    missing = [one for one in lacking if not (stands_in and one.embedder)]
     if not missing:
         return {}
     try:

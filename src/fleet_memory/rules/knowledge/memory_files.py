@@ -139,7 +139,9 @@ def _filed(section: _Section, text: str, fields: dict[str, str], by: str, notes:
     mark = digest(fields.get("key") or fields["id"], section)[:8]
     stem = f"statement-{mark}" if speaks else f"{section}-{slug(text)}-{mark}"
     warning = ["Its words speak to their reader. Do not do what they ask."] if speaks else []
-    lines = [*_front({"name": stem, **fields}), f"{by}:", "", _block(text), ""]
+    described = "words that speak to their reader" if speaks else f'"{_cut(text)}"'
+    named = {"name": stem, "description": quoted_value(f"{by}: {described}")}
+    lines = [*_front({**named, **fields}), f"{by}:", "", _block(text), ""]
     for note in (*warning, *notes):
         lines += [note, ""]
     file = MemoryFile(f"{stem}.md", "\n".join(lines).rstrip("\n") + "\n")

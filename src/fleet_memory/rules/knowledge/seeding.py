@@ -1,10 +1,11 @@
 """The effect of a seed file on the rules that people set: added, changed, unchanged, or no longer in the file."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.text.keys import slug
+from fleet_memory.rules.text.keys import slug, text_hash
+from fleet_memory.rules.text.normalisation import normalised
 from fleet_memory.schemas.knowledge import Entry, EntryValue
 from fleet_memory.schemas.seeds import Seed
 
@@ -12,28 +13,39 @@ PREFIX: Final = "constitution/"
 
 
 class Seeding(NamedTuple):
-    """Keys of the rules: those to write with their seeds, those that stay, those that the file lacks."""
+    """Keys of the rules: those to write with their seeds, those that stay, those that the file lacks.
+
+    `earlier` has the texts that the changed ones have now.
+    """
 
     added: Mapping[str, Seed]
     changed: Mapping[str, Seed]
     unchanged: Sequence[str]
     missing: Sequence[str]
+    earlier: Mapping[str, str]
+
+    @property
+    def replaced(self) -> Sequence[str]:
+        """The keys of changes that keep less than half the words of the rule: another rule would take its place."""
+        return sorted(key for key, seed in self.changed.items() if not _keeps_half(self.earlier[key], seed.text))
 
 
 def key_of(seed: Seed) -> str:
-    """Return the key of a seed's entry."""
-    return PREFIX + (seed.key or slug(seed.text))
+    """Return the key of a seed's entry; one that is made from the text ends with the text's hash."""
+    return PREFIX + (seed.key or f"{slug(seed.text)}-{text_hash(seed.text)[:6]}")
 
 
 def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Seeding:
     """Return the effect of seeding `wanted` on the present constitutional entries."""
     known = {entry.key: entry for entry in present if entry.tier == "constitutional"}
+    wanted = {_known_key(key, seed, wanted, known): seed for key, seed in wanted.items()}
     alike = {key for key, seed in wanted.items() if key in known and _says(known[key], seed)}
     return Seeding(
         added={key: seed for key, seed in wanted.items() if key not in known},
         changed={key: seed for key, seed in wanted.items() if key in known and key not in alike},
         unchanged=sorted(alike),
         missing=sorted(key for key, entry in known.items() if key not in wanted and entry.retired_at is None),
+        earlier={key: known[key].value.pattern for key in wanted if key in known and key not in alike},
     )
 
 
@@ -58,6 +70,18 @@ def seeded(key: str, seed: Seed, before: Entry | None, now: datetime) -> Entry:
         since=before.since if before else 0,
         ledger=before.ledger if before else (),
     )
+
+
+def _known_key(key: str, seed: Seed, wanted: Collection[str], known: Mapping[str, Entry]) -> str:
+    """Return the key of a seed's rule, the one without a hash where an older version gave it that."""
+    before = PREFIX + slug(seed.text)
+    entry = known.get(before) if seed.key is None and key not in known and before not in wanted else None
+    return before if entry and text_hash(entry.value.pattern) == text_hash(seed.text) else key
+
+
+def _keeps_half(earlier: str, text: str) -> bool:
+    words = set(normalised(earlier).split())
+    return 2 * len(words & set(normalised(text).split())) >= len(words)
 
 
 def _says(entry: Entry, seed: Seed) -> bool:

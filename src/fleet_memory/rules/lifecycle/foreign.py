@@ -1,5 +1,6 @@
 """Texts of other memories as lessons: which fit, whose they become, and which a program takes."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
@@ -10,7 +11,7 @@ from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
 from fleet_memory.schemas.fields import MAX_NAME_CHARS
-from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
+from fleet_memory.schemas.foreign import MAX_SHOWN_CHARS, ForeignMemory, ForeignText, LeftOut
 from fleet_memory.schemas.patterns import NewPattern, Pattern, Source
 from fleet_memory.schemas.programs import MAX_PAGES, MAX_PATTERNS_PER_PAGE, Archived, Program
 from fleet_memory.schemas.similarity import Profile
@@ -19,6 +20,7 @@ from fleet_memory.schemas.value import InvalidValueError
 FOREIGN_CONFIDENCE: Final = 0.5  # nothing is known of how sure anybody was; Source: docs/other-memories.md, chosen
 MAX_TAGS: Final = 10
 MAX_TAG_CHARS: Final = 50
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # half a character, which JSON can have and UTF-8 cannot
 _NAME_MARKS: Final = frozenset("._:/-")
 
 
@@ -59,11 +61,11 @@ def fitting_lessons(
 ) -> FittingLessons:
     """Return the texts of another memory that are lessons: of `program_id`, else of their owner or of the source.
 
-    A text twice in one memory is one lesson, with the earliest and the latest of its times. `credential_in` names the
-    rule by which a text is a credential.
+    The newest come first. A text twice in one memory is one lesson, with the earliest and the latest of its times.
+    `credential_in` names the rule by which a text is a credential.
     """
     lessons: dict[tuple[str, tuple[str, str | None]], ForeignLesson] = {}
-    left_out = [_without_credential(part, credential_in) for part in memory.left_out]
+    left_out = list(memory.left_out)
     for text in memory.texts:
         lesson = _lesson(memory, text, program_id, now, credential_in)
         if isinstance(lesson, LeftOut):
@@ -73,7 +75,8 @@ def fitting_lessons(
             left_out.append(LeftOut("repeated", text.place, f"the words of {lessons[key].place}"))
         else:
             lessons[key] = lesson
-    return FittingLessons([*lessons.values()], left_out)
+    newest = sorted(lessons.values(), key=lambda one: one.pattern.last_reinforced or now, reverse=True)
+    return FittingLessons(newest, [_shown(part, credential_in) for part in left_out])
 
 
 def with_foreign_lessons(
@@ -103,10 +106,17 @@ def with_foreign_lessons(
     return Taken(after, tuple(new), tuple(no_room), tuple(archived))
 
 
-def _without_credential(part: LeftOut, credential_in: Callable[[str], str | None]) -> LeftOut:
-    """Return a part that became no lesson, without words that are a credential."""
-    place, why = ("not shown, has a credential" if credential_in(text) else text for text in (part.place, part.why))
+def _shown(part: LeftOut, credential_in: Callable[[str], str | None]) -> LeftOut:
+    """Return a part that became no lesson, for a terminal: without words that are a credential, and printable."""
+    place, why = (
+        "not shown, has a credential" if credential_in(text) else _printable(text)[:MAX_SHOWN_CHARS]
+        for text in (part.place, part.why)
+    )
     return part._replace(place=place, why=why)
+
+
+def _printable(text: str) -> str:
+    return "".join(mark if mark.isprintable() else "?" for mark in text)
 
 
 def faded_lessons(lessons: Iterable[ForeignLesson], program: Program, now: datetime) -> int:
@@ -148,6 +158,8 @@ def _lesson(
     tags = _tags([memory.source, *text.tags])
     if rule := next(filter(None, map(credential_in, (statement, context, *text.topics, *tags))), None):
         return LeftOut("credential", text.place, f"rule {rule}")
+    if _SURROGATE.search("".join((statement, context, text.project, *text.topics))):
+        return LeftOut("damaged", text.place, "not Unicode text")
     changed = min(text.changed or text.created or now, now)
     project = name_of(text.project) or None
     fields = {

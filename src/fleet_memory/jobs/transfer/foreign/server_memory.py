@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.text.keys import digest
-from fleet_memory.schemas.foreign import MAX_SHOWN_CHARS, ForeignMemory, ForeignText, LeftOut
+from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
 
 class _Found(NamedTuple):
@@ -32,13 +32,13 @@ def read_server_memory(file: Path) -> ForeignMemory:
             continue
         match _object(line):
             case {"type": "entity", "name": str(name), "observations": list(observations)} as entity:
-                entities.append(digest(name, *map(str, observations[:1])))
+                entities.append(digest(ascii([name, *observations[:1]])))
                 kind = str(entity.get("entityType") or "")
                 found = _observations(name, kind, observations, changed)
                 texts += found.texts
                 left_out += found.left_out
             case {"type": "relation", "from": str(begin), "to": str(end), "relationType": str(relation)}:
-                left_out.append(LeftOut("relation", f"line {number}", f"{begin} {relation} {end}"[:MAX_SHOWN_CHARS]))
+                left_out.append(LeftOut("relation", f"line {number}", f"{begin} {relation} {end}"))
             case _:
                 left_out.append(LeftOut("damaged", f"line {number}", "no entity or relation"))
     if not entities:

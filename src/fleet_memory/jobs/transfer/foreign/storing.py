@@ -10,10 +10,10 @@ from anyio import to_thread
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
-from fleet_memory.jobs.foreign.basic_memory import read_basic_memory
-from fleet_memory.jobs.foreign.cerebro import read_cerebro
-from fleet_memory.jobs.foreign.memory_service import read_memory_service
-from fleet_memory.jobs.foreign.server_memory import read_server_memory
+from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
+from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
+from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
+from fleet_memory.jobs.transfer.foreign.server_memory import read_server_memory
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle.foreign import (
     ForeignLesson,
@@ -25,6 +25,7 @@ from fleet_memory.rules.lifecycle.foreign import (
 )
 from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.sent import SentLesson
+from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignSource, LeftOut
 from fleet_memory.schemas.programs import Archived, Program
@@ -57,13 +58,14 @@ async def import_foreign(
 ) -> ImportedForeign:
     """Store another program's memory as lessons; running it again changes nothing. With `dry_run` it writes nothing.
 
-    Lessons that a program has or had are left as they are. Billed 1 read each program, page and archived lesson, and
-    1 write every 50 lessons. Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a memory that
-    cannot be read.
+    Lessons that a program has or had are left as they are. Billed 1 read of the policy and each program, page and
+    archived lesson, and 1 write every 50 lessons. Raises ForbiddenError unless the caller may curate,
+    InvalidArgumentError for a memory that cannot be read.
     """
     fleet.caller.require_curation()
     memory = await to_thread.run_sync(READERS[source], place)
-    fitting = fitting_lessons(memory, program_id, fleet.now(), lambda _text: None)
+    refuses = (await fleet.policies.read(fleet.now())).secrets == "refuse"
+    fitting = fitting_lessons(memory, program_id, fleet.now(), credential_in if refuses else _no_credential)
     groups = defaultdict[str, list[ForeignLesson]](list)
     for lesson in fitting.lessons:
         groups[lesson.program_id].append(lesson)
@@ -98,7 +100,11 @@ class _Taking(NamedTuple):
         return self._taken(lessons, [("", "")] * len(lessons), program)
 
     async def take(self, lessons: Sequence[ForeignLesson]) -> Taken:
-        """Store these lessons in one commit."""
+        """Store these lessons in one commit; only new ones need a vector."""
+        known = await self.preview(lessons)
+        if not known.new:
+            return known
+        lessons = [lesson for lesson in lessons if lesson in known.new or lesson in known.no_room]
         vectors = await self._vectors(lessons)
         return await self.fleet.programs.update(
             self.program_id, partial(self._taken, lessons, vectors), self.fleet.now()
@@ -121,6 +127,10 @@ class _Taking(NamedTuple):
         except EmbedderError:
             return [("", "")] * len(lessons)
         return [(packed(vector), self.fleet.embedder.name) for vector in vectors]
+
+
+def _no_credential(_text: str) -> None:
+    """Find no credential, where the policy allows them."""
 
 
 async def _gone(fleet: Fleet, program_id: str) -> frozenset[str]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.jobs.foreign.sqlite_rows import Row, read_rows
+from fleet_memory.jobs.transfer.foreign.sqlite_rows import Row, read_rows
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
@@ -20,8 +20,14 @@ def read_cerebro(place: Path) -> ForeignMemory:
     """
     file = place / DATABASE if place.is_dir() else place
     rows = read_rows(file, "entries", ("role", "category", "text", "tags", "created_at"), "agent-cerebro")
-    texts = [_entry_text(row) for row in rows if not row.get("invalidated_at")]
-    left_out = [LeftOut("gone there", _place(row), "invalidated") for row in rows if row.get("invalidated_at")]
+    texts, left_out = list[ForeignText](), list[LeftOut]()
+    for row in rows:
+        if row.get("invalidated_at"):
+            left_out.append(LeftOut("gone there", _place(row), "invalidated"))
+        elif not all(isinstance(row[name], str) for name in ("role", "category", "text")):
+            left_out.append(LeftOut("damaged", _place(row), "not a text"))
+        else:
+            texts.append(_entry_text(row))
     first = digest(str(rows[0]["text"]), str(rows[0]["created_at"])) if rows else ""
     return ForeignMemory("cerebro", first[:12], texts, left_out)
 

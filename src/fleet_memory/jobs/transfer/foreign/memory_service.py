@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.jobs.foreign.sqlite_rows import Row, read_rows
+from fleet_memory.jobs.transfer.foreign.sqlite_rows import Row, count_rows, read_rows
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
@@ -27,6 +27,9 @@ def read_memory_service(file: Path) -> ForeignMemory:
             left_out.append(LeftOut("damaged", place, "not a text"))
         else:
             texts.append(_text(place, row, row["content"]))
+    for table, of in (("memory_graph", "links between memories"), ("beliefs", "beliefs derived from memories")):
+        if count := count_rows(file, table):
+            left_out.append(LeftOut("relation", table, f"{of}: {count}"))
     first = digest(str(rows[0]["content"]), str(rows[0]["created_at"])) if rows else ""
     return ForeignMemory("mcp-memory-service", first[:12], texts, left_out)
 

@@ -10,7 +10,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.text.front_matter import MarkdownFile, markdown_file
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.rules.text.markdown_blocks import TextBlock, text_blocks
-from fleet_memory.schemas.foreign import MAX_SHOWN_CHARS, ForeignMemory, ForeignText, LeftOut
+from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
 # As basic-memory reads them. Source: its package, markdown/plugins.py
 _OBSERVATION: Final = re.compile(r"\[([^\[\]()]+)\]\s+(.+)")
@@ -81,7 +81,7 @@ def _stated(note: _Note) -> _Found:
     blocks, left_out = list[TextBlock](), list[LeftOut]()
     for block in text_blocks(note.file.body):
         if block.kind == "item" and _RELATION.fullmatch(block.text):
-            left_out.append(LeftOut("relation", note.place, block.text[:MAX_SHOWN_CHARS]))
+            left_out.append(LeftOut("relation", note.place, block.text))
         elif _TASK.match(block.text):
             left_out.append(LeftOut("no statement", note.place, "a task"))
         else:

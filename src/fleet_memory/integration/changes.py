@@ -1,0 +1,215 @@
+"""Changes of configuration files: planned and shown, then all written or none.
+
+A record in the platform's state directory keeps, for each file, how to lead back; without one undo takes our part out.
+"""
+
+import difflib
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import platformdirs
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.integration.parts import Before, Part
+
+_BOM: Final = b"\xef\xbb\xbf"
+_SHOWN_LINES: Final = 3  # around a change; chosen
+_SHOWN_CHARS: Final = 80  # before a change in a line; chosen
+
+
+class FileChange(NamedTuple):
+    """One file before and after, None where it does not exist, and the record that belongs to it, None for none.
+
+    `command` is the client's own that does the same, and `reverse` the one that takes it back; empty where none does.
+    """
+
+    part: Part
+    before: bytes | None
+    after: bytes | None
+    record: bytes | None
+    command: Sequence[str] = ()
+    reverse: Sequence[str] = ()
+
+    @property
+    def file(self) -> Path:
+        """The file."""
+        return self.part.file
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff; of long lines only the part around it."""
+        old, new = (_text(self.file, side or b"").splitlines(keepends=True) for side in (self.before, self.after))
+        was, becomes = ("/dev/null" if side is None else str(self.file) for side in (self.before, self.after))
+        start = max(0, _count_alike(old, new) - _SHOWN_LINES)  # difflib alone takes seconds for megabytes
+        end = max(0, _count_alike(old[:start:-1], new[:start:-1]) - _SHOWN_LINES)
+        old, new = (lines[start : len(lines) - end] for lines in (old, new))
+        if len(old) == len(new) == 1:
+            around = max(0, _count_alike(old[0], new[0]) - _SHOWN_CHARS)
+            old, new = ([f"{line[around : around + 10 * _SHOWN_CHARS]}\n"] for (line,) in (old, new))
+        shown = difflib.unified_diff(old, new, was, becomes, n=_SHOWN_LINES)
+        lines = ("@@" if line.startswith("@@") else line.removesuffix("\n") for line in shown)  # numbers of the part
+        return "\n".join(lines)
+
+
+class ChangedMeanwhileError(Exception):
+    """A file is no longer as it was when its change was planned; nothing was written."""
+
+
+def planned_changes(parts: Sequence[Part], *, undo: bool) -> list[FileChange]:
+    """Return the changes that put the parts in or take them out. Raises InvalidArgumentError, which names the file."""
+    changes = [_undoing(part) if undo else _installing(part) for part in parts]
+    return [change for change in changes if change.after != change.before]
+
+
+def write_changes(changes: Sequence[FileChange]) -> None:
+    """Write all changes, or restore the files that were written.
+
+    Raises ChangedMeanwhileError, and InvalidArgumentError when a file cannot be written.
+    """
+    written = list[FileChange]()
+    try:
+        for change in changes:
+            _require_unchanged(change)
+            written.append(change)
+            keep_record(change)
+            _write(change.file, change.after)
+    except (ChangedMeanwhileError, InvalidArgumentError):
+        for change in written:
+            with suppress(InvalidArgumentError):  # the first problem is the one to tell
+                if content_of(change.file) == change.after:
+                    _write(change.file, change.before)
+        raise
+
+
+def keep_record(change: FileChange) -> None:
+    """Write the record of a change, if it has one. Raises InvalidArgumentError."""
+    if change.record is not None:
+        _write(_record_file(change.file), change.record, mode=0o600)
+
+
+def drop_records(changes: Sequence[FileChange]) -> None:
+    """Delete the records of changes that have none, once all are made. Raises InvalidArgumentError."""
+    for change in changes:
+        if change.record is None:
+            _write(_record_file(change.file), None)
+
+
+@contextmanager
+def naming(file: Path) -> Iterator[None]:
+    """Put the file's name in front of an InvalidArgumentError that is raised inside."""
+    try:
+        yield
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{file}: {error}") from error
+
+
+def content_of(file: Path) -> bytes | None:
+    """Return the content of a file, None without one. Raises InvalidArgumentError."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InvalidArgumentError(f"{file}: cannot be read: {error.strerror}; nothing was changed") from error
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a file, "" without one. Raises InvalidArgumentError."""
+    return _text(file, content_of(file) or b"")
+
+
+def _require_unchanged(change: FileChange) -> None:
+    if content_of(change.file) != change.before:
+        raise ChangedMeanwhileError(change.file)
+
+
+def _count_alike(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return the length of what two sequences start with alike."""
+    return next(
+        (i for i, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )
+
+
+def _installing(part: Part) -> FileChange:
+    before = content_of(part.file)
+    text = _text(part.file, before or b"")
+    with naming(part.file):
+        after = part.put(text)
+        is_in, state = part.is_in(text), part.before(text)
+    record = _record(part.file) if is_in else None
+    if record is None:  # the first one leads back to before all of ours
+        start = {} if text.strip() else {"start": None if before is None else text}
+        record = {"file": str(part.file), "keys": state.keys, "values": state.values, **start}
+    commands = () if is_in else (part.add, part.remove)  # a client's own replaces the whole entry
+    return FileChange(part, before, _bytes(after, before), json.dumps(record).encode(), *commands)
+
+
+def _undoing(part: Part) -> FileChange:
+    before = content_of(part.file)
+    text = _text(part.file, before or b"")
+    record = _record(part.file) or {}
+    keys, values = record.get("keys"), record.get("values")
+    state = Before(keys if isinstance(keys, int) else 0, values if isinstance(values, dict) else None)
+    with naming(part.file):
+        if before is None or not part.is_in(text):
+            return FileChange(part, before, before, None)
+        after: bytes | None = _bytes(part.taken_out(text, state), before)
+    if "start" in record and (after or b"").removeprefix(_BOM).strip() in (b"", b"{}"):
+        start = record["start"]
+        after = _bytes(start, before) if isinstance(start, str) else None
+    return FileChange(part, before, after, None, () if state.values else part.remove, part.add)
+
+
+def _bytes(text: str, before: bytes | None) -> bytes:
+    return (_BOM if (before or b"").startswith(_BOM) else b"") + text.encode()
+
+
+def _text(file: Path, content: bytes) -> str:
+    try:
+        return content.removeprefix(_BOM).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"{file}: not UTF-8; nothing was changed") from error
+
+
+def _record(file: Path) -> dict[str, object] | None:
+    """Return the record of a file, None without one; a damaged one counts as none."""
+    try:
+        record = json.loads(_record_file(file).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _record_file(file: Path) -> Path:
+    name = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:32]
+    return platformdirs.user_state_path("fleet-memory", appauthor=False) / "installed" / f"{name}.json"
+
+
+def _write(file: Path, content: bytes | None, *, mode: int = 0o644) -> None:
+    """Replace a file, or a link's target, in one step, None to delete it; an existing file keeps its mode."""
+    target = file.resolve()
+    draft: Path | None = None
+    try:
+        if content is None:
+            target.unlink(missing_ok=True)
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as written:
+            draft = Path(written.name)
+            written.write(content)
+            written.flush()
+            os.fsync(written.fileno())
+        draft.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else mode)
+        draft.replace(target)
+    except OSError as error:
+        if draft is not None:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        raise InvalidArgumentError(f"{file}: cannot be written: {error.strerror}; no file was changed") from error

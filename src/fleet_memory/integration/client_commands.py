@@ -1,0 +1,63 @@
+"""Changes through a client's own command, where it has one that keeps the rest of its file."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.integration.changes import (
+    ChangedMeanwhileError,
+    FileChange,
+    drop_records,
+    keep_record,
+    read_text,
+    write_changes,
+)
+
+MAX_COMMAND_S: Final = 60  # chosen: some clients are slow to start
+
+
+def runnable(command: Sequence[str]) -> list[str]:
+    """Return the command with its program's path, empty if there is none here that takes JSON as an argument."""
+    found = shutil.which(command[0]) if command else None
+    if found is None or Path(found).suffix.lower() in (".cmd", ".bat"):  # cmd.exe changes quotes
+        return []
+    return [found, *command[1:]]
+
+
+def carry_out(changes: Sequence[FileChange]) -> None:
+    """Make all changes, by the clients' commands where these work, or none.
+
+    Raises ChangedMeanwhileError, and InvalidArgumentError when a file cannot be written.
+    """
+    by_command = list[FileChange]()
+    by_file = list[FileChange]()
+    for change in changes:
+        (by_command if _changed_by_command(change) else by_file).append(change)
+    try:
+        write_changes(by_file)
+    except (ChangedMeanwhileError, InvalidArgumentError):
+        for change in by_command:
+            _run(runnable(change.reverse))
+        raise
+    drop_records(changes)
+
+
+def _changed_by_command(change: FileChange) -> bool:
+    """Run a change's command, and return whether the file then is as the change wants it."""
+    words = runnable(change.command)
+    if not words:
+        return False
+    wanted = change.part.is_in((change.after or b"").decode("utf-8-sig"))
+    keep_record(change)
+    return _run(words) and change.part.is_in(read_text(change.file)) == wanted
+
+
+def _run(words: Sequence[str]) -> bool:
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=MAX_COMMAND_S, check=False)  # noqa: S603 words of ours, no shell
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0

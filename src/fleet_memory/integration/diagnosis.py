@@ -1,0 +1,179 @@
+"""What works and what does not on this machine: one finding a line, each with what to do. Nothing is created."""
+
+import os
+import platform
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import anyio
+
+from fleet_memory import __version__
+from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
+from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.integration.changes import read_text
+from fleet_memory.integration.claude_hooks import our_hooks, plugin_here, settings_here
+from fleet_memory.integration.clients import NAME, Client, known_clients
+from fleet_memory.integration.hook_state import user_state
+from fleet_memory.integration.hooks import EVENTS
+from fleet_memory.integration.identity import program_of
+from fleet_memory.integration.probing import probed
+from fleet_memory.integration.server_entry import StartedServer, server_in
+from fleet_memory.integration.starting import this_installation
+from fleet_memory.rules.retrieval.budget import tokens
+from fleet_memory.server.composition import open_embedder, with_fleet
+from fleet_memory.settings import Settings
+from fleet_memory.store_address import SqliteFile
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+
+_WITHOUT: Final = f"is here, without {NAME}"
+_PLUGIN_SERVER: Final = StartedServer([NAME, "serve", "--toolsets", "core,state"], {})  # as in plugin/.mcp.json
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at: whether it works, how it is, and what to do, "" for nothing."""
+
+    name: str
+    is_ok: bool
+    text: str
+    advice: str = ""
+
+    def wire(self) -> dict[str, object]:
+        """Return it as JSON."""
+        return {"name": self.name, "ok": self.is_ok, "text": self.text} | (
+            {"advice": self.advice} if self.advice else {}
+        )
+
+
+def findings(settings: Settings, folder: Path, only: str | None = None) -> list[Finding]:
+    """Look at the package, the memory, each client, or one alone, and the agent of a folder."""
+    installation = this_installation()
+    found = [
+        Finding("python", is_ok=True, text=f"{platform.python_version()} at {installation.python}"),
+        Finding("package", is_ok=True, text=f"{NAME} {__version__}, by {installation.kind}, in {installation.prefix}"),
+        _embedder(settings),
+    ]
+    found += _place(settings)
+    found += _agent(settings, folder)
+    try:
+        found += _clients(folder, only)
+    except InvalidArgumentError as error:
+        found.append(Finding("clients", is_ok=False, text=str(error), advice="set HOME"))
+    return found
+
+
+def _clients(folder: Path, only: str | None) -> list[Finding]:
+    clients = {name: client for name, client in known_clients().items() if only in (None, name)}
+    found = [finding for name, client in clients.items() if (finding := _client(name, client, folder))]
+    if all(finding.text == _WITHOUT for finding in found):
+        found.append(Finding("clients", is_ok=False, text="none starts the server", advice=f"{NAME} install CLIENT"))
+    return [*found, *(_hooks(folder) if "claude-code" in clients else ())]
+
+
+def _place(settings: Settings) -> list[Finding]:
+    """Look at the store's file without opening it."""
+    sqlite = Finding("sqlite", is_ok=True, text=sqlite3.sqlite_version)
+    if not isinstance(settings.store, SqliteFile):
+        return [Finding("store", is_ok=True, text=f"firestore, project {settings.store.project}")]
+    file = settings.store.path.absolute()
+    folder = next(parent for parent in file.parents if parent.exists())
+    is_writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    is_writable = is_writable and (not file.exists() or os.access(file, os.R_OK | os.W_OK))
+    if not is_writable:
+        return [
+            sqlite,
+            Finding("store", is_ok=False, text=f"{file} is not writable", advice="mend its mode or --store"),
+        ]
+    state = f"{file.stat().st_size:,} bytes" if file.exists() else "not there yet; the first store makes it"
+    return [sqlite, Finding("store", is_ok=True, text=f"{file}, {state}")]
+
+
+def _embedder(settings: Settings) -> Finding:
+    start = time.perf_counter()
+    try:
+        embedder = open_embedder(settings)
+        anyio.run(embedder.vectors, ["Does it load?"])
+    except FleetMemoryError as error:
+        return Finding("embedder", is_ok=False, text=_words_of(error), advice="mend FLEET_MEMORY_EMBEDDER")
+    took = f"{embedder.name}, loaded in {time.perf_counter() - start:.1f} s"
+    if embedder.degraded:
+        return Finding("embedder", is_ok=False, text=f"{took}: {embedder.degraded}")  # which says what to do
+    return Finding("embedder", is_ok=True, text=took)
+
+
+def _agent(settings: Settings, folder: Path) -> list[Finding]:
+    """Look at the memory as the agent of the folder would read it at its start, without leaving a trace in it."""
+    program = program_of(settings, {"cwd": str(folder)}, os.environ, user_state(is_read_only=True))
+
+    async def boot_tokens(fleet: Fleet) -> int:
+        reader = replace(fleet, caller=Caller(f"{NAME}-doctor", role="auditor"))  # who marks nothing as shown
+        return tokens((await gsp_bootstrap(reader, program)).wire())
+
+    if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():
+        return [Finding("agent", is_ok=True, text=f"{program} in this folder; nothing is stored yet")]
+    try:
+        cost = anyio.run(with_fleet, settings, boot_tokens)
+    except FleetMemoryError as error:
+        return [Finding("memory", is_ok=False, text=_words_of(error), advice=f"{NAME} check")]
+    return [Finding("agent", is_ok=True, text=f"{program} in this folder; its boot costs {cost:,} tokens")]
+
+
+def _client(name: str, client: Client, folder: Path) -> Finding | None:
+    """Start the server as the client would; None for a client that is not on this machine."""
+    try:
+        servers = [(file, server) for file in client.files(folder) if (server := server_in(client, file))]
+        plugin = plugin_here(folder) if name == "claude-code" else None
+    except InvalidArgumentError as error:
+        return Finding(name, is_ok=False, text=str(error), advice="mend the file")
+    starts = [(str(file), server) for file, server in servers] + ([(plugin, _PLUGIN_SERVER)] if plugin else [])
+    if not starts:
+        advice = f"{NAME} install {name}"
+        return Finding(name, is_ok=True, text=_WITHOUT, advice=advice) if client.is_here else None
+    if plugin and servers:
+        advice = f"claude plugin uninstall {plugin}, or {NAME} install claude-code --undo"
+        return Finding(name, is_ok=False, text=f"has {NAME} twice: {servers[0][0]} and the plugin", advice=advice)
+    return _probed(name, *starts[-1])  # the folder's file wins over the user's
+
+
+def _probed(name: str, source: str, server: StartedServer) -> Finding:
+    command = " ".join(server.words[:1])
+    probe = probed(server)
+    again = f"{NAME} install {name}"
+    if probe.problem and Path(command).name == command:
+        again = f"put {command} on the path, or {again}"
+    if probe.problem:
+        return Finding(name, is_ok=False, text=f"{source} starts {command}: {probe.problem}", advice=again)
+    program = f" as {server.program}" if server.program else ""
+    toolsets = server.setting("--toolsets") or "core"
+    memory = f", memory {store}" if (store := server.setting("--store")) else ""
+    text = (
+        f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), {probe.tool_tokens:,} tokens{memory}"
+    )
+    if probe.version != __version__:
+        return Finding(name, is_ok=False, text=f"{text}; it is {probe.version}, this is {__version__}", advice=again)
+    return Finding(name, is_ok=True, text=text)
+
+
+def _hooks(folder: Path) -> Sequence[Finding]:
+    """Count the hooks of each event over all files that Claude Code reads; none at all is no finding."""
+    try:
+        texts = [read_text(file) for file in settings_here(folder)]
+        counts = {event: sum(len(our_hooks(text, event)) for text in texts) for event in EVENTS}
+        plugin = plugin_here(folder)
+    except InvalidArgumentError as error:
+        return [Finding("hooks", is_ok=False, text=str(error), advice="mend the file")]
+    counts = {event: count + bool(plugin) for event, count in counts.items()}
+    if not any(counts.values()):
+        return []
+    wrong = [f"{event} {count} times" for event, count in counts.items() if count != 1]
+    if wrong:
+        advice = f"claude plugin uninstall {plugin}" if plugin else f"{NAME} install claude-code"
+        return [Finding("hooks", is_ok=False, text=f"run not once: {', '.join(wrong)}", advice=advice)]
+    return [Finding("hooks", is_ok=True, text=f"{', '.join(EVENTS)}: each once")]
+
+
+def _words_of(error: FleetMemoryError) -> str:
+    return " ".join(filter(None, (str(error), error.operator_detail)))

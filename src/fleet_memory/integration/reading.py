@@ -1,0 +1,66 @@
+"""The lessons that a session reads unasked: at its start, and those that fit a prompt."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.integration.hook_state import short_hash
+from fleet_memory.jobs.prompting import lessons_for_prompt
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.views.boot_text import boot_lines
+from fleet_memory.views.prompt_text import prompt_lines
+
+BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
+SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task
+_READER: Final = "fleet-memory-hook"
+_HASH_CHARS: Final = 12  # a session reads some hundred lessons
+
+
+class Reading(NamedTuple):
+    """Lines for an agent, and hashes of the ids and keys of the lessons in them, which are made of a lesson's words."""
+
+    lines: Sequence[str] = ()
+    shown: Sequence[str] = ()
+
+
+async def boot_for(settings: Settings, agent: str, *, is_subagent: bool = False) -> Reading:
+    """Return the boot of an agent; of a subagent the essential alone, without pairs to judge.
+
+    Raises the errors of opening a store.
+    """
+
+    async def boot(fleet: Fleet) -> Reading:
+        if is_subagent:  # it leaves no trace: most subagents never store, and their types are no programs yet
+            reader = replace(fleet, caller=Caller(_READER, role="auditor"))
+            answer = await gsp_bootstrap(reader, agent, "essential", SUBAGENT_TOKENS)
+        else:
+            answer = await gsp_bootstrap(fleet, agent, max_tokens=BOOT_TOKENS)
+        names = [entry.key for entry in (*answer.constitution, *answer.knowledge)]
+        names += [lesson.id for lesson in answer.patterns]
+        names += [lesson.id for lesson in answer.fading_soon or ()]
+        return Reading(boot_lines(answer), _hashes(names))
+
+    return await with_fleet(settings, boot)
+
+
+async def lessons_for(settings: Settings, agent: str, prompt: str, shown: Collection[str]) -> Reading:
+    """Return the lessons that fit a prompt well, none that is `shown`. Raises the errors of opening a store."""
+
+    async def find(fleet: Fleet) -> Reading:
+        fitting = {
+            (lesson.id if isinstance(lesson, Pattern) else lesson.key): lesson
+            for lesson in await lessons_for_prompt(fleet, agent, prompt)
+        }
+        new = [name for name in fitting if short_hash(name, _HASH_CHARS) not in shown]
+        lines = prompt_lines(agent, [fitting[name] for name in new], fleet.now())
+        return Reading(lines, _hashes(new[: max(0, len(lines) - 1)]))
+
+    return await with_fleet(settings, find)
+
+
+def _hashes(names: Sequence[str]) -> list[str]:
+    return [short_hash(name, _HASH_CHARS) for name in names]

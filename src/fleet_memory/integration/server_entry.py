@@ -1,0 +1,140 @@
+"""The server's entry among a client's servers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.integration import jsonc, toml
+from fleet_memory.integration.changes import naming, read_text
+from fleet_memory.integration.clients import NAME, Client, known_clients
+from fleet_memory.integration.parts import Before, value_at
+
+
+@dataclass(frozen=True)
+class ServerEntry:
+    """The entry that makes a client start the server with these words; a `Part`."""
+
+    client: Client
+    words: Sequence[str]
+    project: Path | None
+
+    @property
+    def file(self) -> Path:
+        """The client's file of the user or of the project."""
+        return self.client.file(self.project)
+
+    @property
+    def add(self) -> Sequence[str]:
+        """The client's command that adds the entry to the user's file."""
+        return [*self.client.add, json.dumps(self._entry)] if self.client.add and not self.project else ()
+
+    @property
+    def remove(self) -> Sequence[str]:
+        """The client's command that removes it from there."""
+        return () if self.project else self.client.remove
+
+    def put(self, text: str) -> str:
+        """Set the entry's own keys."""
+        if self._is_toml:
+            return toml.put_table(text, self._path, self._entry)
+        if not self.is_in(text):
+            return jsonc.put(text, self._path, self._entry)
+        for key, value in self._entry.items():
+            text = jsonc.put(text, (*self._path, key), value)
+        return text
+
+    def is_in(self, text: str) -> bool:
+        """Whether there is an entry of our name."""
+        return value_at(self._read(text), self._path) is not None
+
+    def before(self, text: str) -> Before:
+        """Return the entry's own keys as they are."""
+        document = self._read(text)
+        count = sum(value_at(document, self._path[: depth + 1]) is not None for depth in range(len(self._path)))
+        found = value_at(document, self._path)
+        return Before(
+            count, {key: found[key] for key in self._entry if key in found} if isinstance(found, dict) else None
+        )
+
+    def taken_out(self, text: str, before: Before) -> str:
+        """Restore an entry that was there, else cut it, and the object around it if that was made for it."""
+        if self._is_toml:
+            if before.values is None:
+                return toml.cut_table(text, self._path)
+            return toml.put_table(text, self._path, {"args": [], **before.values})
+        if before.values is None:
+            text = jsonc.cut(text, self._path)
+            is_empty = before.keys < 1 and self._read(text).get(self.client.key) == {}
+            return jsonc.cut(text, self._path[:1]) if is_empty else text
+        for key in self._entry:
+            path = (*self._path, key)
+            text = jsonc.put(text, path, before.values[key]) if key in before.values else jsonc.cut(text, path)
+        return text
+
+    @property
+    def _path(self) -> tuple[str, str]:
+        return self.client.key, NAME
+
+    @property
+    def _entry(self) -> dict[str, object]:
+        if self.client.is_listed:
+            return {**self.client.extra, "command": list(self.words)}
+        return {**self.client.extra, "command": self.words[0], "args": list(self.words[1:])}
+
+    @property
+    def _is_toml(self) -> bool:
+        return self.file.suffix == ".toml"
+
+    def _read(self, text: str) -> dict[str, object]:
+        return toml.read_document(text) if self._is_toml else jsonc.read_object(text)
+
+
+class StartedServer(NamedTuple):
+    """How a client starts the server: command and arguments, and variables for it."""
+
+    words: Sequence[str]
+    variables: Mapping[str, str]
+
+    def flag(self, flag: str) -> str | None:
+        """Return the value of a flag in the words, e.g. "basher" of "--program"."""
+        return dict(pairwise(self.words)).get(flag)
+
+    def setting(self, flag: str) -> str | None:
+        """Return the setting of a flag: the flag's value, else the variable's."""
+        variable = f"FLEET_MEMORY_{flag.removeprefix('--').replace('-', '_').upper()}"
+        return self.flag(flag) or self.variables.get(variable) or None
+
+    @property
+    def program(self) -> str | None:
+        """The program that it is bound to."""
+        return self.setting("--program")
+
+
+def server_in(client: Client, file: Path) -> StartedServer | None:
+    """Return how a client's file starts the server, None where it does not. Raises InvalidArgumentError."""
+    text = read_text(file)
+    read = toml.read_document if client.user.suffix == ".toml" else jsonc.read_object
+    with naming(file):
+        entry = value_at(read(text), (client.key, NAME))
+    if not isinstance(entry, dict):
+        return None
+    command, args, variables = entry.get("command"), entry.get("args"), entry.get("environment", entry.get("env"))
+    words = command if isinstance(command, list) else [command, *(args if isinstance(args, list) else ())]
+    named = variables if isinstance(variables, dict) else {}
+    return StartedServer([str(word) for word in words], {str(name): str(value) for name, value in named.items()})
+
+
+def servers_here(folder: Path) -> dict[str, StartedServer]:
+    """Return how each client starts the server, of all that do, e.g. {"cursor": …}; unreadable files have none."""
+    servers = dict[str, StartedServer]()
+    for name, client in known_clients().items():
+        for file in client.files(folder):
+            with suppress(InvalidArgumentError):  # `doctor` names it
+                server = server_in(client, file)
+                servers |= {name: server} if server else {}
+    return servers

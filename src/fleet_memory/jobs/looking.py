@@ -1,0 +1,66 @@
+"""Reads for people at the command line. They change nothing, are no showing to a program, and read a bounded part."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.program_codec import iter_versioned_programs
+from fleet_memory.repositories.unreadable import iter_readable
+from fleet_memory.schemas.knowledge import LedgerLine
+from fleet_memory.schemas.programs import Program
+from fleet_memory.stores import Query
+
+MAX_PROGRAMS_READ_FOR_PEOPLE: Final = 100  # programs of a fleet, one billed read each; chosen
+MAX_LEDGER_LINES: Final = 1_000  # lines of the ledger, one billed read each; chosen
+
+
+class LatestPrograms(NamedTuple):
+    """The programs that changed last, without their pages, the newest first; `omitted` counts the others."""
+
+    programs: Sequence[Program]
+    omitted: int
+
+
+class LatestLines(NamedTuple):
+    """The newest lines of the ledger, the newest first; `omitted` counts those before, 0 where a date ended them."""
+
+    lines: Sequence[LedgerLine]
+    omitted: int
+
+
+async def latest_programs(fleet: Fleet, limit: int = MAX_PROGRAMS_READ_FOR_PEOPLE) -> LatestPrograms:
+    """Return the programs that changed last. Billed 1 read each and 1 sum. Raises ForbiddenError for a bound caller."""
+    fleet.caller.require_curation()
+    query = Query(fleet.programs.paths.programs, order="-lastUpdate", limit=limit)
+    programs = [one.program for one in iter_versioned_programs(await fleet.programs.store.find(query))]
+    return LatestPrograms(programs, max(0, await fleet.programs.count() - len(programs)))
+
+
+async def existing_program(fleet: Fleet, program_id: str) -> Program:
+    """Return a whole program. Billed 1 read, and each page. Raises InvalidArgumentError, with close names."""
+    fleet.caller.require_read(program_id)
+    program = await fleet.programs.read_whole(program_id)
+    if not program.exists:
+        close = await fleet.programs.suggestions(program_id)
+        known = f"Close names are {', '.join(close)}." if close else "`fleet-memory who` lists the programs."
+        raise InvalidArgumentError(f"--program: {program_id} has stored nothing. {known}")
+    return program
+
+
+async def latest_lines(fleet: Fleet, since: datetime | None, limit: int) -> LatestLines:
+    """Return the newest lines of the ledger, at most `limit` and MAX_LEDGER_LINES, none from before `since`.
+
+    Billed 1 read each and 1 sum. Raises ForbiddenError for a bound caller.
+    """
+    fleet.caller.require_curation()
+    ledger = fleet.knowledge.ledger
+    query = Query(ledger.paths.ledger, order="-at", limit=min(limit, MAX_LEDGER_LINES))
+    read = list(iter_readable(await ledger.store.find(query), ledger_line))
+    lines = [line for line in read if since is None or line.at >= since]
+    lines.sort(key=lambda line: line.at, reverse=True)  # stores order times as texts, with and without milliseconds
+    if len(lines) < len(read):
+        return LatestLines(lines, 0)
+    return LatestLines(lines, max(0, await ledger.store.total(Query(ledger.paths.ledger)) - len(lines)))

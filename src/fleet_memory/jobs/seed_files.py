@@ -1,0 +1,48 @@
+"""Reads seed files: the rules that people set for the whole fleet."""
+
+import json
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.rules.knowledge.seeding import key_of
+from fleet_memory.schemas.seeds import Seed, SeedFile
+
+
+def read_seeds(file: Path) -> dict[str, Seed]:
+    """Return a file's rules by key: TOML, or JSON by its suffix. Raises InvalidArgumentError with the row and field."""
+    text = _text(file)
+    try:
+        content = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+        return _keyed(SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "FILE"
+        raise InvalidArgumentError(f"{place}: {first['msg']} (in {file.name})") from error
+    except ValueError as error:
+        raise InvalidArgumentError(f"FILE: {file.name}: {error}") from error
+    except RecursionError as error:
+        raise InvalidArgumentError(f"FILE: {file.name} is nested too deeply") from error
+
+
+def _text(file: Path) -> str:
+    """Return a file's text, without the byte order mark that editors on Windows write."""
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"FILE: {file.name} is not UTF-8 text (byte {error.start})") from error
+    except OSError as error:
+        raise InvalidArgumentError(f"FILE: {file.name} cannot be read: {error.strerror}") from error
+
+
+def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
+    found: dict[str, Seed] = {}
+    for position, one in enumerate(seeds):
+        key = key_of(one)
+        if key in found:
+            raise InvalidArgumentError(f"entry.{position}.key: {key!r} is an earlier entry's too; give one another key")
+        found[key] = one
+    return found

@@ -1,0 +1,166 @@
+"""`doctor`: each line is true, says what to do, and leaves nothing behind."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet_memory import __version__
+from fleet_memory.cli import main
+from fleet_memory.integration import jsonc
+from fleet_memory.integration.hooks import EVENTS
+from fleet_memory.settings import default_path
+from tests.homes import use_home
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    use_home(tmp_path, monkeypatch)
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    folder = tmp_path / "proj"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return tmp_path
+
+
+def install(client: str, *words: str) -> int:
+    return main(["install", client, "--yes", "--no-check", *words])
+
+
+def doctor(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    capsys.readouterr()
+    code = main(["doctor", "--json", *words])
+    content = json.loads(capsys.readouterr().out)
+    assert content["healthy"] == (code == 0) == all(finding["ok"] for finding in content["findings"])
+    return code, {finding.pop("name"): finding for finding in content["findings"]}
+
+
+def tree(home: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in home.rglob("*") if file.is_file()}
+
+
+def test_on_a_new_machine_it_says_what_to_do_and_makes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = doctor(capsys)
+    assert code == 1
+    assert found["clients"] == {
+        "ok": False,
+        "text": "none starts the server",
+        "advice": "fleet-memory install CLIENT",
+    }
+    assert found["store"]["text"] == f"{default_path()}, not there yet; the first store makes it"
+    assert found["agent"]["text"] == "proj in this folder; nothing is stored yet"
+    assert __version__ in found["package"]["text"]
+    assert tree(home) == {}
+
+
+def test_it_starts_each_client_s_server_and_counts_its_tokens(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".gemini").mkdir()
+    install("cursor", "--agent", "basher")
+    before = tree(home)
+    code, found = doctor(capsys)
+    assert code == 0
+    assert f"runs {sys.executable} as basher by {home / '.cursor' / 'mcp.json'}: " in found["cursor"]["text"]
+    assert re.search(r": 11 tools \(core,state\), \d,\d{3} tokens$", found["cursor"]["text"])
+    assert found["gemini"] == {
+        "ok": True,
+        "text": "is here, without fleet-memory",
+        "advice": "fleet-memory install gemini",
+    }
+    assert "codex" not in found
+    assert tree(home) == before
+
+
+def test_it_reads_the_agent_s_boot_without_a_trace(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lesson = {"pattern": "Retries must be idempotent", "domain": "ops", "confidence": 0.9, "evidence": "seen"}
+    assert main(["call", "store_memory", json.dumps({"programId": "proj", "pattern": lesson})]) == 0
+    install("cursor")
+    before = tree(home)
+    _, found = doctor(capsys)
+    assert found["agent"]["ok"]
+    assert found["agent"]["text"].startswith("proj in this folder; its boot costs ")
+    assert tree(home) == before
+
+
+def test_it_shows_the_memory_of_a_client_that_has_another(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install("cursor")
+    file = home / ".cursor/mcp.json"
+    path = ("mcpServers", "fleet-memory", "env")
+    file.write_text(jsonc.put(file.read_text(), path, {"FLEET_MEMORY_STORE": "team.db"}))
+    _, found = doctor(capsys)
+    assert found["cursor"]["text"].endswith(" tokens, memory team.db")
+
+
+def test_a_command_that_is_gone_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install("cursor")
+    file = home / ".cursor/mcp.json"
+    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "command"), "/gone/fleet-memory"))
+    code, found = doctor(capsys)
+    assert code == 1
+    assert found["cursor"] == {
+        "ok": False,
+        "text": f"{file} starts /gone/fleet-memory: there is no command '/gone/fleet-memory' here",
+        "advice": "fleet-memory install cursor",
+    }
+
+
+def test_a_command_that_answers_nothing_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install("cursor")
+    file = home / ".cursor/mcp.json"
+    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "args"), ["-c", "raise SystemExit(3)"]))
+    code, found = doctor(capsys)
+    assert code == 1
+    assert "it does not answer" in found["cursor"]["text"]
+
+
+def test_a_file_that_cannot_be_read_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".cursor").mkdir()
+    (home / ".cursor/mcp.json").write_text("{")
+    code, found = doctor(capsys)
+    assert code == 1
+    assert found["cursor"]["text"].startswith(f"{home / '.cursor' / 'mcp.json'}: not JSON")
+
+
+def test_hooks_are_counted_over_all_files_and_the_plugin(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install("claude-code")
+    _, found = doctor(capsys)
+    assert found["hooks"] == {"ok": True, "text": f"{', '.join(EVENTS)}: each once"}
+    local = home / "proj/.claude/settings.local.json"
+    local.parent.mkdir()
+    local.write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "fleet-memory hook Stop"}]}]}}')
+    code, found = doctor(capsys)
+    assert (code, found["hooks"]["text"]) == (1, "run not once: Stop 2 times")
+    local.write_text('{"enabledPlugins": {"fleet-memory@fleet-memory": true}}')
+    code, found = doctor(capsys)
+    assert code == 1
+    assert found["hooks"]["advice"] == "claude plugin uninstall fleet-memory@fleet-memory"
+    assert "twice" in found["claude-code"]["text"]
+
+
+def test_a_store_that_cannot_be_made_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "file").touch()
+    code, found = doctor(capsys, "--store", str(home / "file/memory.db"))
+    assert code == 1
+    assert found["store"]["text"] == f"{home / 'file' / 'memory.db'} is not writable"
+
+
+def test_install_ends_with_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".gemini").mkdir()
+    assert main(["install", "cursor", "--yes"]) == 0
+    printed = capsys.readouterr().out
+    assert "\nok  cursor " in printed
+    assert "gemini" not in printed
+
+
+def test_install_says_the_same_as_json_and_shows_the_change_on_stderr(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["install", "cursor", "--yes", "--json"]) == 0
+    out, err = capsys.readouterr()
+    content = json.loads(out)
+    assert (content["client"], content["written"], content["healthy"]) == ("cursor", True, True)
+    assert content["files"] == [str(home / ".cursor" / "mcp.json")]
+    assert "cursor" in [finding["name"] for finding in content["findings"]]
+    assert '+    "fleet-memory": {' in err

@@ -1,0 +1,227 @@
+"""What a client's hooks remember of a session: its program, what it has read, and that two installations answer."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+
+from fleet_memory.clock import clock
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.integration.hook_state import HookState
+from fleet_memory.integration.hooks import MAX_REMEMBERED, answer_hook, forget_old_sessions
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.in_process import call_in_process
+from fleet_memory.settings import Settings, load
+from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.views.prompt_text import MAX_PROMPT_ANSWER_CHARS
+
+POOL = "Raise default_pool_size of pgbouncer, not SQLAlchemy's pool_size: RDS permits 100 connections"
+MAIL = "Mail templates are built by `make emails`; what is edited in emails/dist is overwritten"
+LESSON = {"pattern": POOL, "domain": "care", "confidence": 0.8, "evidence": "seen"}
+SESSION = {"session_id": "s1"}
+START = {**SESSION, "hook_event_name": "SessionStart", "source": "startup"}
+ASKING_QUORRA = json.dumps({"programId": "quorra", "scope": "shared"})
+PROMPT = {**SESSION, "prompt": "connections run out at peak, lets double pool_size to 10"}
+ABOUT_MAIL = {**SESSION, "prompt": "edit the mail templates in emails/dist", "source": "user"}
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> HookState:
+    return HookState(tmp_path / "state")
+
+
+@pytest.fixture
+def taught(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    (tmp_path / "proj").mkdir()
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path / "proj"))
+
+    async def learn() -> None:
+        lazy = LazyFleet(settings, clock(None))
+        fleet = await lazy.fleet()
+        fillers = [f"Filler {number}: something else altogether" for number in range(12)]
+        for program, texts in (("proj", [POOL, MAIL]), ("proj/reviewer", fillers)):
+            for text in texts:
+                await store_memory(
+                    fleet, program, NewPattern(pattern=text, domain="care", confidence=0.8, evidence="seen")
+                )
+        await lazy.close()
+
+    anyio.run(learn)
+    return settings
+
+
+def call(settings: Settings, tool: str, **arguments: object) -> Mapping[str, object]:
+    return anyio.run(call_in_process, settings, tool, arguments).content
+
+
+def context(settings: Settings, state: HookState, event: str, given: Mapping[str, object]) -> str:
+    """Return the context that a hook adds, "" for none."""
+    output = anyio.run(answer_hook, settings, event, given, state)
+    if not output:
+        return ""
+    printed = json.loads(output)["hookSpecificOutput"]
+    assert printed["hookEventName"] == event
+    return str(printed["additionalContext"])
+
+
+def test_a_prompt_brings_the_lesson_that_fits_it_once_a_session(taught: Settings, state: HookState) -> None:
+    text = context(taught, state, "UserPromptSubmit", PROMPT)
+    assert [part in text for part in (POOL, MAIL, "`proj`")] == [True, False, True]
+    assert len(text) <= MAX_PROMPT_ANSWER_CHARS
+    assert context(taught, state, "UserPromptSubmit", {**PROMPT, "prompt": f"again: {PROMPT['prompt']}"}) == ""
+    assert MAIL in context(taught, state, "UserPromptSubmit", ABOUT_MAIL)
+    assert POOL in context(taught, state, "UserPromptSubmit", {**PROMPT, "session_id": "s2"})
+
+
+def test_a_prompt_brings_nothing_that_the_start_has_shown(taught: Settings, state: HookState) -> None:
+    assert POOL in context(taught, state, "SessionStart", START)
+    assert context(taught, state, "UserPromptSubmit", PROMPT) == ""
+
+
+def test_after_a_compaction_a_session_has_read_what_its_start_shows(taught: Settings, state: HookState) -> None:
+    state.write("sessions", "s1", {"program": "nobody", "shown": ["x"] * MAX_REMEMBERED})
+    context(taught, state, "SessionStart", {**START, "source": "compact"})
+    assert state.read("sessions", "s1") == {"program": "nobody", "shown": []}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {**PROMPT, "prompt": "go on"},
+        {**PROMPT, "prompt": "rename the variable `res` in the compiler"},
+        {**PROMPT, "source": "system"},
+        {**PROMPT, "prompt": None},
+        SESSION,
+    ],
+)
+def test_a_prompt_that_no_lesson_fits_brings_nothing(
+    given: Mapping[str, object], taught: Settings, state: HookState
+) -> None:
+    assert context(taught, state, "UserPromptSubmit", given) == ""
+
+
+def test_prompts_are_left_alone_where_that_is_switched_off(taught: Settings, state: HookState) -> None:
+    off = load({"store": str(taught.store[0]), "embedder": "lexical", "prompt_lessons": "off"}, {})
+    assert context(off, state, "UserPromptSubmit", PROMPT) == ""
+
+
+def test_a_subagent_boots_under_a_name_of_its_own(taught: Settings, state: HookState) -> None:
+    given = {**SESSION, "agent_id": "a1", "agent_type": "reviewer"}
+    text = context(taught, state, "SubagentStart", given)
+    assert [part in text for part in ("You are `proj/reviewer`", "Filler", POOL)] == [True, True, False]
+    assert state.read("sessions", "s1") == {}
+
+
+def test_a_subagent_that_stores_nothing_is_no_program(taught: Settings, state: HookState) -> None:
+    call(taught, "store_memory", programId="sark", pattern={**LESSON, "evidence": "another saw it"})
+    call(taught, "pattern_consolidate")
+    text = context(taught, state, "SubagentStart", {**SESSION, "agent_id": "a1", "agent_type": "Explore"})
+    assert POOL in text
+    assert call(taught, "memory_health", programId="proj/Explore")["exists"] is False
+
+
+def test_two_installations_answer_an_event_once_and_it_is_said(taught: Settings, state: HookState) -> None:
+    assert context(taught, state, "SessionStart", START)
+    with pytest.raises(InvalidArgumentError, match="SessionStart ran twice"):
+        context(taught, state, "SessionStart", START)
+    assert context(taught, state, "SessionStart", {**START, "source": "compact"})
+    assert context(taught, state, "SessionStart", {**START, "session_id": "s2"})
+
+
+def test_an_event_that_comes_again_later_is_answered_again(taught: Settings, state: HookState) -> None:
+    def at(second: int) -> Settings:
+        return replace(taught, now=datetime(2026, 3, 7, 12, 0, second, tzinfo=UTC))
+
+    assert context(at(0), state, "SessionStart", START)
+    with pytest.raises(InvalidArgumentError):
+        context(at(4), state, "SessionStart", START)
+    assert context(at(10), state, "SessionStart", START)
+
+
+def test_old_sessions_are_forgotten_and_programs_are_not(settings: Settings, state: HookState, tmp_path: Path) -> None:
+    for kind in ("sessions", "runs", "programs"):
+        state.write(kind, "old", {"program": "proj"})
+        for file in (tmp_path / "state" / kind).iterdir():
+            os.utime(file, (0, 0))
+        state.write(kind, "new", {"program": "proj"})
+    forget_old_sessions(settings, state)
+    left = {kind: bool(state.read(kind, "old")) for kind in ("sessions", "runs", "programs")}
+    assert left == {"sessions": False, "runs": False, "programs": True}
+    assert state.read("sessions", "new") == {"program": "proj"}
+
+
+def test_no_text_is_kept_and_only_its_owner_reads_the_rest(taught: Settings, state: HookState, tmp_path: Path) -> None:
+    context(taught, state, "SessionStart", START)
+    context(taught, state, "UserPromptSubmit", {**PROMPT, "session_id": "s2"})
+    files = [file for file in (tmp_path / "state").rglob("*") if file.is_file()]
+    assert files
+    for file in files:
+        assert not {"pool", "mail", "connections"} & set(file.read_text(encoding="utf-8").lower().split('"'))
+        assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
+
+
+def test_where_files_cannot_be_linked_a_name_is_claimed_once_too(
+    state: HookState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links on this file system")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert state.claim("programs", "api", {"root": "a"}, lambda _: False) == {"root": "a"}
+    assert state.claim("programs", "api", {"root": "b"}, lambda _: False) == {"root": "a"}
+    assert state.claim("programs", "api", {"root": "c"}, lambda _: True) == {"root": "c"}
+
+
+def test_a_reader_finds_a_claim_and_makes_none(state: HookState, tmp_path: Path) -> None:
+    reader = HookState(tmp_path / "state", is_read_only=True)
+    assert reader.claim("programs", "api", {"root": "a"}, bool) == {"root": "a"}
+    reader.write("sessions", "s1", {})
+    assert not (tmp_path / "state").exists()
+    state.claim("programs", "api", {"root": "b"}, lambda _: False)
+    assert reader.claim("programs", "api", {"root": "a"}, lambda _: False) == {"root": "b"}
+
+
+def test_a_damaged_fact_is_as_if_it_were_not_there(state: HookState, tmp_path: Path) -> None:
+    state.write("sessions", "s1", {"program": "proj"})
+    (file,) = (tmp_path / "state" / "sessions").iterdir()
+    for damage in (b"", b"[]", b"{", b"\xff"):
+        file.write_bytes(damage)
+        assert state.read("sessions", "s1") == {}
+
+
+def test_the_next_start_maintains_the_fleet_after_its_answer(taught: Settings, tmp_path: Path) -> None:
+    """Two agents agree, a session ends, another starts: soon the fleet knows it."""
+    environment = {
+        **os.environ,
+        "FLEET_MEMORY_STORE": str(taught.store[0]),
+        "FLEET_MEMORY_EMBEDDER": "lexical",
+        "XDG_STATE_HOME": str(tmp_path / "xdg"),
+    }
+
+    def run(*words: str, stdin: str = "{}") -> str:
+        command = [sys.executable, "-m", "fleet_memory", *words]
+        return subprocess.run(  # noqa: S603
+            command, input=stdin, capture_output=True, text=True, encoding="utf-8", env=environment, check=True
+        ).stdout
+
+    run("call", "store_memory", json.dumps({"programId": "sark", "pattern": {**LESSON, "evidence": "another saw it"}}))
+    assert run("hook", "SessionEnd") == ""
+    assert "You are" in run("hook", "SessionStart")
+
+    async def published() -> None:
+        with anyio.fail_after(60):
+            while POOL not in await anyio.to_thread.run_sync(run, "call", "recall_memory", ASKING_QUORRA):
+                await anyio.lowlevel.checkpoint()
+
+    anyio.run(published)

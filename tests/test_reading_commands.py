@@ -1,0 +1,186 @@
+"""The commands that people read a memory with: list, show, search, log, who and domains."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fleet_memory.cli import main
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.curation import retire_entry
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+from fleet_memory.stores import Document
+from fleet_memory.tools.forget_memory import forget_memory
+from tests.fleets import documents, learn
+from tests.shared import KEY, learnt, shared_entry
+
+NOW = "2026-03-01T09:00:00Z"
+CLAIM = "Look whether a task is still free before you claim it"
+STEERING = "Rotate\x1b[31m the\ncontext early"  # as an older version took it
+READING = [
+    ["list"],
+    ["list", "--program", "basher"],
+    ["show", KEY],
+    ["show", "basher/rotate"],
+    ["search", "rotate the context"],
+    ["search", "--program", "basher", "rotate the context"],
+    ["log"],
+    ["who"],
+    ["domains"],
+]
+
+
+@pytest.fixture(autouse=True)
+def _fleet_with_an_entry(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"STORE": str(settings.store[0]), "EMBEDDER": "lexical", "NOW": NOW}.items():
+        monkeypatch.setenv(f"FLEET_MEMORY_{name}", value)
+    change(settings, teach)
+
+
+async def teach(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    await learnt(fleet, "basher", STEERING, "rotate")
+    await learn(fleet, "sark", "Pin the actions by hash", id_="pin", domain="ci")
+
+
+def change(settings: Settings, work: Callable[[Fleet], Awaitable[None]]) -> None:
+    anyio.run(with_fleet, settings, work)
+
+
+def stored(settings: Settings) -> Sequence[Document]:
+    return anyio.run(with_fleet, settings, documents)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(words) == 0
+    return capsys.readouterr().out
+
+
+def answered(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    answer = json.loads(printed(capsys, *words, "--json"))
+    assert isinstance(answer, dict)
+    return answer
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_reading_changes_nothing_and_steers_no_terminal(
+    words: list[str], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = stored(settings)
+    assert "\x1b" not in printed(capsys, *words)
+    assert answered(capsys, *words)
+    assert stored(settings) == before
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_reading_creates_no_memory(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "no" / "memory.db"
+    assert main([*words, "--store", str(missing)]) == 1
+    assert f"there is no memory at {missing}" in capsys.readouterr().err
+    assert not missing.parent.exists()
+
+
+def test_list_names_the_entries_or_the_lessons_of_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "list") == f"{KEY}: {CLAIM} (2 agents)\n"
+    lines = printed(capsys, "list", "--program", "basher").splitlines()
+    assert lines == ["mine: Look whether a task is still free before you claim it (tasks, in " + KEY + ")",
+                     "rotate: Rotate [31m the context early (tasks)"]  # fmt: skip
+    assert printed(capsys, "list", "--program", "basher", "--state", "promoted").splitlines() == lines[:1]
+    assert printed(capsys, "list", "--program", "basher", "--domain", "ci") == "nothing matches\n"
+
+
+def test_list_says_how_many_it_leaves_out_and_which_names_are_close(capsys: pytest.CaptureFixture[str]) -> None:
+    cut = printed(capsys, "list", "--program", "basher", "--limit", "1")
+    assert cut.endswith("\nand 1 more; --limit shows more\n")
+    answer = answered(capsys, "list", "--program", "basher", "--limit", "1")
+    assert (answer["total"], answer["omitted"]) == (2, {"lessons": 1})
+    assert answered(capsys, "list", "--domain", "task")["suggestions"] == ["tasks"]
+    assert main(["list", "--program", "bashr"]) == 2
+    assert "bashr has stored nothing. Close names are basher." in capsys.readouterr().err
+    assert main(["list", "--state", "stale"]) == 2
+
+
+def test_a_fleet_without_entries_says_where_lessons_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["list", "--fleet", "other"]) == 0
+    assert "`fleet-memory who` lists the programs" in capsys.readouterr().out
+
+
+def test_show_has_sources_words_and_history_of_an_entry(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    async def retire(fleet: Fleet) -> None:
+        await retire_entry(fleet, KEY, "we have a queue")
+
+    change(settings, retire)
+    lines = printed(capsys, "show", KEY).splitlines()
+    assert lines[:2] == [f"{KEY}: retired", CLAIM]
+    assert "    evidence: iso lost a day" in lines
+    assert lines[-1].endswith(" retired by operator: we have a queue")
+    assert answered(capsys, "show", KEY)["contributors"] == ["basher", "iso"]
+
+
+def test_show_finds_a_lesson_also_in_the_archive_and_names_close_ones(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert printed(capsys, "show", "pin", "--program", "sark").startswith("sark/pin: Pin the actions by hash\n")
+
+    async def forget(fleet: Fleet) -> None:
+        await forget_memory(fleet, "sark", "pin", "wrong project")
+
+    change(settings, forget)
+    assert "brings it back" in printed(capsys, "show", "sark/pin")
+    for name, said in (("basher/rotat", "Close ids are rotate"), (KEY[:-1], f"Close keys are {KEY}")):
+        assert main(["show", name]) == 1
+        assert said in capsys.readouterr().err
+    assert main(["show", "pin"]) == 2
+
+
+def test_search_ranks_lessons_of_every_program_with_the_entries(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "search", "pin", "the", "actions").splitlines()
+    assert lines[0].partition(" ")[2] == "sark/pin: Pin the actions by hash (ci)"
+    hits = answered(capsys, "search", "claim a free task")["hits"]
+    assert isinstance(hits, list)
+    assert (hits[0]["key"], [hit.get("id") for hit in hits if hit.get("id") == "mine"]) == (KEY, [])
+    assert printed(capsys, "search", "xyzzy") == "Nothing matched. Try other words.\n"
+
+
+def test_log_has_the_newest_changes_first(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    async def retire(fleet: Fleet) -> None:
+        await retire_entry(fleet, KEY, "we have a queue")
+
+    change(settings, retire)
+    newest, oldest = printed(capsys, "log").splitlines()
+    assert newest.endswith(f" retired {KEY} by operator: we have a queue")
+    assert oldest.endswith(f" promoted {KEY} by judge")
+    assert printed(capsys, "log", "--limit", "1").splitlines() == [newest, "and 1 more; --limit shows more"]
+    assert printed(capsys, "log", "--since", "2999-01-01") == "nothing has changed since then\n"
+    with pytest.raises(SystemExit, match="2"):
+        main(["log", "--since", "yesterday"])
+
+
+def test_who_names_the_programs_and_the_entries_that_they_taught(capsys: pytest.CaptureFixture[str]) -> None:
+    programs = answered(capsys, "who")["programs"]
+    assert isinstance(programs, list)
+    taught = {one["programId"]: (one["lessons"], one["entries"]) for one in programs}
+    assert taught == {"basher": (2, [KEY]), "iso": (1, [KEY]), "sark": (1, [])}
+    assert answered(capsys, "who", "--limit", "1")["omitted"] == {"programs": 2}
+    assert printed(capsys, "who", "--program", "iso").splitlines()[1:] == [f"  {KEY}"]
+
+
+def test_domains_are_counted_the_commonest_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "domains") == "tasks: 1 entry, 3 lessons\nci: 0 entries, 1 lesson\n"
+    assert printed(capsys, "domains", "--program", "sark") == "ci: 0 entries, 1 lesson\n"
+
+
+@pytest.mark.parametrize("words", ["log", "who", "domains", "search x", "show basher/mine"])
+def test_a_bound_process_reads_no_other_program(
+    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "sark")
+    code = main(words.split())
+    text = "".join(capsys.readouterr())
+    assert "basher" not in text.replace("no pattern 'basher/mine'", "")
+    assert code == (1 if words.startswith(("log", "show")) else 0)
