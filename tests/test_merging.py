@@ -295,3 +295,11 @@ def test_a_pair_has_the_verdicts_of_both_and_a_persons_is_the_last_word() -> Non
     assert merged_pair(pair(own), pair(changed)).judgements == (changed,)
     assert merged_pair(both, pair(person)).state == "different"
     assert merged_pair(pair(person), both).by_person
+
+
+async def test_a_program_that_only_read_leaves_no_trace(here: Fleet, there: Fleet, file: Path) -> None:
+    await published(there, CLAIM, "basher", "iso")
+    await gsp_bootstrap(there, "newcomer")
+    await merged(there, here, file)
+    assert {one.program.program_id for one in await here.programs.all()} == {"basher", "iso"}
+    assert (await merged(there, here, file)).written == 0

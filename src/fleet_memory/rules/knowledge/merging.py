@@ -89,12 +89,12 @@ def merged_entry(
         retired_at=_retired_at(own, other, lines),
         ledger=_ledger(mine, theirs),
     )
-    if not voting(after):
-        discovered = min(own.value.first_discovered, other.value.first_discovered)
-        after = replace(after, value=replace(after.value, first_discovered=discovered))
     cleared = max((line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER)
     words = _words((*own.words, *other.words), cleared)
     after = after if set(words) == set(own.words) else with_all_words(after, words)
+    if not voting(after):
+        discovered = min(own.value.first_discovered, other.value.first_discovered)
+        after = replace(after, value=replace(after.value, first_discovered=discovered))
     return settled(own, with_bounded_vectors(after), policy, now)
 
 

@@ -60,7 +60,8 @@ def merged_program(mine: Stating, theirs: Stating, merging: Merging) -> MergedPr
     """
     lessons = _with_lessons(mine.program, theirs.program, merging)
     if not mine.program.exists:
-        kept = capped(_moved_in(mine.program, theirs.program, lessons), merging.now)
+        moved = _moved_in(mine.program, theirs.program, lessons)
+        kept = capped(mine.program if moved == mine.program else moved, merging.now)
         return MergedProgram(kept.program, (*kept.archived, *theirs.history), (), lessons.left)
     state = merged_state(mine, theirs, merging.max_summaries)
     records = _Records(mine.program.program_id, merging)

@@ -1,0 +1,131 @@
+"""Two copies of one entry are merged: again without a change, in either order alike, and no part of either is lost."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet_memory.rules.knowledge.entries import settled
+from fleet_memory.rules.knowledge.merging import LedgeredEntry, merged_entry
+from fleet_memory.rules.knowledge.votes import same_program, voting
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerEvent, LedgerLine, Word
+from fleet_memory.schemas.policy import Policy
+
+START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+NOW = START + timedelta(days=365)
+TEXT = "Check that a task is free before you claim it"
+
+programs = st.sampled_from(("basher", "iso", "ISO", "sark", "tron"))
+moments = st.integers(0, 400).map(lambda hours: START + timedelta(hours=hours))
+
+
+@st.composite
+def contributions(draw: st.DrawFn) -> Contribution:
+    at = draw(moments)
+    return Contribution(
+        program_id=draw(programs),
+        pattern_id=draw(st.sampled_from("ab")),
+        pattern=draw(st.sampled_from((TEXT, TEXT.upper(), "Claim only free tasks"))),
+        confidence=draw(st.sampled_from((0.5, 0.9))),
+        discovered_at=at,
+        stored_at=at,
+        similarity=1.0,
+        basis=draw(st.sampled_from(("equal_words", "judged", "one_judge"))),
+    )
+
+
+@st.composite
+def ledgered(draw: st.DrawFn) -> LedgeredEntry:
+    """Return an entry as a fleet settles it, with lines of its ledger."""
+    policy = Policy(threshold=draw(st.integers(2, 3)))
+    lines = draw(st.lists(contributions(), max_size=5, unique_by=lambda one: (one.program_id, one.pattern_id)))
+    words = draw(
+        st.lists(
+            st.builds(
+                Word,
+                program_id=programs,
+                outcome=st.sampled_from(("confirmed", "contradicted")),
+                at=moments,
+                evidence=st.just("seen"),
+            ),
+            max_size=3,
+            unique_by=lambda word: same_program(word.program_id),
+        )
+    )
+    events: st.SearchStrategy[LedgerEvent] = st.sampled_from(("promoted", "attached", "retired", "reinstated"))
+    ledger = {f"{event} {at}": (event, at) for event, at in draw(st.lists(st.tuples(events, moments), max_size=4))}
+    back = max((at for event, at in ledger.values() if event == "reinstated"), default=START - timedelta(days=1))
+    retired_at = draw(st.none() | moments)
+    value = EntryValue(
+        pattern=TEXT,
+        domain="tasks",
+        confidence=0.5,
+        contributors=(),
+        evidence_count=0,
+        first_discovered=draw(moments),
+        last_promoted=START,
+    )
+    entry = Entry(
+        key="pattern/tasks/check-task-free",
+        value=value,
+        provenance=tuple(sorted(lines, key=lambda one: (one.program_id, one.pattern_id))),
+        words=tuple(
+            word
+            for word in sorted(words, key=lambda word: (word.at, word.program_id))
+            if word.outcome == "confirmed" or word.at >= back  # people cleared the others
+        ),
+        last_confirmed=draw(moments),
+        confirmations=draw(st.integers(0, 3)),
+        retired_at=retired_at if retired_at and retired_at > back else None,
+        ledger=tuple(ledger),
+    )
+    known = {id_: LedgerLine(event=event, key=entry.key, at=at, by="(person)") for id_, (event, at) in ledger.items()}
+    return LedgeredEntry(settled(None, entry, policy, draw(moments)), known)
+
+
+def merged(mine: LedgeredEntry, theirs: LedgeredEntry) -> LedgeredEntry:
+    entry = merged_entry(mine, theirs, Policy(), NOW, overwrite=False)
+    return LedgeredEntry(entry, {**theirs.lines, **mine.lines})
+
+
+@given(ledgered(), ledgered())
+def test_merging_a_copy_again_changes_nothing(one: LedgeredEntry, other: LedgeredEntry) -> None:
+    both = merged(one, other)
+    assert merged(both, other).entry is both.entry
+    assert merged(both, one).entry is both.entry
+    assert merged(one, one).entry is one.entry
+
+
+def facts(entry: Entry) -> object:
+    """Return what must not depend on the order of the copies."""
+    lines = {(line.program_id, line.pattern_id, line.pattern, line.stored_at) for line in entry.provenance}
+    voters = {line.program_id for line in voting(entry)}
+    times = (entry.retired_at, entry.last_confirmed, entry.published_at and min(entry.published_at, NOW))
+    return lines, voters, {*entry.words}, times, {*entry.ledger}
+
+
+@given(ledgered(), ledgered())
+def test_the_order_of_the_copies_does_not_matter(one: LedgeredEntry, other: LedgeredEntry) -> None:
+    ids = {(line.program_id, line.pattern_id, line.pattern) for line in one.entry.provenance}
+    other = other._replace(
+        entry=replace(
+            other.entry,
+            provenance=tuple(
+                line
+                for line in other.entry.provenance
+                if (line.program_id, line.pattern_id, line.pattern) not in ids  # else the store's own stays
+            ),
+        ),
+    )
+    assert facts(merged(one, other).entry) == facts(merged(other, one).entry)
+
+
+@given(ledgered(), ledgered())
+def test_the_contributions_and_the_first_publication_of_both_stay(one: LedgeredEntry, other: LedgeredEntry) -> None:
+    both = merged(one, other).entry
+    lessons = {(line.program_id, line.pattern_id, line.pattern) for line in both.provenance}
+    for copy in (one.entry, other.entry):
+        assert {(line.program_id, line.pattern_id, line.pattern) for line in copy.provenance} <= lessons
+        assert copy.published_at is None or (both.published_at is not None and both.published_at <= copy.published_at)
+    assert both.confirmations == max(one.entry.confirmations, other.entry.confirmations)
