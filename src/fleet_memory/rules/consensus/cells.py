@@ -71,7 +71,8 @@ def cells(lessons: Comparison) -> Cells:
 
 def _moved(centres: Vectors, sample: Vectors) -> Vectors:
     """Return the mean of the sample's rows nearest to each centre, as unit rows; a centre without any stays."""
-    homes = np.argmax(sample @ centres.T, axis=1)
+    blocks = in_blocks(np.arange(len(sample)), max(centres.shape))
+    homes = np.concatenate([np.argmax(sample[some] @ centres.T, axis=1) for some in blocks])
     order = np.argsort(homes, kind="stable")
     settled, starts = np.unique(homes[order], return_index=True)
     sums = np.add.reduceat(sample[order], starts, axis=0)

@@ -119,17 +119,18 @@ def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_
     Lessons of one program are variants of each other from `min_variant_cosine` up; above 1 none are.
     """
     names = {name: same_program(name) for name in {lesson.program_id for lesson in lessons}}
-    order = sorted(range(len(lessons)), key=lambda at: (names[lessons[at].program_id], lessons[at].place))
+    order = _order([names[lesson.program_id] for lesson in lessons], lessons)
     ordered = [lessons[position] for position in order]
     positions = np.array(order, dtype=np.int64)
     programs = _codes(names[lesson.program_id] for lesson in ordered)
     starts = np.flatnonzero(np.r_[True, np.diff(programs) > 0, True]) if ordered else np.zeros(1, np.int64)
     entries = np.array([ordered[start].is_entry for start in starts[:-1]], np.bool_)
     areas = np.where(entries, 0, np.diff(starts) ** 2)
+    own = rows[positions]
     plain = Comparison(
         positions,
-        rows[positions],
-        _scales(rows[positions]),
+        own,
+        _scales(own),
         programs,
         starts,
         entries,
@@ -141,8 +142,18 @@ def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_
     return plain._replace(variants=_variants(plain, min_variant_cosine))
 
 
+def _order(programs: Sequence[str], lessons: Sequence[ComparableLesson]) -> list[int]:
+    """Return the positions by program and place: each program sorted alone, as one long sort would stop all threads."""
+    of: dict[str, list[int]] = {}
+    for position, program in enumerate(programs):
+        of.setdefault(program, []).append(position)
+    return [at for program in sorted(of) for at in sorted(of[program], key=lambda one: lessons[one].place)]
+
+
 def _scales(rows: Int8Rows) -> Vectors:
-    lengths: Vectors = np.sqrt(np.square(rows, dtype=np.float32).sum(1))
+    blocks = in_blocks(np.arange(len(rows)), rows.shape[1])
+    squares = [np.square(rows[some], dtype=np.float32).sum(1) for some in blocks]
+    lengths: Vectors = np.sqrt(np.concatenate([np.zeros(0, np.float32), *squares]))
     return np.divide(np.float32(1), lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
 

@@ -276,7 +276,9 @@ def _best_of_either(pairs: _Pairs, margins: Vectors, asked: Flags, profile: Prof
     """Return which pairs are among the best of one of their lessons that is asked."""
     both = _joined([pairs, pairs._replace(lessons=pairs.partners, partners=pairs.lessons)])
     scores = np.where(asked[both.lessons], np.concatenate([margins, margins]), np.float32(-1))
-    return np.unique(_first_partners(both, scores, MAX_PARTNERS, profile) % max(1, len(margins)))
+    kept = np.zeros(len(margins), np.bool_)  # np.unique would stop all threads
+    kept[_first_partners(both, scores, MAX_PARTNERS, profile) % max(1, len(margins))] = True
+    return np.flatnonzero(kept)
 
 
 def _joined(parts: Iterable[_Pairs]) -> _Pairs:

@@ -22,7 +22,9 @@ def shared_words(lessons: Sequence[ComparableLesson], ends: Indices) -> Vectors:
     known: dict[str, int] = {}
     counts = np.zeros(len(lessons), np.int64)
     words = array("q")
-    for position in np.unique(ends).tolist():
+    used = np.zeros(len(lessons), np.bool_)
+    used[ends] = True
+    for position in np.flatnonzero(used).tolist():
         codes = sorted(known.setdefault(word, len(known)) for word in content(lessons[position].text))
         counts[position] = len(codes)
         words.extend(position << 32 | code for code in codes)
