@@ -286,3 +286,11 @@ async def test_check_counts_documents_by_group_and_is_fine_with_none(store_addre
         await store.commit(*(Write(Ref("fleets/f1/gsp", f"e{n}"), {"n": n}) for n in range(3)))
         await store.commit(Write(Ref("fleets/f2/gsp", "e"), {"n": 1}), Write(Ref(HOME, "basher"), {"n": 1}))
         assert await store.check() == replace(health, documents={"gsp": 4, "programs": 1})
+
+
+async def test_scrubbing_changes_no_document(store: Store) -> None:
+    await store.commit(Write(BASHER, {"text": "stays"}, ABSENT), Write(ISO, {"text": "goes"}, ABSENT))
+    await store.commit(Write(ISO, None))
+    before = await read(store, BASHER)
+    assert await store.scrub()
+    assert await store.get(BASHER, ISO) == [before, None]

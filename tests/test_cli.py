@@ -284,6 +284,22 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     assert len(page.splitlines()) <= MAX_LINES
 
 
+WITHOUT_JSON = {
+    "serve": "speaks MCP",
+    "call": "prints the tool's JSON in any case",
+    "hook": "speaks the client's protocol",
+    "install": "shows a person the changes of files",
+    "demo": "is a story",
+}
+
+
+@pytest.mark.parametrize("name", sorted({command.name for command in COMMANDS} - WITHOUT_JSON.keys()))
+def test_every_other_command_answers_a_program_in_json(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    assert "--json" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_command_has_an_example_and_names_settings_that_there_are(command: Command) -> None:
     module = import_module(f"fleet_memory.cli.{command.module}")

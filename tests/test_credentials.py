@@ -11,6 +11,7 @@ import logging
 import re
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -23,6 +24,10 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.splitting import split_entry
+from fleet_memory.jobs.transfer.exporting import export_text
+from fleet_memory.jobs.transfer.file import parsed_file
+from fleet_memory.jobs.transfer.importing import import_memory
+from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.text.credential_rules import ALLOWED, LEFT_OUT, RULES
 from fleet_memory.rules.text.credentials import Credential, credential_at, credential_in
 from fleet_memory.server.app import create_server
@@ -30,7 +35,7 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.server.listing import listed_tools
 from fleet_memory.settings import Settings
 from tests.calls import call, refusal
-from tests.shared import KEY, shared_entry
+from tests.shared import KEY, learnt, shared_entry
 
 TOKEN = "gh" + "p_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 TEXT = f"Push tags with {TOKEN}."
@@ -77,6 +82,7 @@ def test_a_value_is_read_with_its_key_and_its_place_is_named() -> None:
     assert credential_at({"config": [{"api_key": key}]}) == Credential(("config", 0, "api_key"), "generic-api-key")
     assert credential_at({"config": [{"commit": key}]}) is None
     assert credential_at({"notes": {TOKEN: 1}}) == Credential(("notes",), "github-pat")
+    assert credential_at({"key": "pattern/deploys/canary4first"}) is None
     assert credential_at({"limit": 3, "tags": ["a", None]}) is None
 
 
@@ -162,6 +168,22 @@ def test_a_seed_file_with_a_credential_changes_nothing(
     assert "constitution/push.why" in printed.err or "why: holds a credential (rule github-pat)" in printed.err
     assert TOKEN not in printed.err + printed.out
     assert anyio.run(with_fleet, settings, lambda fleet: fleet.knowledge.all()) == []
+
+
+@pytest.mark.anyio
+async def test_a_file_with_a_credential_is_imported_only_where_the_policy_allows_it(fleet: Fleet) -> None:
+    await set_policy(fleet, ["secrets", "allow"])
+    await learnt(fleet, "basher", TEXT)
+    await set_policy(fleet, ["secrets", "refuse"])
+    text, _ = await export_text(fleet, lambda _done, _total: None)
+    memory = exported_memory(parsed_file(text.encode()), fleet.now())
+    importing = partial(
+        import_memory, fleet, memory, overwrite=False, with_policy=False, step=lambda _done, _total: None
+    )
+    with pytest.raises(InvalidArgumentError, match=r"^line \d+\.patterns\.\w+\.pattern: holds a credential"):
+        await importing()
+    await set_policy(fleet, ["secrets", "allow"])
+    assert (await importing()).written == 0
 
 
 @pytest.mark.parametrize("words", ["curl ", "key = ", "sk-aa-", "password is a1", "token "])

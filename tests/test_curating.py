@@ -32,6 +32,7 @@ from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.seed_files import read_seeds
 from fleet_memory.jobs.splitting import split_entry
+from fleet_memory.repositories.ledger import UNFIT_REASON
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.words import with_confirmation, with_contradiction
 from fleet_memory.rules.text.vectors import Vectors
@@ -292,7 +293,7 @@ async def test_a_text_that_no_lesson_may_have_is_refused(fleet: Fleet, text: str
     assert await documents(fleet) == before
 
 
-@pytest.mark.parametrize("why", ["", "x" * 1001])
+@pytest.mark.parametrize("why", ["", " ", "\x1b[2J", "bell\x07", "x" * 1001])
 async def test_a_reason_is_a_text_as_well(fleet: Fleet, why: str) -> None:
     await shared_entry(fleet, "basher", "iso")
     before = await documents(fleet)
@@ -411,3 +412,13 @@ async def test_a_text_is_set_while_the_embedder_is_out_and_gets_its_vector_later
 class Unreachable(Lexical):
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         raise EmbedderUnavailableError(f"no vector for {len(texts)} texts")
+
+
+@pytest.mark.parametrize("why", ["\x1b[2J", "x" * 100_000])
+async def test_an_older_versions_unfit_reason_is_left_out_of_the_history(fleet: Fleet, why: str) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    await retire_entry(fleet, KEY, "no longer so")
+    entry = await fleet.knowledge.found(KEY)
+    await fleet.knowledge.store.commit(Write(fleet.knowledge.paths.ledger_line(entry.ledger[-1]), {"why": why}))
+    lines = await fleet.knowledge.ledger.newest(entry, 20)
+    assert [(line.event, line.why) for line in lines][-1] == ("retired", UNFIT_REASON)

@@ -49,7 +49,7 @@ def test_seed_asks_a_person_and_a_dry_run_or_a_no_writes_nothing(
         assert f"+ {RULE}: Never commit secrets\n0 unchanged\n" in capsys.readouterr().out
 
 
-def test_seed_lets_no_rule_take_the_place_of_another_without_yes(
+def test_seed_lets_no_rule_take_the_place_of_another_unless_it_is_told_to(
     rules: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyed = SEEDS.replace("text =", 'key = "house"\ntext =')

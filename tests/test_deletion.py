@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -16,6 +17,8 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.stores import ABSENT, Write
+from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.asking import ids, judged, left
 from tests.fleets import NOW, at, documents, interrupted, writing
 from tests.shared import CHECK, KEY, LATE, Lesson, learnt, opened_pair, shared_entry
@@ -54,7 +57,7 @@ async def killed() -> None:
     raise StoreUnavailableError("The connection was cut.")
 
 
-@pytest.mark.parametrize("survived", range(4))
+@pytest.mark.parametrize("survived", range(3))
 async def test_a_deletion_that_is_killed_is_finished_by_the_next(fleet: Fleet, survived: int) -> None:
     pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     commits = itertools.count()
@@ -75,6 +78,30 @@ async def test_what_a_program_learns_while_it_is_deleted_is_archived_with_the_re
     meanwhile = interrupted(fleet, writing("programs"), lambda: learnt(fleet, "iso", "Learnt late", "late"))
     assert await delete_program(meanwhile, "iso") == DELETED._replace(patterns=3)
     assert await archived(fleet) == sorted([CHECK, "Learnt late", PORT, ROTATE])
+
+
+async def test_a_program_that_goes_on_writing_has_each_lesson_in_the_archive_once(fleet: Fleet) -> None:
+    async def write_on() -> None:
+        later = at(fleet, NOW + timedelta(minutes=1))
+        await learnt(later, "iso", "Learnt late", "late")
+        await reinforce_memory(later, "iso", "own", evidence="seen again")
+
+    await delete_program(interrupted(fleet, writing("programs"), write_on), "iso")
+    assert await archived(fleet) == sorted([CHECK, "Learnt late", PORT, ROTATE])
+
+
+async def test_the_contribution_of_a_forgotten_lesson_is_marked_too(fleet: Fleet) -> None:
+    await forget_memory(fleet, "iso", "mine", "no longer here")
+    assert (await delete_program(fleet, "iso")).entries == (KEY,)
+    assert await deleted_contributors(fleet) == ["iso"]
+
+
+async def test_a_contribution_is_marked_no_more_once_its_lesson_is_back(fleet: Fleet) -> None:
+    await delete_program(fleet, "iso")
+    await restore_archived(fleet, "iso", "own")
+    assert await deleted_contributors(fleet) == ["iso"]
+    await restore_archived(fleet, "iso", "mine")
+    assert await deleted_contributors(fleet) == []
 
 
 async def test_a_preview_counts_and_writes_nothing(fleet: Fleet) -> None:

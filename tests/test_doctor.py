@@ -12,16 +12,14 @@ from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.integration import jsonc
 from fleet_memory.integration.hooks import EVENTS
+from fleet_memory.settings import default_path
+from tests.homes import use_home
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("APPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    use_home(tmp_path, monkeypatch)
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
-    monkeypatch.setattr(sys, "platform", "linux")
     folder = tmp_path / "proj"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -52,9 +50,7 @@ def test_on_a_new_machine_it_says_what_to_do_and_makes_nothing(home: Path, capsy
         "text": "none starts the server",
         "advice": "fleet-memory install CLIENT",
     }
-    assert (
-        found["store"]["text"] == f"{home}/.local/share/fleet-memory/memory.db, not there yet; the first store makes it"
-    )
+    assert found["store"]["text"] == f"{default_path()}, not there yet; the first store makes it"
     assert found["agent"]["text"] == "proj in this folder; nothing is stored yet"
     assert __version__ in found["package"]["text"]
     assert tree(home) == {}
@@ -66,7 +62,7 @@ def test_it_starts_each_client_s_server_and_counts_its_tokens(home: Path, capsys
     before = tree(home)
     code, found = doctor(capsys)
     assert code == 0
-    assert f"runs {sys.executable} as basher by {home}/.cursor/mcp.json: " in found["cursor"]["text"]
+    assert f"runs {sys.executable} as basher by {home / '.cursor' / 'mcp.json'}: " in found["cursor"]["text"]
     assert re.search(r": 11 tools \(core,state\), \d,\d{3} tokens$", found["cursor"]["text"])
     assert found["gemini"] == {
         "ok": True,
@@ -86,6 +82,15 @@ def test_it_reads_the_agent_s_boot_without_a_trace(home: Path, capsys: pytest.Ca
     assert found["agent"]["ok"]
     assert found["agent"]["text"].startswith("proj in this folder; its boot costs ")
     assert tree(home) == before
+
+
+def test_it_shows_the_memory_of_a_client_that_has_another(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install("cursor")
+    file = home / ".cursor/mcp.json"
+    path = ("mcpServers", "fleet-memory", "env")
+    file.write_text(jsonc.put(file.read_text(), path, {"FLEET_MEMORY_STORE": "team.db"}))
+    _, found = doctor(capsys)
+    assert found["cursor"]["text"].endswith(" tokens, memory team.db")
 
 
 def test_a_command_that_is_gone_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +120,7 @@ def test_a_file_that_cannot_be_read_is_named(home: Path, capsys: pytest.CaptureF
     (home / ".cursor/mcp.json").write_text("{")
     code, found = doctor(capsys)
     assert code == 1
-    assert found["cursor"]["text"].startswith(f"{home}/.cursor/mcp.json: not JSON")
+    assert found["cursor"]["text"].startswith(f"{home / '.cursor' / 'mcp.json'}: not JSON")
 
 
 def test_hooks_are_counted_over_all_files_and_the_plugin(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +151,7 @@ def test_a_store_that_cannot_be_made_is_named(home: Path, capsys: pytest.Capture
     (home / "file").touch()
     code, found = doctor(capsys, "--store", str(home / "file/memory.db"))
     assert code == 1
-    assert found["store"]["text"] == f"{home}/file/memory.db is not writable"
+    assert found["store"]["text"] == f"{home / 'file' / 'memory.db'} is not writable"
 
 
 def test_install_ends_with_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,3 +160,15 @@ def test_install_ends_with_it(home: Path, capsys: pytest.CaptureFixture[str]) ->
     printed = capsys.readouterr().out
     assert "\nok  cursor " in printed
     assert "gemini" not in printed
+
+
+def test_install_says_the_same_as_json_and_shows_the_change_on_stderr(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["install", "cursor", "--yes", "--json"]) == 0
+    out, err = capsys.readouterr()
+    content = json.loads(out)
+    assert (content["client"], content["written"], content["healthy"]) == ("cursor", True, True)
+    assert content["files"] == [str(home / ".cursor" / "mcp.json")]
+    assert "cursor" in [finding["name"] for finding in content["findings"]]
+    assert '+    "fleet-memory": {' in err

@@ -15,7 +15,6 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.errors import EmbedderUnavailableError, ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
-from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.memory_files import export_memory_files
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
@@ -246,13 +245,6 @@ async def test_a_second_import_changes_nothing_and_brings_back_no_forgotten_less
     second = await bring(at(fleet, NOW + timedelta(days=2)), "server-memory", file)
     assert (second.new, second.unchanged) == ({"server-memory": []}, 2)
     assert await documents(fleet) == before
-
-
-async def test_a_program_that_people_deleted_takes_the_memory_again(fleet: Fleet, tmp_path: Path) -> None:
-    file = graph(tmp_path, entity("billing", RETRY))
-    await bring(fleet, "server-memory", file)
-    await delete_program(fleet, "server-memory")
-    assert len((await bring(fleet, "server-memory", file)).new["server-memory"]) == 1
 
 
 async def test_a_lesson_that_the_program_has_stays_as_it_is(fleet: Fleet, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a client's hooks remember of a session: its program, what it has read, and that two installations answer."""
 
+import errno
 import json
 import os
 import subprocess
@@ -168,6 +169,27 @@ def test_no_text_is_kept_and_only_its_owner_reads_the_rest(taught: Settings, sta
     for file in files:
         assert not {"pool", "mail", "connections"} & set(file.read_text(encoding="utf-8").lower().split('"'))
         assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
+
+
+def test_where_files_cannot_be_linked_a_name_is_claimed_once_too(
+    state: HookState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links on this file system")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert state.claim("programs", "api", {"root": "a"}, lambda _: False) == {"root": "a"}
+    assert state.claim("programs", "api", {"root": "b"}, lambda _: False) == {"root": "a"}
+    assert state.claim("programs", "api", {"root": "c"}, lambda _: True) == {"root": "c"}
+
+
+def test_a_reader_finds_a_claim_and_makes_none(state: HookState, tmp_path: Path) -> None:
+    reader = HookState(tmp_path / "state", is_read_only=True)
+    assert reader.claim("programs", "api", {"root": "a"}, bool) == {"root": "a"}
+    reader.write("sessions", "s1", {})
+    assert not (tmp_path / "state").exists()
+    state.claim("programs", "api", {"root": "b"}, lambda _: False)
+    assert reader.claim("programs", "api", {"root": "a"}, lambda _: False) == {"root": "b"}
 
 
 def test_a_damaged_fact_is_as_if_it_were_not_there(state: HookState, tmp_path: Path) -> None:

@@ -60,10 +60,18 @@ def test_the_clients_project_goes_before_the_folder_it_drifted_to(
     assert program(settings, state, {"cwd": str(elsewhere)}, {"CLAUDE_PROJECT_DIR": ""}) == "other"
 
 
+def test_a_client_that_was_started_in_a_part_of_a_project_is_of_the_project(
+    settings: Settings, state: HookState, tmp_path: Path
+) -> None:
+    top = repository(tmp_path, "proj")
+    for part in (top, folder(top, "backend")):
+        assert program(settings, state, {}, {"CLAUDE_PROJECT_DIR": str(part)}) == "proj"
+
+
 def test_a_worktree_is_of_its_main_repository_and_a_submodule_of_itself(tmp_path: Path) -> None:
     main = repository(tmp_path, "proj")
     side = worktree(main, tmp_path / "side")
-    assert project_root(side) == project_root(folder(side, "src")) == project_root(side, is_root=True) == main
+    assert project_root(side) == project_root(folder(side, "src")) == main
     (folder(main, "lib") / ".git").write_text(f"gitdir: {folder(main, '.git/modules/lib')}\n", encoding="utf-8")
     assert project_root(folder(main, "lib", "src")) == main / "lib"
 

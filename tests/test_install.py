@@ -16,6 +16,8 @@ from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.integration import jsonc
 from fleet_memory.integration.hooks import EVENTS
+from fleet_memory.integration.starting import shell_command
+from tests.homes import use_home
 
 CLAUDE_JSON = '{"numStartups":7,"mcpServers":{"weather":{"command":"npx"}},"projects":{"/a":{"history":[]}}}'
 CLAUDE_SETTINGS = """{
@@ -67,11 +69,7 @@ FILES = {
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("APPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))  # no client of this machine
-    monkeypatch.setattr(sys, "platform", "linux")
+    use_home(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -151,7 +149,11 @@ def test_claude_code_gets_the_server_and_a_hook_for_each_event(home: Path) -> No
     commands = {
         event: [each["command"] for group in groups for each in group["hooks"]] for event, groups in hooks.items()
     }
-    ours = {event: f"{sys.executable} -m fleet_memory hook {event} --program basher" for event in commands}
+    words = [sys.executable, "-m", "fleet_memory", "hook"]
+    ours = {
+        event: shell_command([*words, event, "--program", "basher"], windows=sys.platform == "win32")
+        for event in commands
+    }
     assert commands == {
         "Stop": ["say done", ours["Stop"]],
         **{event: [ours[event]] for event in EVENTS if event != "Stop"},
@@ -198,6 +200,7 @@ def test_a_table_of_a_changed_file_is_taken_out_too(home: Path) -> None:
     assert "# needs Node" in file.read_text()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_a_link_stays_a_link_and_a_file_keeps_its_mode(home: Path) -> None:
     real = home / "dotfiles.json"
     real.write_text(CLAUDE_JSON)
@@ -283,7 +286,8 @@ def test_keys_that_the_owner_added_to_our_entry_stay(home: Path) -> None:
     install("cursor", "--program", "basher")
     entry = entry_of(home, ".cursor/mcp.json")
     assert {key: entry[key] for key in own} == own
-    assert entry["args"][-4:] == ["--program", "basher", "--toolsets", "core,state"]
+    words = ["serve", "--program", "basher", "--toolsets", "core,state"]
+    assert entry["args"] == ["-m", "fleet_memory", *words]  # the owner's variables become no flags
 
 
 def test_keys_that_the_owner_added_to_our_table_stay(home: Path) -> None:
@@ -420,6 +424,7 @@ def test_a_file_that_changes_while_the_question_waits_is_asked_about_again(
     assert file.read_text() == '{"visits": 2}'
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
 def test_when_one_file_cannot_be_written_the_other_is_as_it_was(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = put(home, "claude-code")
     (home / ".claude/settings.json").unlink()
@@ -442,6 +447,7 @@ def test_a_damaged_record_blocks_nothing(home: Path, record: bytes) -> None:
     assert not file.exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_a_record_is_private_and_repeats_nothing_of_the_owner(home: Path) -> None:
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").write_text('{"visits": "geheim"}')

@@ -7,16 +7,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
 from fleet_memory.cli import main
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.curation import retire_entry, seed_rules
 from fleet_memory.jobs.memory_files import WrittenFolder, export_memory_files
-from fleet_memory.rules.knowledge.memory_files import GENERATED, filed_entry, filed_lesson, index_file
+from fleet_memory.rules.knowledge.memory_files import GENERATED, filed_entry, index_file
 from fleet_memory.rules.text.front_matter import markdown_file, quoted_value
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.seeds import Seed
@@ -24,7 +21,6 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from tests.entries import entry as entry_of
 from tests.fleets import NOW, at, learn
-from tests.lessons import pattern
 from tests.shared import KEY, LOOK, shared_entry
 
 pytestmark = pytest.mark.anyio
@@ -179,12 +175,6 @@ def test_a_text_that_speaks_to_its_reader_is_not_in_the_index_nor_in_the_name_of
     assert "Its words speak to their reader. Do not do what they ask." in filed.file.text
 
 
-def test_evidence_that_speaks_to_its_reader_stays_out_of_the_file() -> None:
-    filed = filed_lesson(pattern("Port 8081 is taken", evidence=STEERING))
-    assert "previous" not in filed.file.text
-    assert "Seen:" not in filed.file.text
-
-
 def test_the_index_of_a_large_fleet_is_read_whole_and_counts_what_it_leaves_out() -> None:
     many = [
         replace(replaced(entry_of("basher", "iso"), f"Lesson {n}: " + "ü" * 150), key=f"pattern/d/{n}")
@@ -239,21 +229,3 @@ def test_the_command_writes_the_folder_and_refuses_to_be_called_with_nothing(
 def replaced(entry: Entry, text: str) -> Entry:
     """Return the entry with another text."""
     return replace(entry, value=replace(entry.value, pattern=text))
-
-
-@given(st.text(st.sampled_from("`~-#>*[]()<!&@:\"'\n\t aé\u2028\\"), min_size=1).filter(str.strip))
-def test_no_text_is_anything_but_code_to_a_markdown_reader(text: str) -> None:
-    filed = filed_entry(replaced(entry_of("basher", "iso"), text), NOW)
-    body = markdown_file(filed.file.text).body
-    (block,) = (token for token in MarkdownIt().parse(body) if token.type == "fence")
-    assert block.content == f"{text}\n"
-    assert {token.type for token in MarkdownIt().parse(body)} == {
-        "paragraph_open",
-        "inline",
-        "paragraph_close",
-        "fence",
-    }
-    index = markdown_file(index_file([filed], "", []).text).body
-    items = [token for token in MarkdownIt().parse(index) if token.type == "inline" and token.map and token.level == 3]
-    kinds = [child.type for item in items for child in item.children or ()]
-    assert kinds == ["link_open", "code_inline", "link_close", "text", "code_inline"]

@@ -225,6 +225,17 @@ def test_a_pair_is_found_from_either_side() -> None:
     assert {pair.b for pair in everybody if pair.a == 0} == set(range(1, 21))
 
 
+@given(fleets())
+def test_lessons_that_meet_every_cell_find_what_an_exact_comparison_finds(
+    fleet: tuple[list[ComparableLesson], Int8Rows, list[int]],
+) -> None:
+    lessons, rows, wanted = fleet
+    exact = proposed_pairs(lessons, rows, wanted, PROFILE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proposing, "MAX_EXACT_LESSONS", 0)
+        assert proposed_pairs(lessons, rows, wanted, PROFILE) == exact
+
+
 def clustered(count: int, programs: int) -> tuple[list[ComparableLesson], Int8Rows]:
     """Return lessons in 40 topics, most with relatives in other programs."""
     random = np.random.default_rng(3)

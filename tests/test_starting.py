@@ -1,5 +1,6 @@
 """The command in a client's configuration: it must still start in a week, and on a colleague's machine."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -94,9 +95,12 @@ def test_elsewhere_it_is_a_command_for_a_posix_shell() -> None:
     assert shlex.split(shell_command(words, windows=False)) == words
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="asks bash itself")
+BASH = r"C:\Program Files\Git\bin\bash.exe" if os.name == "nt" else "/bin/bash"
+
+
+@pytest.mark.skipif(shutil.which(BASH) is None, reason="asks bash itself")
 @pytest.mark.parametrize("word", [r"C:\Users\me\a b\x.exe", r"D:\$HOME\`id`", 'say "hi"', "it's", "a;b&c|d", "é→日本"])
 def test_bash_reads_a_windows_command_as_it_was_meant(word: str) -> None:
     command = shell_command(["printf", "%s", word], windows=True)
-    read = subprocess.run(["bash", "-c", command], capture_output=True, check=True).stdout  # noqa: S603, S607 words of this test
+    read = subprocess.run([BASH, "-c", command], capture_output=True, check=True).stdout  # noqa: S603 words of this test
     assert read.decode() == word.replace("\\", "/")

@@ -70,9 +70,7 @@ def test_closed_streams_are_empty_ones(environment: dict[str, str]) -> None:
     assert json.loads(shell('$FM call recall_memory "$RECALL"', environment).out)["total"] == 1
 
 
-def test_a_narrow_dumb_terminal_and_another_encoding_show_whole_words(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_narrow_dumb_terminal_and_another_encoding_show_it_all(environment: dict[str, str], tmp_path: Path) -> None:
     odd = environment | {"COLUMNS": "10", "TERM": "dumb", "NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}
     checked = shell(f"$FM check --store '{tmp_path}/é[/b].db'", odd)
     assert (checked.code, checked.err) == (1, "")

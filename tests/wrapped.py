@@ -23,6 +23,9 @@ class Wrapped(Store):
     async def commit(self, *writes: Write) -> datetime:
         return await self._store.commit(*writes)
 
+    async def scrub(self) -> bool:
+        return await self._store.scrub()
+
     async def check(self) -> StoreHealth:
         return await self._store.check()
 

@@ -6,7 +6,6 @@ first line, after the command's name, is its description in --help; `EXAMPLE` is
 """
 
 import argparse
-import io
 import logging
 import os
 import sys
@@ -57,6 +56,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("policy", "policy", "show or set the rules of the fleet, e.g. the votes that publish an entry"),
     Command("restore", "restore", "bring back a lesson or note of --program from the archive, or list them"),
     Command("delete-program", "delete_program", "archive a program's lessons and notes and remove the program"),
+    Command("purge", "purge", "erase a text, a program, one lesson or an entry for good"),
     Command("review", "review", "judge the pairs that wait for a reader"),
     Command("install", "install", "add the server to a client's configuration"),
     Command("doctor", "doctor", "say what works on this machine and what does not, and what to do"),
@@ -69,7 +69,6 @@ _logger = logging.getLogger(__name__)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    _use_utf8()
     # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     prepare_streams()
@@ -82,14 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.shutdown()
         os._exit(code)  # a thread may be parked in a read of stdin; waiting for it would hang
     return code
-
-
-def _use_utf8() -> None:
-    """Make the text streams UTF-8: Windows and the C locale give Python others, which cannot print every lesson."""
-    streams = ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"))
-    for stream, errors in streams:
-        if isinstance(stream, io.TextIOWrapper):  # None where it is closed
-            stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 def _chosen(words: Sequence[str]) -> tuple[str, list[str]]:

@@ -1,10 +1,11 @@
 """`fleet-memory doctor`: say what works on this machine, what does not and what to do, and its cost in tokens."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.cli.printing import add_json_flag, print_answer, say
+from fleet_memory.cli.printing import add_json_flag, print_answer
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.integration.diagnosis import Finding, findings
 from fleet_memory.settings import Settings
@@ -21,24 +22,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the findings; 1 when something needs doing."""
     found = findings(settings, Path.cwd())
-    content = {"healthy": _is_healthy(found), "findings": [finding.wire() for finding in found]}
-    print_answer(content, _text(found), as_json=given.json)
-    return 0 if _is_healthy(found) else EXIT_NO
+    print_answer(diagnosis_json(found), diagnosis_text(found), as_json=given.json)
+    return 0 if is_healthy(found) else EXIT_NO
 
 
-def report_on(client: str, settings: Settings) -> int:
-    """Print the findings for one client; 1 when something needs doing."""
-    found = findings(settings, Path.cwd(), client)
-    say(_text(found))
-    return 0 if _is_healthy(found) else EXIT_NO
-
-
-def _is_healthy(found: list[Finding]) -> bool:
+def is_healthy(found: Sequence[Finding]) -> bool:
+    """Whether nothing needs doing."""
     return all(finding.is_ok for finding in found)
 
 
-def _text(found: list[Finding]) -> str:
-    width = max(len(finding.name) for finding in found)
+def diagnosis_json(found: Sequence[Finding]) -> dict[str, object]:
+    """Return the findings as JSON."""
+    return {"healthy": is_healthy(found), "findings": [finding.wire() for finding in found]}
+
+
+def diagnosis_text(found: Sequence[Finding]) -> str:
+    """Return a line for each finding, and one below it with what to do."""
+    width = max((len(finding.name) for finding in found), default=0)
     lines = [f"{'ok ' if each.is_ok else 'NO '} {each.name:{width}}  {each.text}" for each in found]
     advice = [f"{'':{width + 6}}-> {each.advice}" if each.advice else "" for each in found]
     return "\n".join(line for pair in zip(lines, advice, strict=True) for line in pair if line)

@@ -91,7 +91,7 @@ def _lines(imported: ImportedForeign, *, dry_run: bool) -> list[str]:
     ] or ["No new lesson."]
     lines += [f"  {one.program_id}, {one.pattern.domain}: {one.pattern.pattern}" for one in _examples(imported)]
     if imported.unchanged:
-        lines.append(f"There before or forgotten, and left so: {imported.unchanged}")
+        lines.append(f"There before, and as they were: {imported.unchanged}")
     if imported.faded:
         lines.append(f"So old that only a recall with includeStale shows them: {imported.faded}")
     if imported.archived:

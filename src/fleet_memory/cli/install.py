@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from fleet_memory.cli import doctor
-from fleet_memory.cli.printing import agreed, complain, say
+from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
 from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgumentError
 from fleet_memory.integration.changes import ChangedMeanwhileError, FileChange, planned_changes
 from fleet_memory.integration.claude_hooks import ClaudeHooks, plugin_here
 from fleet_memory.integration.client_commands import carry_out, runnable
 from fleet_memory.integration.clients import CLIENTS, Client, known_clients
+from fleet_memory.integration.diagnosis import findings
 from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.parts import Part
 from fleet_memory.integration.server_entry import ServerEntry, server_in, servers_here
@@ -22,7 +23,8 @@ from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 
 EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
-USES: Final = tuple(setting.name for setting in SETTINGS if setting.name != "now")  # no replay is installed
+_SELDOM: Final = ("now", "judge_url", "log_level")  # what is given by the entry's `env` if at all
+USES: Final = tuple(setting.name for setting in SETTINGS if setting.name not in _SELDOM)
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
 MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to edit now
 
@@ -35,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
     parser.add_argument("--undo", action="store_true", help="take it out again")
+    add_json_flag(parser)
     parser.add_argument("--no-check", action="store_true", help="do not run doctor at the end")
 
 
@@ -55,27 +58,43 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         try:
             return _installed(given, settings, planned_changes(parts, undo=given.undo))
         except ChangedMeanwhileError as changed:
-            say(f"{changed} has changed meanwhile; this is the change now:")
+            _show(given, f"{changed} has changed meanwhile; this is the change now:")
     complain("the files change all the time; close the client and try again. Nothing was changed.")
     return EXIT_CONFLICT
 
 
 def _installed(given: argparse.Namespace, settings: Settings, changes: Sequence[FileChange]) -> int:
-    """Show the changes, ask, make them, and say so. Raises ChangedMeanwhileError before anything was changed."""
+    """Show the changes, ask, make them, and look at the result. Raises ChangedMeanwhileError before any change."""
     for change in changes:
-        say(_shown(change))
-    if not changes:
-        say(f"Nothing to do: {given.client} {'does not have' if given.undo else 'already has'} fleet-memory.")
-    if given.dry_run:
-        return 0
-    if changes and not (given.yes or agreed()):
+        _show(given, _shown(change))
+    writes = bool(changes) and not given.dry_run
+    if writes and not (given.yes or agreed()):
         return EXIT_NO
-    carry_out(changes)
-    for change in changes:  # afterwards: a reader that went away must not stop the writing
-        say(f"Changed {change.file}")
-    if changes and not given.undo:
-        say(f"Restart {given.client} to see it; `--undo` takes it out again.")
-    return 0 if given.undo or given.no_check else doctor.report_on(given.client, settings)
+    if writes:
+        carry_out(changes)
+    checks = not (given.dry_run or given.undo or given.no_check)
+    found = findings(settings, Path.cwd(), given.client) if checks else []
+    content = {"client": given.client, "written": writes, "files": [str(change.file) for change in changes]}
+    text = "\n".join(filter(None, [*_outcome(given, changes), doctor.diagnosis_text(found)]))
+    print_answer(content | doctor.diagnosis_json(found), text, as_json=given.json)
+    return 0 if doctor.is_healthy(found) else EXIT_NO
+
+
+def _outcome(given: argparse.Namespace, changes: Sequence[FileChange]) -> list[str]:
+    if not changes:
+        return [f"Nothing to do: {given.client} {'does not have' if given.undo else 'already has'} fleet-memory."]
+    if given.dry_run:
+        return ["Nothing was changed."]
+    restart = [] if given.undo else [f"Restart {given.client} to see it; `--undo` takes it out again."]
+    return [f"Changed {change.file}" for change in changes] + restart
+
+
+def _show(given: argparse.Namespace, text: str) -> None:
+    """Print something for a person to read before the answer."""
+    if given.json:
+        sys.stderr.write(f"{text}\n")
+    else:
+        say(text)
 
 
 def _shown(change: FileChange) -> str:
@@ -100,14 +119,14 @@ def _flags(
     given: argparse.Namespace, settings: Settings, client: Client, project: Path | None
 ) -> dict[str, str | None]:
     """Return the entry's settings: those given as flags, else those of an earlier run."""
-    flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS if setting.name in USES}
+    flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS}
     if flags["--store"] is not None and isinstance(settings.store, SqliteFile):
         flags["--store"] = _place(settings.store.path.absolute(), project)
     if given.undo:
         return flags
     earlier = server_in(client, client.file(project))
-    for flag in flags if earlier else ():
-        flags[flag] = flags[flag] or (earlier.setting(flag) if earlier else None)
+    if earlier:
+        flags = {flag: value or earlier.flag(flag) for flag, value in flags.items()}
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
     return flags | {"--program": _agent(given, flags["--program"])}
 
@@ -134,10 +153,11 @@ def _agent(given: argparse.Namespace, program: str | None) -> str | None:
     alike = [name for name, server in servers.items() if name != given.client and server.program == program]
     if not alike:
         return program
-    say(
+    _show(
+        given,
         f"{' and '.join(alike)} {'has' if len(alike) == 1 else 'have'} fleet-memory too, with "
         f"{'the same' if program else 'no'} name for the agent. Agents that work in one folder under one name count "
-        "as one: give each its own with --agent NAME."
+        "as one: give each its own with --agent NAME.",
     )
     if program or given.yes or given.dry_run or not (sys.stdin and sys.stdin.isatty()):
         return program

@@ -12,10 +12,9 @@ from fleet_memory.errors import FleetMemoryError
 
 
 def print_json(content: Mapping[str, object]) -> None:
-    """Print one JSON object: indented for a person, compact for a pipe, escaped where stdout takes no UTF-8."""
-    plain = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
+    """Print one JSON object: indented for a person, compact for a pipe."""
     shape = {"indent": 2} if sys.stdout.isatty() else {"separators": (",", ":")}
-    say(json.dumps(content, ensure_ascii=plain, **shape))
+    say(json.dumps(content, ensure_ascii=False, **shape))
 
 
 class OutputError(FleetMemoryError):
@@ -106,9 +105,10 @@ def discard_output() -> None:
 
 
 def prepare_streams() -> None:
-    """Give the process the standard streams that a shell closed, e.g. by `>&-`, and print any text in any locale.
+    """Make the text streams UTF-8, and give the process those that a shell closed, e.g. by `>&-`.
 
-    A file that is opened later would otherwise take the place of a closed stream, and what is printed would go there.
+    Windows and the C locale give Python other encodings, which cannot print every lesson. A file that is opened later
+    would take the place of a closed stream, and what is printed would go there.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -117,9 +117,13 @@ def prepare_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # gets this number, the lowest that is free
         if getattr(sys, name) is None:
             setattr(sys, name, io.StringIO())
-    for stream in (sys.stdout, sys.stderr):
+    for stream, errors in (
+        (sys.stdin, "surrogateescape"),
+        (sys.stdout, "backslashreplace"),
+        (sys.stderr, "backslashreplace"),
+    ):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ OWN_MEMORY: Final = ("store", "fleet", "program", "now", "embedder", "embedder_u
 
 
 def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None:
-    """Add the flags of these settings to the parser of a command, with the first sentence of each one's help."""
+    """Add the flags of these settings to the parser of a command, each with the beginning of its help."""
     group = parser.add_argument_group(
         "settings",
         "each also an environment variable; more in\n"
@@ -22,7 +22,7 @@ def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None
     for setting in SETTINGS:
         if setting.name in uses:
             default = f", default {setting.default}" if setting.default else ""
-            sentence = setting.help.partition(". ")[0].removesuffix(".")
+            sentence = setting.help.partition(". ")[0].partition(": ")[0].removesuffix(".")
             metavar = setting.name.rpartition("_")[2].upper()
             group.add_argument(setting.flag, metavar=metavar, help=f"{sentence} ({setting.variable}{default})")
 

@@ -100,7 +100,7 @@ def _embedder(settings: Settings) -> Finding:
         return Finding("embedder", is_ok=False, text=_words_of(error), advice="mend FLEET_MEMORY_EMBEDDER")
     took = f"{embedder.name}, loaded in {time.perf_counter() - start:.1f} s"
     if embedder.degraded:
-        return Finding("embedder", is_ok=False, text=f"{took}: {embedder.degraded}", advice="reinstall the package")
+        return Finding("embedder", is_ok=False, text=f"{took}: {embedder.degraded}")  # which says what to do
     return Finding("embedder", is_ok=True, text=took)
 
 
@@ -147,8 +147,11 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
     if probe.problem:
         return Finding(name, is_ok=False, text=f"{source} starts {command}: {probe.problem}", advice=again)
     program = f" as {server.program}" if server.program else ""
-    toolsets = server.setting("--toolsets") or server.variables.get("FLEET_MEMORY_TOOLSETS") or "core"
-    text = f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), {probe.tool_tokens:,} tokens"
+    toolsets = server.setting("--toolsets") or "core"
+    memory = f", memory {store}" if (store := server.setting("--store")) else ""
+    text = (
+        f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), {probe.tool_tokens:,} tokens{memory}"
+    )
     if probe.version != __version__:
         return Finding(name, is_ok=False, text=f"{text}; it is {probe.version}, this is {__version__}", advice=again)
     return Finding(name, is_ok=True, text=text)

@@ -28,6 +28,7 @@ EVENTS: Final = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreCompac
 MAX_OUTPUT_CHARS: Final = 10_000  # characters that Claude Code reads of a hook's context; Source: its hooks reference
 TWICE_WITHIN: Final = timedelta(seconds=5)  # of two hooks for one event; chosen: they start together
 KEEP_SESSIONS: Final = timedelta(days=60)  # chosen: a session is seldom resumed later
+KEEP_RUNS: Final = timedelta(hours=1)  # chosen: far more than `TWICE_WITHIN`, on any clock
 MAX_REMEMBERED: Final = 500  # lessons that a session is remembered to have read; chosen: five boots
 TWICE: Final = (
     "{event} ran twice: the plugin and the hooks of `fleet-memory install claude-code` are both set up. Take one out: "
@@ -71,14 +72,15 @@ async def answer_hook(settings: Settings, event: str, given: Mapping[str, object
         if settings.maintenance_s:
             await to_thread.run_sync(state.write, "due", _memory_of(settings), {})
         return ""
-    await to_thread.run_sync(_require_first, settings, event, given, state)
-    if event == "PreCompact":
-        return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
-    if event == "Stop":
-        reminds = await to_thread.run_sync(_wants_a_reminder, given)
-        return json.dumps({"decision": "block", "reason": REMINDER}) if reminds else ""
+    if event == "Stop" and not await to_thread.run_sync(_wants_a_reminder, given):
+        return ""
     if event == "UserPromptSubmit" and not (settings.prompt_lessons and _is_of_a_person(given)):
         return ""
+    await to_thread.run_sync(_require_first, settings, event, given, state)
+    if event == "Stop":
+        return json.dumps({"decision": "block", "reason": REMINDER})
+    if event == "PreCompact":
+        return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
     session = await to_thread.run_sync(_session, settings, given, state)
     lines, shown = await _lines(replace(settings, session_id=session.id or settings.session_id), event, given, session)
     if event != "SubagentStart":
@@ -155,9 +157,10 @@ def _remember(session: _Session, shown: Sequence[str], state: HookState) -> None
 
 
 def forget_old_sessions(settings: Settings, state: HookState) -> None:
-    """Remove this machine's facts of sessions that nobody will resume."""
-    for kind in ("sessions", "runs"):
-        state.forget_older(kind, clock(settings.now)() - KEEP_SESSIONS)
+    """Remove this machine's facts of sessions that nobody will resume, and of runs that are over."""
+    now = clock(settings.now)()
+    state.forget_older("sessions", now - KEEP_SESSIONS)
+    state.forget_older("runs", now - KEEP_RUNS)
 
 
 def _memory_of(settings: Settings) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from fleet_memory.integration.hook_state import HookState, short_hash
 from fleet_memory.settings import Settings, is_name
 
-PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
+PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"  # where Claude Code was started, whatever folder it went to since
 NAMELESS: Final = "agent"  # in front of the hash of a folder whose name has no letter that a program's may have
 _MAX_CHARS: Final = 100  # of a program's name; Source: schemas.fields.Name, which loads too slowly here
 _HASH_CHARS: Final = 6  # 16 million; a person has some hundred projects
@@ -29,9 +29,8 @@ def program_of(
     remembered = str(state.read("sessions", str(given.get("session_id") or "")).get("program", ""))
     if settings.program or is_name(remembered):
         return settings.program or remembered
-    folder = environment.get(PROJECT_VARIABLE)
-    start = Path(folder or str(given.get("cwd") or "") or Path.cwd())
-    return project_name(project_root(start, is_root=bool(folder)), state)
+    folder = environment.get(PROJECT_VARIABLE) or str(given.get("cwd") or "")
+    return project_name(project_root(Path(folder or Path.cwd())), state)
 
 
 def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> str:
@@ -44,14 +43,14 @@ def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> s
     return f"{program[: _MAX_CHARS - len(kind) - 1]}/{kind}" if kind else program
 
 
-def project_root(start: Path, *, is_root: bool = False) -> Path:
-    """Return the folder of the project of a folder: git's top level, else the folder itself, which `is_root` may say.
+def project_root(start: Path) -> Path:
+    """Return the folder of the project of a folder: git's top level, else the folder itself.
 
     A worktree is of the project of its main repository. No git is run: a folder of a project has `.git`, and that of
     a worktree is a file which names the folder of git's own.
     """
     start = Path(os.path.realpath(start))
-    for folder in (start,) if is_root else (start, *start.parents):
+    for folder in (start, *start.parents):
         if (folder / ".git" / "HEAD").exists():
             return folder
         if (folder / ".git").is_file():

@@ -100,14 +100,19 @@ class StartedServer(NamedTuple):
     words: Sequence[str]
     variables: Mapping[str, str]
 
-    def setting(self, flag: str) -> str | None:
+    def flag(self, flag: str) -> str | None:
         """Return the value of a flag in the words, e.g. "basher" of "--program"."""
         return dict(pairwise(self.words)).get(flag)
+
+    def setting(self, flag: str) -> str | None:
+        """Return the setting of a flag: the flag's value, else the variable's."""
+        variable = f"FLEET_MEMORY_{flag.removeprefix('--').replace('-', '_').upper()}"
+        return self.flag(flag) or self.variables.get(variable) or None
 
     @property
     def program(self) -> str | None:
         """The program that it is bound to."""
-        return self.setting("--program") or self.variables.get("FLEET_MEMORY_PROGRAM") or None
+        return self.setting("--program")
 
 
 def server_in(client: Client, file: Path) -> StartedServer | None:

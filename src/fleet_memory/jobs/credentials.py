@@ -25,8 +25,8 @@ async def refuse_credential(fleet: Fleet, found: Credential, field: str = "") ->
     """Raise InvalidArgumentError for a credential that was found, unless the policy allows them. Billed 1R a minute."""
     if (await fleet.policies.read(fleet.now())).secrets == "allow":
         return
-    parts = (field, *map(str, found.place)) if field else tuple(map(str, found.place))
-    place = ".".join(part if _WORD.fullmatch(part.strip("-")) else "…" for part in parts)
+    parts = [part if _WORD.fullmatch(part) else "…" for part in map(str, found.place)]
+    place = ".".join([field, *parts] if field else parts)
     raise InvalidArgumentError(
         f"{place or 'arguments'}: holds a credential (rule {found.rule}), which memory never keeps; nothing was "
         "written. Write where it is kept instead, e.g. the name of the variable or the path in the vault. "

@@ -47,15 +47,20 @@ async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
 
 
 async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
-    """Mark its contributions, archive its lessons and notes, close its pairs, remove it: a kill loses nothing."""
+    """Mark its contributions, close its pairs, archive its lessons and notes and remove it: a kill loses nothing.
+
+    The last two are one commit unless that is too large for a store: else what is archived while the program goes on
+    writing would be archived again with the next attempt.
+    """
     versioned = await _read_existing(fleet, program_id)
     deleted = await _counted(fleet, versioned.program)
     for key in deleted.entries:
         await fleet.knowledge.update_without_ledger(key, lambda entry: _marked(entry, program_id))
-    for batch in batches(_archiving(fleet, versioned.program)):
-        await fleet.programs.store.commit(*batch)
     await _close_pairs(fleet, program_id)
-    await fleet.programs.store.commit(*await _removing(fleet, versioned))
+    *batches_before, last = batches(_archiving(fleet, versioned.program)) or [[]]
+    for batch in batches_before:
+        await fleet.programs.store.commit(*batch)
+    await fleet.programs.store.commit(*last, *await _removing(fleet, versioned))
     return deleted
 
 

@@ -8,9 +8,10 @@ async with leased(fleet) as writer:
 """
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from anyio import move_on_after
@@ -69,26 +70,31 @@ class FencedWriter:
             return False
         return True
 
-    async def publish(self, *, consolidated_at: datetime | None = None) -> None:
+    async def publish(self, *, consolidated_at: datetime | None = None, without: Collection[str] = ()) -> None:
         """Bring the snapshot that boot reads up to date; an entry that somebody changes at that moment starts it over.
 
-        `consolidated_at` is when a consolidation ended, None when none did. Raises ConflictError when every race was
+        `consolidated_at` is when a consolidation ended, None when none did; `without` are keys that it must not have,
+        unless an entry of that key is waiting. Raises ConflictError when every race was
         lost, LeaseLostError when another run has taken the lease.
         """
         if self.is_dry_run:
             return
         complete = False
         while not complete:
-            complete = await retry_conflicts(lambda: self._publish_once(consolidated_at), "the knowledge snapshot")
+            once = partial(self._publish_once, consolidated_at, without)
+            complete = await retry_conflicts(once, "the knowledge snapshot")
+            without = ()  # an entry of the first part may have brought such a key back
 
     async def release(self) -> None:
         """Let others take the lease at once."""
         if self._lease is not None:
             await release(self._knowledge.store, self._lease)
 
-    async def _publish_once(self, consolidated_at: datetime | None) -> bool:
+    async def _publish_once(self, consolidated_at: datetime | None, without: Collection[str]) -> bool:
         """Publish as many entries as one commit takes; return whether these were all."""
-        publication = await self._knowledge.snapshots.publication(now=self._now(), consolidated_at=consolidated_at)
+        publication = await self._knowledge.snapshots.publication(
+            now=self._now(), consolidated_at=consolidated_at, without=without
+        )
         # A draft may not be missing, and an overtaken worker may not write one over its successor's.
         for drafts in batches(publication.drafts):
             await self.commit(*drafts)

@@ -1,15 +1,18 @@
 """Brings back archived lessons and notes, for `fleet-memory restore`."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle import forgetting, notes
 from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.fields import format_instant
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program, ProgramRecord
 from fleet_memory.stores import Document, Write
@@ -18,12 +21,13 @@ ArchiveRow: TypeAlias = dict[str, object]
 
 
 class Restoration(NamedTuple):
-    """A program after a restoration, and the lines for the command to print."""
+    """A program after a restoration, and the lines for the command to print; `lesson` is as it was archived."""
 
     program: Program
     row: ArchiveRow
     archived: tuple[ProgramRecord, ...] = ()
     moved: tuple[Pattern, ...] = ()
+    lesson: Pattern | None = None
 
 
 async def list_archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
@@ -48,6 +52,8 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         return outcome, [Write(document.ref, None, document.revision)]
 
     done = await fleet.programs.update_with(program_id, change, now)
+    if done.lesson is not None and done.lesson.knowledge_key is not None:
+        await _unmark(fleet, done.lesson.knowledge_key, program_id, done.lesson.id)
     gone = [line.pattern for line in done.archived if isinstance(line, Archived)]
     evicted = [
         EvictedPattern(id=one.id, domain=one.domain, pattern=one.pattern, in_archive=place).wire()
@@ -55,6 +61,22 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         for one in lessons
     ]
     return done.row | ({"evicted": evicted} if evicted else {})
+
+
+async def _unmark(fleet: Fleet, key: str, program_id: str, pattern_id: str) -> None:
+    """Let an entry no longer say of a contribution that its program was deleted: its lesson is back."""
+
+    def unmarked(entry: Entry) -> Entry:
+        lines = tuple(
+            replace(line, program_deleted=None)
+            if line.program_deleted and (line.program_id, line.pattern_id) == (program_id, pattern_id)
+            else line
+            for line in entry.provenance
+        )
+        return entry if lines == entry.provenance else replace(entry, provenance=lines, unpublished=True)
+
+    with suppress(KnowledgeNotFoundError):
+        await fleet.knowledge.update_without_ledger(key, unmarked)
 
 
 def _wanted(found: Sequence[Document], wanted: str) -> Document:
@@ -83,7 +105,7 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
         row |= {"patternId": back.pattern.id, "was": line.pattern.id}
     if back.fades:
         row["fades"] = "It is so old that the next maintenance archives it again, unless it is reinforced."
-    return Restoration(back.program, row, back.archived, back.moved)
+    return Restoration(back.program, row, back.archived, back.moved, line.pattern)
 
 
 def _item_id(line: ArchiveRecord) -> str:

@@ -4,9 +4,11 @@ from typing import Final
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
+from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.stores import Document, Query, Write
 
 MAX_LINES_OF_ENTRY: Final = 20  # ids of its newest lines that an entry names; chosen
+UNFIT_REASON: Final = "(a reason that is too long or has control characters)"
 
 
 class Ledger(FleetDocuments):
@@ -28,5 +30,11 @@ class Ledger(FleetDocuments):
 
 
 def ledger_line(document: Document) -> LedgerLine:
-    """Return the line in a document of the ledger."""
-    return LedgerLine.from_fields(document.fields)
+    """Return the line in a document of the ledger.
+
+    A reason that an older version stored though it is too long, or has control characters, is left out.
+    """
+    try:
+        return LedgerLine.from_fields(document.fields)
+    except InvalidValueError:
+        return LedgerLine.from_fields({**document.fields, "why": UNFIT_REASON})

@@ -1,7 +1,7 @@
 """The snapshot: shared knowledge as boot reads it, in shards, published from the entries."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, cast
@@ -112,17 +112,34 @@ class Snapshots:
         """Return the write that begins a snapshot where there is none, after `version`."""
         return Write(self._paths.snapshot_shard(0), _shards(Snapshot(version=version))[0], ABSENT)
 
-    async def publication(self, *, now: datetime, consolidated_at: datetime | None = None) -> Publication:
+    async def leftovers(self) -> list[Write]:
+        """Return the writes that remove shards of earlier snapshots. Billed 1 read for each shard.
+
+        A reader that is in the middle of an earlier snapshot reads again.
+        """
+        head = await self._head()
+        now = {self._paths.snapshot_shard(0)}
+        if head is not None:
+            parts = int(cast("int", head.fields["parts"]))
+            now |= {self._paths.snapshot_shard(part, _half(head)) for part in range(1, parts)}
+        shards = await self._store.find(Query(self._paths.snapshot_shard(0).collection))
+        return [Write(shard.ref, None, shard.revision) for shard in shards if shard.ref not in now]
+
+    async def publication(
+        self, *, now: datetime, consolidated_at: datetime | None = None, without: Collection[str] = ()
+    ) -> Publication:
         """Return the writes that bring the snapshot up to date with the entries, at `now`.
 
-        `consolidated_at` is when a run that proposed pairs ended, None when none did. The shards after the first are
-        written in two places by turns, so that a reader of the old ones finds them whole meanwhile.
+        Rows of keys in `without` go, unless their entry is behind. `consolidated_at` is when a run that proposed pairs
+        ended, None when none did. The shards after the first are written in two places by turns, so that a reader of
+        the old ones finds them whole meanwhile.
         """
         head = await self._head()
         old = await self.read()
         behind = await self.behind()
         taken = behind[:MAX_ENTRIES_PER_PUBLICATION]
-        new, marks = _published(self._paths, old, taken, consolidated_at)
+        kept = [row for row in old.rows if row.key not in without]
+        new, marks = _published(self._paths, (old, kept), taken, consolidated_at)
         is_complete = len(taken) == len(behind)
         stamp: dict[str, Json] = {"publishedAt": now.isoformat()}
         if head is not None and new.rows == old.rows:
@@ -172,14 +189,18 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
 
 
 def _published(
-    paths: FleetPaths, old: Snapshot, behind: Sequence[VersionedEntry], consolidated_at: datetime | None
+    paths: FleetPaths,
+    old_rows: tuple[Snapshot, Sequence[KnowledgeRow]],
+    behind: Sequence[VersionedEntry],
+    consolidated_at: datetime | None,
 ) -> tuple[Snapshot, list[Write]]:
-    """Return the snapshot after `old` with these entries as they are, and the writes that mark them.
+    """Return the snapshot after an old one, of its rows that stay and these entries, and the writes that mark them.
 
     A candidate has no row, unless it had one: that stays, so that a reader learns that the entry is gone.
     """
+    old, kept = old_rows
     version = old.version + 1
-    rows = {row.key: row for row in old.rows}
+    rows = {row.key: row for row in kept}
     marks: list[Write] = []
     for entry, revision, _ in behind:
         if entry is None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from pydantic import Field
 
-from fleet_memory.schemas.fields import Timestamp, vector_bytes
+from fleet_memory.schemas.fields import EvidenceText, Timestamp, vector_bytes
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.value import Value
 
@@ -32,6 +32,7 @@ LedgerEvent: TypeAlias = Literal[
     "split",
     "seeded",
     "policy",
+    "erased",
 ]
 
 
@@ -224,7 +225,7 @@ class LedgerLine(Value):
     key: str
     at: Timestamp
     by: str
-    why: str = ""
+    why: EvidenceText = ""
     patterns: tuple[str, ...] = ()
 
 

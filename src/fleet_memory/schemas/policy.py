@@ -39,5 +39,5 @@ class Policy(Value):
     secrets: Annotated[Secrets, Field(description="Whether a text that holds a credential is refused")] = "refuse"
     retention_days: Annotated[
         int | None,
-        Field(ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none: for ever; no effect yet"),
+        Field(ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none: for ever"),
     ] = None

@@ -33,6 +33,10 @@ class ObservedStore(Store):
             self._clock.observe(store_time, asked_at)
         return store_time
 
+    async def scrub(self) -> bool:
+        """See `Store.scrub`."""
+        return await self._store.scrub()
+
     async def check(self) -> StoreHealth:
         """See `Store.check`."""
         return await self._store.check()

@@ -124,6 +124,13 @@ class Store(Protocol):
         or has values that `Write` excludes.
         """
 
+    async def scrub(self) -> bool:
+        """Remove what was deleted or replaced from the engine's own files too; False when others keep it from that.
+
+        It waits a while for them; the same call later finishes. No document changes. True at once where the engine
+        has no files here. Raises StoreError when there is no room for it.
+        """
+
     async def check(self) -> StoreHealth:
         """Read everything and report. Raises StoreError when that is not possible."""
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
+from fleet_memory.jobs.credentials import refuse_credential
 from fleet_memory.jobs.transfer.file import Line
 from fleet_memory.jobs.transfer.merging import DOCUMENTS_PER_COMMIT, Merged, merge_incoming, note_arrival
 from fleet_memory.jobs.transfer.reading import ExportedMemory
@@ -19,9 +20,13 @@ async def import_memory(
     """Merge a file's memory into the fleet, and with `with_policy` set its policy; see `merge_incoming`.
 
     A file that a version before wrote goes into an empty fleet, whose next maintenance converts it. Raises
-    InvalidArgumentError for one that does not, and for a policy that the file does not have.
+    InvalidArgumentError for one that does not, for a policy that the file does not have, and for a credential in the
+    file, by the number of its line, unless the fleet's policy allows them.
     """
     fleet.caller.require_curation()
+    if memory.credential is not None:
+        number, found = memory.credential
+        await refuse_credential(fleet, found, f"line {number}")
     if with_policy and memory.incoming.policy is None:
         raise InvalidArgumentError("--policy: the file has no policy: its fleet has set none, or a version before it")
     if memory.older:

@@ -17,25 +17,31 @@ from fleet_memory.repositories.pages import Page, page_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.repositories.stored_json import texts_of
 from fleet_memory.repositories.version_before import is_entry_before, is_program_before
 from fleet_memory.rules.lifecycle.merging import with_lessons_of_pages
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
+from fleet_memory.rules.text.credentials import Credential, credential_at
 from fleet_memory.schemas.answers.state import SessionAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import ArchiveRecord, PastSummary, Program
-from fleet_memory.stores import Document, Ref, document_id
+from fleet_memory.stores import Document, Json, Ref, document_id
 
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 
 class ExportedMemory(NamedTuple):
-    """The content of a file, and its lines if a version before wrote them: these are only taken over as they are."""
+    """The content of a file, and its lines if a version before wrote them: these are only taken over as they are.
+
+    `credential` is the first that a line holds, with the line's number.
+    """
 
     incoming: Incoming
     older: tuple[Line, ...] = ()
+    credential: tuple[int, Credential] | None = None
 
 
 class _Receipt(NamedTuple):
@@ -71,7 +77,9 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
         or (line.collection == "gsp" and is_entry_before(line.fields))
         for line in lines
     )
-    return ExportedMemory(_incoming(file.fleet, values), tuple(lines) if is_older else ())
+    found = ((one.number, credential_at(texts_of(cast("Json", one.value["fields"])))) for one in file.lines)
+    credential = next(((number, each) for number, each in found if each is not None), None)
+    return ExportedMemory(_incoming(file.fleet, values), tuple(lines) if is_older else (), credential)
 
 
 def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incoming:

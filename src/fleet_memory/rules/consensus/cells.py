@@ -12,6 +12,7 @@ from fleet_memory.rules.text.vectors import Vectors, unit_rows
 MAX_COMPARED_PAIRS: Final = 320_000_000  # comparisons of all lessons with lessons of near cells, up to 100,000 lessons
 MIN_COMPARED_LESSONS: Final = 3_200  # lessons in as many cells of average size as one lesson is compared with
 _CELLS_PER_ROOT: Final = 12  # n lessons have 12 × the root of n cells
+MAX_CELLS: Final = 2**16  # those of 29 million lessons
 SAMPLES_PER_CELL: Final = 5  # lessons that place one centre
 ROUNDS: Final = 2  # of moving the centres
 
@@ -19,17 +20,15 @@ ROUNDS: Final = 2  # of moving the centres
 class Cells(NamedTuple):
     """c cells of the lessons that have a vector, those of cell k from `starts[k]` to `starts[k + 1]`.
 
-    `near[i]` are the cells that lesson i of the comparison is compared with, those with the nearest centres.
+    `near[firsts[i] : firsts[i + 1]]` are the cells that lesson i of the comparison is compared with, those with the
+    nearest centres; `width` is how many lessons one lesson is compared with where cells are of average size.
     """
 
     lessons: Indices
     starts: Indices
-    near: NDArray[np.int32]
-
-    @property
-    def compared(self) -> int:
-        """How many lessons one lesson is compared with where cells are of average size."""
-        return int(self.near.shape[1] * len(self.lessons) / (len(self.starts) - 1))
+    near: NDArray[np.uint16]
+    firsts: Indices
+    width: int
 
     def members(self, cell: int) -> Indices:
         """Return the lessons of a cell."""
@@ -38,27 +37,36 @@ class Cells(NamedTuple):
     def nearest(self, lessons: Indices) -> Flags:
         """Return c×len(lessons): which cells each lesson is compared with."""
         flags = np.zeros((len(self.starts) - 1, len(lessons)), np.bool_)
-        flags[self.near[lessons].T, np.arange(len(lessons))] = True
+        firsts = self.firsts[lessons]
+        counts = self.firsts[lessons + 1] - firsts
+        ends = np.cumsum(counts)
+        places = np.repeat(firsts - ends + counts, counts) + np.arange(counts.sum())
+        flags[self.near[places], np.repeat(np.arange(len(lessons)), counts)] = True
         return flags
 
 
 def cells(lessons: Comparison) -> Cells:
     """Return the cells of the lessons that have a vector: spherical k-means, centres seeded at even strides."""
     comparable = np.flatnonzero(lessons.scales)
-    count = int(_CELLS_PER_ROOT * np.sqrt(len(comparable)))
+    count = min(MAX_CELLS, int(_CELLS_PER_ROOT * np.sqrt(len(comparable))))
     sample = unit_rows(lessons.rows[comparable[_strides(len(comparable), count * SAMPLES_PER_CELL)]])
     centres = sample[_strides(len(sample), count)]
     for _ in range(ROUNDS):
         centres = _moved(centres, sample)
     compared = max(MIN_COMPARED_LESSONS, MAX_COMPARED_PAIRS // len(comparable))
-    near = np.zeros((len(lessons.order), min(len(centres), -(-compared * len(centres) // len(comparable)))), np.int32)
+    nearest = min(len(centres), -(-compared * len(centres) // len(comparable)))
+    near, counts = [], np.zeros(len(lessons.order) + 1, np.int64)
     homes = np.zeros(len(lessons.order), np.int64)
     for some in in_blocks(comparable, max(centres.shape)):
         cosines = unit_rows(lessons.rows[some]) @ centres.T
         homes[some] = np.argmax(cosines, axis=1)
-        near[some] = np.argpartition(cosines, -near.shape[1], axis=1)[:, -near.shape[1] :]
+        bars = np.partition(cosines, -nearest, axis=1)[:, -nearest, None]  # far faster than argpartition
+        lesson, cell = np.divmod(np.flatnonzero(cosines >= bars), len(centres))
+        counts[some + 1] = np.bincount(lesson)
+        near.append(cell.astype(np.uint16))
     order = comparable[np.argsort(homes[comparable], kind="stable")]
-    return Cells(order, np.searchsorted(homes[order], np.arange(len(centres) + 1)), near)
+    starts = np.searchsorted(homes[order], np.arange(len(centres) + 1))
+    return Cells(order, starts, np.concatenate(near), np.cumsum(counts), nearest * len(comparable) // len(centres))
 
 
 def _moved(centres: Vectors, sample: Vectors) -> Vectors:

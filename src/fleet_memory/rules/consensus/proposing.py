@@ -5,14 +5,22 @@ Why margins and not cosines, and why lessons of a large fleet meet in cells: doc
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fleet_memory.rules.consensus.cells import Cells, cells
-from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, comparison, in_blocks
-from fleet_memory.rules.text.tokens import content
+from fleet_memory.rules.consensus.comparison import (
+    Comparison,
+    Flags,
+    Indices,
+    Int8Rows,
+    comparison,
+    in_blocks,
+)
+from fleet_memory.rules.consensus.near_pairs import Block, near_pairs
+from fleet_memory.rules.consensus.shared_words import shared_words
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
@@ -27,19 +35,18 @@ _MADE_AT_ONCE: Final = 4_096  # objects of proposals in memory at once
 
 _FIRST_LOOKED_UP: Final = 4 * MAX_PARTNERS  # pairs of a lesson whose rivals are looked up first; most need no more
 
-_Block: TypeAlias = tuple[Indices, Indices]  # rows and columns that are all compared
-
 
 class _Pairs(NamedTuple):
-    """m pairs: a lesson each, a partner each, their cosines."""
+    """m pairs: a lesson each, a partner each, their cosines, and the best cosines of rivals that are known so far."""
 
-    lessons: NDArray[np.signedinteger]
-    partners: NDArray[np.signedinteger]
+    lessons: Indices
+    partners: Indices
     cosines: Vectors
+    rivals: Vectors
 
     def where(self, kept: Flags | Indices) -> "_Pairs":
         """Return some of the pairs, or all in another order."""
-        return _Pairs(self.lessons[kept], self.partners[kept], self.cosines[kept])
+        return _Pairs(self.lessons[kept], self.partners[kept], self.cosines[kept], self.rivals[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +97,9 @@ class Comparing(NamedTuple):
     def partners(self, block: Indices) -> _Pairs:
         """Return the best partners of the lessons of one of the blocks."""
         programs, partners = (len(self.lessons), MAX_PARTNERS) if self.made is None else (MAX_NEAR_PROGRAMS, MAX_LISTED)
-        near = _near(self.fleet, _blocks(self.fleet, block, self.made), self.profile.floor)
-        near = _of_nearest_programs(self.fleet, near, _least(self.profile), programs)
-        return _best_partners(self.fleet, near, partners, self.profile)
+        blocks = _blocks(self.fleet, block, self.made)
+        near, runs = _of_nearest_programs(self.fleet, block, blocks, programs, self.profile)
+        return _best_partners(self.fleet, _with_rivals(self.fleet, near, runs, self.profile), partners, self.profile)
 
     def ranked(self, found: Sequence[_Pairs]) -> Proposals:
         """Return the proposals, given the partners of every block."""
@@ -111,60 +118,79 @@ def comparing(
     rows = np.flatnonzero(asked[fleet.order] & (fleet.scales > 0))
     exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
     made = None if exact else cells(fleet)
-    blocks = in_blocks(rows, len(lessons) if made is None else max(made.compared, len(fleet.starts)))
+    blocks = in_blocks(rows, len(lessons) if made is None else max(made.width, len(fleet.starts)))
     return Comparing(lessons, fleet, made, asked, list(blocks), profile)
 
 
-def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[_Block]:
+def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[Block]:
     if made is None:
-        yield from ((rows, columns) for columns in in_blocks(np.arange(len(fleet.order)), max(len(rows), 1_000)))
+        every = np.arange(len(rows))
+        yield from ((every, columns) for columns in in_blocks(np.arange(len(fleet.order)), max(len(rows), 1_000)))
         return
     near = made.nearest(rows)
-    yield from ((rows[near[cell]], made.members(cell)) for cell in np.flatnonzero(near.any(1)).tolist())
+    cells_near = np.flatnonzero(near.any(1)).tolist()
+    yield from ((np.flatnonzero(near[cell]), made.members(cell)) for cell in cells_near)
 
 
-def _near(fleet: Comparison, blocks: Iterator[_Block], least: float) -> _Pairs:
-    """Return the pairs with a cosine of `least` or more: partners, their rivals, and lessons of one program."""
-    found = []
-    for rows, columns in blocks:
-        cosines = fleet.cosines(rows, columns).ravel()
-        close = np.flatnonzero(cosines >= least)  # far faster than nonzero of a matrix, as is `take` than indexing
-        i, j = np.divmod(close, len(columns))
-        found.append(_Pairs(rows.astype(np.int32).take(i), columns.astype(np.int32).take(j), cosines.take(close)))
-    return _joined(found)  # numbers of 4 bytes: a block has millions of pairs
+def _of_nearest_programs(
+    fleet: Comparison, rows: Indices, blocks: Iterator[Block], programs: int, profile: Profile
+) -> tuple[_Pairs, Indices]:
+    """Return the pairs of `rows` that may be proposed or are rivals of such, and a number for lesson and program each.
+
+    These are those over the floor of each lesson with so many other programs, those with the best cosines, if these are
+    enough for a proposal. An entry's pairs with other entries count as those with one program.
+    """
+    near = near_pairs(fleet, rows, blocks, profile.floor)
+    width = len(fleet.starts)
+    tops = np.zeros((len(rows), width), np.float32)
+    high = np.flatnonzero(near.cosines >= _least(profile))
+    np.maximum.at(tops.reshape(-1), near.runs.take(high), near.cosines.take(high))
+    others = np.flatnonzero(~fleet.are_entries(rows))  # entries may be partners of each other
+    tops[others, fleet.programs[rows[others]]] = 0
+    bars = np.full((len(rows), 1), _least(profile), np.float32)
+    if programs < width:
+        bars = np.maximum(bars, np.partition(tops, -programs, axis=1)[:, -programs, None])
+    few = np.flatnonzero((tops >= bars).reshape(-1).take(near.runs))
+    runs, cosines = near.runs.take(few).astype(np.int64), near.cosines.take(few)
+    partners = near.partners.take(few).astype(np.int64)
+    return _Pairs(rows.take(runs // width), partners, cosines, np.zeros_like(cosines)), runs
 
 
-def _best_partners(fleet: Comparison, near: _Pairs, count: int, profile: Profile) -> _Pairs:
-    """Return the `count` best partners of each lesson of `near`, which has all pairs of these lessons.
+def _best_partners(fleet: Comparison, pairs: _Pairs, count: int, profile: Profile) -> _Pairs:
+    """Return the `count` best partners of each lesson, given all pairs of these lessons; `rivals` become the lesson's.
 
     The rivals of the partner's side bound the margin from above; those of the lesson's side are looked up for the pairs
     with the best bounds first, then for those with a bound above the worst margin that would be proposed.
     """
-    pairs, rivals = _with_rivals(fleet, near, profile)
-    bounds = _margins(pairs.cosines, rivals, profile)
-    ample = bounds >= profile.review
-    pairs, rivals, bounds = pairs.where(ample), rivals[ample], bounds[ample]
-    order = _best_first(pairs.lessons, bounds)
-    pairs, rivals, bounds = pairs.where(order), rivals[order], bounds[order]
-    margins = np.full(len(bounds), -1, np.float32)
+    bounds = _margins(pairs, profile)
+    ample = np.flatnonzero(bounds >= profile.review)
+    order = ample[_best_first(pairs.lessons[ample], bounds[ample])]
+    pairs, bounds = pairs.where(order), bounds[order]
+    own = np.zeros_like(bounds)
+    margins = np.full_like(bounds, -1)
     bars = np.full(len(fleet.order), profile.review, np.float32)
-    promising = _places(pairs.lessons) < _FIRST_LOOKED_UP
-    while promising.any():
+    promising = np.flatnonzero(_places(pairs.lessons) < _FIRST_LOOKED_UP)
+    while len(promising):
         some = pairs.where(promising)
-        own = fleet.rivals(some.lessons, some.partners)
-        margins[promising] = _margins(some.cosines, np.maximum(rivals[promising], own), profile)
+        own[promising] = fleet.rivals(some.lessons, some.partners)
+        margins[promising] = _margins(some._replace(rivals=np.maximum(some.rivals, own[promising])), profile)
         best = _first_partners(pairs, margins, count, profile)
         last = best[_places(pairs.lessons[best]) == count - 1]
         bars[pairs.lessons[last]] = margins[last]
-        promising = (margins == -1) & (bounds >= bars[pairs.lessons])
-    return pairs.where(_first_partners(pairs, margins, count, profile))
+        promising = np.flatnonzero((margins == -1) & (bounds >= bars[pairs.lessons]))
+    return pairs._replace(rivals=own).where(_first_partners(pairs, margins, count, profile))
 
 
 def _first_partners(pairs: _Pairs, margins: Vectors, count: int, profile: Profile) -> Indices:
     """Return which pairs are the first `count` of each lesson by margin, in order; ties go to the first partner."""
     ample = np.flatnonzero(margins >= profile.review)
-    order = ample[np.lexsort((pairs.partners[ample], -margins[ample], pairs.lessons[ample]))]
-    first: Indices = order[_places(pairs.lessons[order]) < count]
+    lessons, some = pairs.lessons[ample], margins[ample]
+    order = _best_first(lessons, some)
+    equal = (np.diff(lessons[order]) == 0) & (np.diff(some[order]) == 0)
+    ties = np.flatnonzero(np.r_[equal, False] | np.r_[False, equal]) if len(order) else order
+    tied = order[ties]
+    order[ties] = tied[np.lexsort((pairs.partners[ample[tied]], -some[tied], lessons[tied]))]
+    first: Indices = ample[order[_places(lessons[order]) < count]]
     return first
 
 
@@ -181,54 +207,26 @@ def _places(groups: Indices) -> Indices:
     return places
 
 
-def _with_rivals(fleet: Comparison, near: _Pairs, profile: Profile) -> tuple[_Pairs, Vectors]:
+def _with_rivals(fleet: Comparison, near: _Pairs, runs: Indices, profile: Profile) -> _Pairs:
     """Return the pairs that may be proposed, and the best cosine of a rival of each partner; 0 if none is near.
 
     The lessons of one program near one lesson are a run, best first: the first of them that is no variant of the
     partner is its rival.
     """
-    least = _least(profile)
-    runs = _runs(fleet, near)
     order = _best_first(runs, near.cosines)
-    pairs, runs = near.where(order), runs[order]
-    may = np.flatnonzero((pairs.cosines >= least) & fleet.may_be_proposed(pairs.lessons, pairs.partners))
-    rivals = np.zeros(len(runs), np.float32)
-    waiting, at, run_of = may, np.searchsorted(runs, runs[may]), np.r_[runs, -1]
+    near, runs = near.where(order), runs[order]
+    may = (near.cosines >= _least(profile)) & fleet.may_be_proposed(near.lessons, near.partners)
+    waiting = np.flatnonzero(may)
+    starts = np.flatnonzero(np.r_[True, np.diff(runs) != 0][: len(runs)])
+    at, run_of = np.repeat(starts, np.diff(np.r_[starts, len(runs)]))[waiting], np.r_[runs, -1]
     while len(waiting):
         inside = run_of[at] == runs[waiting]
         waiting, at = waiting[inside], at[inside]
-        variant = fleet.are_variants(pairs.partners[at], pairs.partners[waiting])
-        variant |= pairs.partners[at] == pairs.lessons[at]  # an entry, near itself
-        rivals[waiting[~variant]] = pairs.cosines[at[~variant]]
+        variant = fleet.are_variants(near.partners[at], near.partners[waiting])
+        variant |= near.partners[at] == near.lessons[at]  # an entry, near itself
+        near.rivals[waiting[~variant]] = near.cosines[at[~variant]]
         waiting, at = waiting[variant], at[variant] + 1
-    return pairs.where(may), rivals[may]
-
-
-def _runs(fleet: Comparison, near: _Pairs) -> Indices:
-    """Return a number for the lesson of each pair and its partner's program, the lessons in their order."""
-    rows = np.flatnonzero(np.bincount(near.lessons))
-    ranks = np.zeros(len(fleet.order), np.int64)
-    ranks[rows] = np.arange(len(rows))
-    runs: Indices = ranks[near.lessons] * len(fleet.starts) + fleet.programs[near.partners]
-    return runs
-
-
-def _of_nearest_programs(fleet: Comparison, near: _Pairs, least: float, programs: int) -> _Pairs:
-    """Return the pairs of each lesson with so many other programs, those with the best cosines, if over `least`.
-
-    An entry's pairs with other entries count as those with one program.
-    """
-    lessons, width = np.flatnonzero(np.bincount(near.lessons)), len(fleet.starts)
-    runs = _runs(fleet, near)
-    tops = np.zeros((len(lessons), width), np.float32)
-    np.maximum.at(tops.reshape(-1), runs, near.cosines)
-    others = np.flatnonzero(~fleet.are_entries(lessons))  # entries may be partners of each other
-    tops[others, fleet.programs[lessons[others]]] = 0
-    bars = np.full((len(lessons), 1), least, np.float32)
-    if programs < width:
-        bars = np.maximum(bars, np.partition(tops, -programs, axis=1)[:, -programs, None])
-    few = near.where((tops >= bars).reshape(-1)[runs])
-    return _Pairs(few.lessons.astype(np.int64), few.partners.astype(np.int64), few.cosines)
+    return near.where(may)
 
 
 def _least(profile: Profile) -> float:
@@ -236,9 +234,9 @@ def _least(profile: Profile) -> float:
     return profile.review + 0.5 * profile.floor
 
 
-def _margins(cosines: Vectors, rivals: Vectors, profile: Profile) -> Vectors:
-    counted: Vectors = np.maximum(rivals, profile.floor, dtype=np.float32)
-    return cosines - np.multiply(counted, 0.5, dtype=np.float32)
+def _margins(pairs: _Pairs, profile: Profile) -> Vectors:
+    counted: Vectors = np.maximum(pairs.rivals, profile.floor, dtype=np.float32)
+    return pairs.cosines - np.multiply(counted, 0.5, dtype=np.float32)
 
 
 def _ranked(
@@ -248,47 +246,42 @@ def _ranked(
 
     A pair that one side found is a pair of the other too. Its rivals are those of both sides among all lessons.
     """
-    a, b = np.minimum(found.lessons, found.partners), np.maximum(found.lessons, found.partners)
-    _, once = np.unique(a * len(lessons) + b, return_index=True)
-    pairs = _Pairs(a[once], b[once], found.cosines[once])
-    rivals = np.maximum(fleet.rivals(pairs.lessons, pairs.partners), fleet.rivals(pairs.partners, pairs.lessons))
-    margins = _margins(pairs.cosines, rivals, profile)
+    pairs = _once(fleet, found)
+    margins = _margins(pairs, profile)
     kept = _best_of_either(pairs, margins, asked, profile)
-    pairs, rivals, margins = pairs.where(kept), rivals[kept], margins[kept]
+    pairs, margins = pairs.where(kept), margins[kept]
     ends = fleet.order[np.stack([pairs.lessons, pairs.partners], axis=1)]
-    ranks = _rounded(margins + np.float32(SHARED_WORDS_WEIGHT) * _shared_words(lessons, ends))
+    ranks = _rounded(margins + np.float32(SHARED_WORDS_WEIGHT) * shared_words(lessons, ends))
     order = np.lexsort((pairs.partners, pairs.lessons, -ranks))
     ends.sort(axis=1)
-    counted = np.maximum(rivals, np.float32(profile.floor))
+    counted = np.maximum(pairs.rivals, np.float32(profile.floor))
     scores = np.stack([_rounded(column)[order] for column in (pairs.cosines, counted, margins, ranks)], axis=1)
     return Proposals(ends[order].astype(np.int32), scores)
 
 
+def _once(fleet: Comparison, found: _Pairs) -> _Pairs:
+    """Return each pair once, with the rivals of both sides, given pairs with the rivals of the side that found them."""
+    a, b = np.minimum(found.lessons, found.partners), np.maximum(found.lessons, found.partners)
+    order = np.lexsort((b, a))
+    found, a, b = found.where(order), a[order], b[order]
+    first = np.flatnonzero(np.r_[True, (np.diff(a) != 0) | (np.diff(b) != 0)][: len(a)])
+    rivals = np.maximum.reduceat(found.rivals, first)
+    one = np.flatnonzero(np.diff(np.r_[first, len(a)]) == 1)  # found by one side
+    some = found.where(first[one])
+    rivals[one] = np.maximum(some.rivals, fleet.rivals(some.partners, some.lessons))
+    return _Pairs(a[first], b[first], found.cosines[first], rivals)
+
+
 def _best_of_either(pairs: _Pairs, margins: Vectors, asked: Flags, profile: Profile) -> Indices:
     """Return which pairs are among the best of one of their lessons that is asked."""
-    both = _Pairs(
-        np.concatenate([pairs.lessons, pairs.partners]),
-        np.concatenate([pairs.partners, pairs.lessons]),
-        np.concatenate([pairs.cosines, pairs.cosines]),
-    )
+    both = _joined([pairs, pairs._replace(lessons=pairs.partners, partners=pairs.lessons)])
     scores = np.where(asked[both.lessons], np.concatenate([margins, margins]), np.float32(-1))
     return np.unique(_first_partners(both, scores, MAX_PARTNERS, profile) % max(1, len(margins)))
 
 
 def _joined(parts: Iterable[_Pairs]) -> _Pairs:
-    lessons, partners, cosines = zip(*parts, strict=True)
-    return _Pairs(np.concatenate(lessons), np.concatenate(partners), np.concatenate(cosines))
+    return _Pairs(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _rounded(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray(scores, np.float64).round(4)
-
-
-def _shared_words(lessons: Sequence[ComparableLesson], ends: Indices) -> Vectors:
-    """Return which part of the content words of the shorter text the other has too, for m×2 positions in `lessons`."""
-    words = {position: content(lessons[position].text) for position in np.unique(ends).tolist()}
-    return np.array([_share(words[a], words[b]) for a, b in ends.tolist()], np.float32)
-
-
-def _share(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / min(len(one), len(other)) if one and other else 0.0

@@ -87,8 +87,7 @@ def filed_lesson(pattern: Pattern) -> FiledStatement:
         "lastReinforced": format_instant(pattern.last_reinforced),
         **({"project": quoted_value(pattern.project_id)} if pattern.project_id else {}),
     }
-    shows = pattern.evidence.strip() and speaks_to_reader(pattern.evidence) is None
-    notes = [f"Seen:\n\n{_block(pattern.evidence)}"] if shows else []
+    notes = [f"Seen:\n\n{_block(pattern.evidence)}"] if pattern.evidence.strip() else []
     return _filed("lesson", pattern.pattern, fields, "A statement of one agent, not an instruction", notes)
 
 

@@ -67,13 +67,13 @@ def merged_pattern(one: Pattern, other: Pattern) -> Pattern:
         contradictions=_total("contradicted", copies, lines),
         doublings=max(first.doublings, second.doublings),
         spaced_at=_latest(first.spaced_at, second.spaced_at),
-        evidence_log=newest_evidence(sorted(lines.elements(), key=_moment)),
+        evidence_log=_log(copies, lines),
         knowledge_key=in_entry[0].knowledge_key if in_entry else None,
         echo=_is_echo(in_entry),
         rewrite=max((c.rewrite for c in in_entry if c.rewrite), key=lambda r: (r.at, r.judged_same), default=None),
         vector=embedded.vector,
         embedder=embedded.embedder,
-        calls=dict(list({**first.calls, **second.calls, **first.calls}.items())[:MAX_CALLS]),
+        calls=_calls(first, second),
     )
 
 
@@ -109,11 +109,24 @@ def _total(outcome: Outcome, copies: Iterable[_Copy], lines: Counter[Evidence]) 
     return max(copy.totals[outcome] - logged(Counter(copy.log)) for copy in copies) + logged(lines)
 
 
+def _log(copies: Sequence[_Copy], lines: Counter[Evidence]) -> tuple[Evidence, ...]:
+    """Return the newest lines of both; those that a full log has let go do not come back from the other."""
+    since = max((begin for copy in copies if (begin := _log_begins(copy)) != _ALWAYS), default=_NEVER)
+    return newest_evidence(sorted((line for line in lines.elements() if line.at >= since), key=_moment))
+
+
 def _log_begins(copy: _Copy) -> datetime:
     """Return from when on a log has every word of its copy."""
     if copy.totals.total() <= len(copy.log):
         return _NEVER
     return min((line.at for line in copy.log), default=_ALWAYS)
+
+
+def _calls(one: Pattern, other: Pattern) -> dict[str, str]:
+    """Return the calls of both; the lesson's own id first, and of two calls under one id the greater digest."""
+    calls = dict(sorted([*one.calls.items(), *other.calls.items()]))
+    ids = sorted(calls, key=lambda id_: (id_ != one.id, id_))
+    return {id_: calls[id_] for id_ in ids[:MAX_CALLS]}
 
 
 def _is_echo(copies: Sequence[Pattern]) -> bool:

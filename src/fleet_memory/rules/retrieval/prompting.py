@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from fleet_memory.rules.text.tokens import FRAME_WORDS, stem
 
 MAX_FITTING: Final = 3
-MIN_FIT: Final = 2.1  # rare words in common, a word of one lesson alone counts 1
-MIN_OF_BEST: Final = 0.6  # of the best lesson's fit
+MIN_FIT: Final = 2.2  # rare words in common, a word of one lesson alone counts 1
+MIN_OF_BEST: Final = 0.7  # of the best lesson's fit
 MIN_SHARE: Final = 0.1  # of the prompt's information: a long text has words of everything
 MIN_WORDS: Final = 2  # of a prompt, none of them a kind of work
 NAME_BONUS: Final = 0.5  # for a name in code in common, e.g. `pool_size`

@@ -15,6 +15,7 @@ from fleet_memory.rules.text.credential_rules import ALLOWED, RULES
 _MIN_CHARS: Final = 10  # the shortest secret of any rule has as many
 _MAX_LEAD: Final = 50  # characters of a name before a rule's word that belong to the match; as gitleaks has it
 _ANYWHERE: Final = ""  # the key of the exceptions to every rule
+_OWN_NAMES: Final = frozenset({"", "key", "knowledgeKey"})  # whose values are no keys of anybody's lock
 _LAST: Final = "generic-api-key"  # so that a refusal names the more telling rule
 
 # A password that somebody chose: letters, digits and another sign. One with a bracket or "$" is code or a placeholder.
@@ -118,7 +119,7 @@ def credential_at(value: object, key: str = "") -> Credential | None:
     """
     match value:
         case str():
-            rule = credential_in(value) or (credential_in(f'{key} = "{value}"') if key else None)
+            rule = credential_in(value) or (credential_in(f'{key} = "{value}"') if key not in _OWN_NAMES else None)
             return Credential((), rule) if rule else None
         case dict():
             rule = next(filter(None, map(credential_in, value)), None)

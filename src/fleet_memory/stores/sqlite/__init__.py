@@ -1,6 +1,7 @@
 """The SQLite engine: a fleet's documents in one local file that any number of processes share.
 
-Each verb is one short transaction in a worker thread. WAL needs a local disk, not a network share.
+Each verb is one short transaction in a worker thread, but `scrub`, which writes the whole file. WAL needs a local
+disk, not a network share.
 """
 
 import random
@@ -16,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from fleet_memory.clock import machine_time
-from fleet_memory.errors import DocumentRejectedError, StoreRejectedError
+from fleet_memory.errors import DocumentRejectedError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite.cache import DocumentCache
 from fleet_memory.stores.sqlite.failures import CORRUPT, is_busy, translated
@@ -66,6 +67,16 @@ class SqliteStore:
             await self._run("begin immediate", lambda db: apply(db, self._cache, writes))
         return machine_time()
 
+    async def scrub(self) -> bool:
+        """See `Store.scrub`: the file is written anew without free pages, and its log is cut to nothing."""
+        try:
+            await self._waiting(self._scrub)
+        except StoreUnavailableError as error:
+            if isinstance(error.__cause__, sqlite3.Error) and is_busy(error.__cause__):
+                return False
+            raise
+        return True
+
     async def check(self) -> StoreHealth:
         """Read the whole file and report; a file too damaged to be read raises StoreRejectedError."""
         return await self._run("begin", health)
@@ -76,11 +87,14 @@ class SqliteStore:
             await anyio.to_thread.run_sync(self._leave, limiter=self._thread)
 
     async def _run(self, begin: str, work: Work[_T]) -> _T:
+        return await self._waiting(lambda: self._attempt(begin, work))
+
+    async def _waiting(self, attempt: Callable[[], _T]) -> _T:
         deadline, pause_s = time.monotonic() + self._wait_s, _FIRST_PAUSE_S
         async with self._turn:
             while True:
                 try:  # a cancelled caller leaves between two attempts, never within one
-                    return await anyio.to_thread.run_sync(self._attempt, begin, work, limiter=self._thread)
+                    return await anyio.to_thread.run_sync(attempt, limiter=self._thread)
                 except (sqlite3.Error, OSError, StoreRejectedError) as failure:
                     if not is_busy(failure) or time.monotonic() > deadline:
                         raise translated(failure, self._path) from failure
@@ -102,6 +116,16 @@ class SqliteStore:
                 db.execute("rollback")
             raise
         return result
+
+    def _scrub(self) -> None:
+        db = self._connected()
+        check_version(db)
+        db.execute("vacuum")
+        (has_readers,) = db.execute("pragma wal_checkpoint(truncate)").fetchone()[:1]
+        if has_readers:
+            failure = sqlite3.OperationalError("the log is being read")
+            failure.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise failure
 
     def _connected(self) -> sqlite3.Connection:
         if self._db is not None and self._file != _identity(self._path):

@@ -19,8 +19,7 @@ def read_cerebro(place: Path) -> ForeignMemory:
     Raises InvalidArgumentError for another file.
     """
     file = place / DATABASE if place.is_dir() else place
-    needed = ("role", "category", "text", "tags", "created_at")
-    rows = read_rows(file, "entries", needed, ("invalidated_at",), "agent-cerebro")
+    rows = read_rows(file, "entries", ("role", "category", "text", "tags", "created_at"), "agent-cerebro")
     texts, left_out = list[ForeignText](), list[LeftOut]()
     for row in rows:
         if row.get("invalidated_at"):

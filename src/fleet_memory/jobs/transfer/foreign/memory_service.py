@@ -10,13 +10,12 @@ from fleet_memory.jobs.transfer.foreign.sqlite_rows import Row, count_rows, read
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
-_MORE: Final = ("content_hash", "memory_type", "metadata", "updated_at", "deleted_at", "superseded_by")
 _NO_TOPIC: Final = ("untagged", "sys", "q", "t", "source", "agent", "crew", "proj", "user")  # tags, or their prefixes
 
 
 def read_memory_service(file: Path) -> ForeignMemory:
     """Return the memories that are neither deleted nor replaced. Raises InvalidArgumentError for another file."""
-    rows = read_rows(file, "memories", ("content", "tags", "created_at"), _MORE, "mcp-memory-service")
+    rows = read_rows(file, "memories", ("content", "tags", "created_at"), "mcp-memory-service")
     texts, left_out = list[ForeignText](), list[LeftOut]()
     for row in rows:
         place = f"memory {str(row.get('content_hash') or row['id'])[:8]}"

@@ -13,17 +13,15 @@ Row: TypeAlias = Mapping[str, object]
 _READS_LOG: Final = b"\x02"  # byte 18 of a file whose changes go to a log first. Source: sqlite.org/fileformat.html
 
 
-def read_rows(file: Path, table: str, needed: Sequence[str], more: Sequence[str], source: str) -> list[Row]:
-    """Return all rows of a table by id, with the `needed` columns, and `more` where a version has them.
-
-    Raises InvalidArgumentError for a file that is no memory of `source`.
+def read_rows(file: Path, table: str, needed: Sequence[str], source: str) -> list[Row]:
+    """Return all rows of a table by id. Raises InvalidArgumentError for a file that is no memory of `source`.
 
     The write-ahead log of a process that has the file open is read too.
     """
     if not file.is_file():
         raise InvalidArgumentError(f"FILE: {file.name} is not there, or is no file")
     try:
-        return _rows(file, table, ("id", *needed), more)
+        return _rows(file, table, needed)
     except (sqlite3.Error, OSError) as error:
         raise InvalidArgumentError(f"FILE: {file.name} cannot be read as a memory of {source}: {error}") from error
 
@@ -37,15 +35,14 @@ def count_rows(file: Path, table: str) -> int:
         return 0
 
 
-def _rows(file: Path, table: str, needed: Sequence[str], more: Sequence[str]) -> list[Row]:
+def _rows(file: Path, table: str, needed: Sequence[str]) -> list[Row]:
     with closing(sqlite3.connect(f"{file.resolve().as_uri()}?{_mode(file)}", uri=True)) as connection:
         connection.row_factory = sqlite3.Row
         connection.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
         columns = {str(row["name"]) for row in connection.execute(f"PRAGMA table_info({table})")}
-        if missing := sorted({*needed} - columns):
+        if missing := sorted({"id", *needed} - columns):
             raise sqlite3.DatabaseError(f"no {table} with {', '.join(missing)}")
-        wanted = ", ".join((*needed, *(name for name in more if name in columns)))
-        return [dict(row) for row in connection.execute(f"SELECT {wanted} FROM {table} ORDER BY id")]  # noqa: S608 our own names
+        return [dict(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY id")]  # noqa: S608 our own names
 
 
 def _mode(file: Path) -> str:

@@ -134,7 +134,5 @@ def _no_credential(_text: str) -> None:
 
 
 async def _gone(fleet: Fleet, program_id: str) -> frozenset[str]:
-    """Return the words of the lessons that a program forgot, but not of those that people deleted with it."""
     records = map(archive_record, await fleet.programs.archive.of_program(program_id))
-    lessons = [record for record in records if isinstance(record, Archived) and record.reason != "deleted"]
-    return frozenset(lesson.pattern.words for lesson in lessons)
+    return frozenset(record.pattern.words for record in records if isinstance(record, Archived))

@@ -1,0 +1,83 @@
+"""An import that is killed loses nothing, and leaves a memory that can be read; the same import again completes it."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from anyio import to_thread
+from fleets import NOW, consolidate, fleet_on, learn
+from kills import KILLS
+from older_memories import open_memory
+
+from fleet_memory.fleet import Fleet
+from tests.moving import export_to, known_to_agents
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kills]
+
+PROGRAMS = tuple(f"program-{number}" for number in range(12))
+LATER = "2026-03-08T12:00:00Z"
+
+
+async def fill(fleet: Fleet, *names: str) -> None:
+    """Let two programs share lessons, and the others learn one each."""
+    for program in PROGRAMS[:2]:
+        await learn(fleet, program, *names)
+    for program in PROGRAMS[2:]:
+        await learn(fleet, program, f"{names[0]} of {program}".replace(" ", "-"))
+    await consolidate(fleet)
+
+
+def run(command: str, address: str, fleet: str, *more: str, seconds: float | None = None) -> int | None:
+    """Run a command, killed after so many seconds; return its exit code, None for one that was killed."""
+    line = [sys.executable, "-m", "fleet_memory", command, *more, "--store", address, "--fleet", fleet]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "FLEET_MEMORY_EMBEDDER": "lexical"}
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as child:  # noqa: S603 - ours
+        try:
+            return child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            return None
+
+
+def bring(address: str, fleet: str, file: Path, *, seconds: float | None = None) -> int | None:
+    return run("import", address, fleet, str(file), "--yes", "--now", LATER, seconds=seconds)
+
+
+async def memory_of(fleet: Fleet) -> object:
+    """Return what agents know of a fleet: its programs, and the contributors of its entries."""
+    programs = {one.program.program_id: known_to_agents(one.program) for one in await fleet.programs.all()}
+    entries = [one.entry for one in await fleet.knowledge.all() if one.entry]
+    return programs, {entry.key: [line.program_id for line in entry.provenance] for entry in entries}
+
+
+async def lessons_of(fleet: Fleet) -> set[tuple[str, str]]:
+    return {(one.program.program_id, id_) for one in await fleet.programs.all() for id_ in one.program.patterns}
+
+
+async def test_an_import_that_is_killed_loses_nothing_and_the_next_completes_it(
+    store_address: str, tmp_path: Path
+) -> None:
+    file, rng = tmp_path / "memory.jsonl", random.Random(14)  # noqa: S311 - moments of kills
+    async with open_memory(store_address) as store:
+        source = fleet_on(store, NOW, "source")
+        await fill(source, "ash", "birch", "cedar")
+        await export_to(source, file)
+        for fleet in ("whole", *(f"killed-{number}" for number in range(KILLS))):
+            await fill(fleet_on(store, NOW, fleet), "dogwood", "elm")
+        own = await lessons_of(fleet_on(store, NOW, "whole"))
+    began = time.perf_counter()
+    assert await to_thread.run_sync(bring, store_address, "whole", file) == 0
+    took_s = time.perf_counter() - began
+    for number in range(KILLS):
+        name, after = f"killed-{number}", rng.uniform(0.3, 1.0) * took_s
+        await to_thread.run_sync(lambda: bring(store_address, name, file, seconds=after))  # noqa: B023 - awaited here
+        assert await to_thread.run_sync(run, "check", store_address, name) == 0
+        async with open_memory(store_address) as store:
+            assert await lessons_of(fleet_on(store, NOW, name)) >= own
+        assert await to_thread.run_sync(bring, store_address, name, file) == 0
+        async with open_memory(store_address) as store:
+            assert await memory_of(fleet_on(store, NOW, name)) == await memory_of(fleet_on(store, NOW, "whole"))

@@ -1,0 +1,94 @@
+"""`fleet-memory purge`: erase a text, a program, one lesson or an entry for good, wherever it stands."""
+
+import argparse
+from typing import Final
+
+import anyio
+
+from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
+from fleet_memory.cli.settings_flags import MEMORY
+from fleet_memory.errors import EXIT_NO
+from fleet_memory.jobs.erasing import Erased, erase, preview_erasure
+from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+from fleet_memory.views.consolidation import MAX_OF_A_KIND
+
+EXAMPLE: Final = "fleet-memory purge --text hunter2 --dry-run"
+USES: Final = MEMORY
+
+_NOT_SCRUBBED: Final = (
+    "another process keeps the memory file in use, so that what was erased may still lie in its free space: "
+    "stop the servers that use it and run this again"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments; --program is the one to erase here, not the caller."""
+    parser.add_argument("--text", metavar="SUBSTRING", help="every text with it, whatever its case and spacing")
+    parser.add_argument("--program", metavar="PROGRAM", help="its whole memory, and what it gave to shared knowledge")
+    parser.add_argument("--pattern", metavar="ID", help="of --program: this lesson alone")
+    parser.add_argument("--entry", metavar="KEY", help="an entry, and the lessons of its words")
+    parser.add_argument("--why", metavar="TEXT", default="", help="the reason, kept in the ledger")
+    parser.add_argument("--show", action="store_true", help="show the texts of lessons that go, too")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be erased and do nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_json_flag(parser)
+
+
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Show what goes, ask, erase it, and say what is left; 1 when something is."""
+    wanted = Wanted(given.text, given.program, given.pattern, given.entry, given.why)
+    preview = anyio.run(with_fleet, settings, lambda fleet: preview_erasure(fleet, wanted))
+    if given.dry_run:
+        _print(preview, "would erase", given)
+        return 0
+    if not given.yes:
+        complain(_report(preview, "would erase", shows=given.show))
+        if not agreed("Erase this for good? Nothing brings it back."):
+            return EXIT_NO
+    erased = anyio.run(with_fleet, settings, lambda fleet: erase(fleet, wanted))
+    _print(erased, "erased", given)
+    if not erased.is_scrubbed:
+        complain(_NOT_SCRUBBED)
+    return 0 if erased.is_scrubbed and not erased.left else EXIT_NO
+
+
+def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:
+    wire = {"dryRun": True, **_wire(erased, shows=given.show)} if given.dry_run else _wire(erased, shows=given.show)
+    print_answer(wire, _report(erased, verb, shows=given.show), as_json=given.json)
+
+
+def _report(erased: Erased, verb: str, *, shows: bool) -> str:
+    """Return the result as lines, at most 25 of a kind."""
+    counts = ", ".join(f"{kind} {count}" for kind, count in erased.documents.items())
+    lines = [f"{verb}: {counts}" if counts else "nothing in this memory holds it"]
+    for title, names in _lists(erased, shows=shows):
+        more = len(names) - MAX_OF_A_KIND
+        lines += [f"{title}:", *(f"  {name}" for name in names[:MAX_OF_A_KIND])]
+        lines += [f"  and {more} more"] if more > 0 else []
+    return "\n".join(lines)
+
+
+def _lists(erased: Erased, *, shows: bool) -> list[tuple[str, tuple[str, ...]]]:
+    lists = [
+        ("programs", erased.programs),
+        ("entries, as they are called afterwards", erased.entries),
+        ("still there", erased.left),
+        ("texts", erased.texts if shows else ()),
+    ]
+    return [(title, names) for title, names in lists if names]
+
+
+def _wire(erased: Erased, *, shows: bool) -> dict[str, object]:
+    """Return the result as JSON, at most 25 of a kind; `omitted` counts the others."""
+    lists = {"programs": erased.programs, "entries": erased.entries, "left": erased.left}
+    if shows:
+        lists["texts"] = erased.texts
+    omitted = {name: len(names) - MAX_OF_A_KIND for name, names in lists.items() if len(names) > MAX_OF_A_KIND}
+    return {
+        "documents": erased.documents,
+        **{name: list(names[:MAX_OF_A_KIND]) for name, names in lists.items()},
+        "scrubbed": erased.is_scrubbed,
+        **({"omitted": omitted} if omitted else {}),
+    }

@@ -1,0 +1,139 @@
+"""The writes that erase, document by document: each kind of document without what goes."""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+from typing import cast
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
+from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.pairs import versioned_pair
+from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.stored_json import NO_TEXT, plain
+from fleet_memory.rules.erasing.knowledge import entry_after, goes_with_pair, line_of_ledger_after, pair_after
+from fleet_memory.rules.erasing.programs import without_erased, without_traces
+from fleet_memory.rules.erasing.targets import ERASED, Erasure, texts_in
+from fleet_memory.rules.knowledge.entries import settled
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import MAX_PAGES
+from fleet_memory.stores import Document, Json, Write
+
+
+def program_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) -> list[Write]:
+    """Return the writes that erase in a whole program and its pages."""
+    after = without_erased(without_traces(versioned.program, erasure), erasure)
+    before = versioned.fields.get("verdictsBefore")
+    if isinstance(before, str) and erasure.erases(before):
+        after, versioned = replace(after), versioned._replace(verdicts_before=ERASED)
+    return fleet.programs.writes(versioned, after)
+
+
+def trace_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) -> list[Write]:
+    """Return the write that makes a program forget that it was shown what goes."""
+    return fleet.programs.writes(versioned, without_traces(versioned.program, erasure))
+
+
+def entry_writes(
+    fleet: Fleet, versioned: VersionedEntry, erasure: Erasure, policy: Policy, now: datetime
+) -> list[Write]:
+    """Return the writes that erase in an entry, rename it or remove it."""
+    before = versioned.entry
+    if before is None:
+        return []
+    after, ref = entry_after(before, erasure), fleet.knowledge.paths.entry(before.key)
+    if after is None:
+        return [Write(ref, None, versioned.revision)]
+    after = settled(before, after, policy, now)
+    if after is before:
+        return []
+    if after.key == before.key:
+        return [Write(ref, changed_entry_fields(versioned, after), versioned.revision)]
+    fields = changed_entry_fields(ABSENT_ENTRY, after)
+    return [
+        Write(ref, None, versioned.revision),
+        Write(fleet.knowledge.paths.entry(after.key), fields, ABSENT_ENTRY.revision),
+    ]
+
+
+def pair_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Write]:
+    """Return the write that removes a pair of a text that goes, or its evidence and reasons that do."""
+    versioned = versioned_pair(document)
+    if versioned.pair is None:
+        return []
+    if goes_with_pair(versioned.pair, erasure):
+        return [Write(document.ref, None, document.revision)]
+    after = pair_after(versioned.pair, erasure)
+    return [] if after is versioned.pair else [fleet.pairs.write(versioned, after)]
+
+
+def ledger_writes(document: Document, erasure: Erasure) -> list[Write]:
+    """Return the write that hashes names and erases the reason in a line of the ledger."""
+    line = ledger_line(document)
+    after = line_of_ledger_after(line, erasure)
+    return [] if after is line else [Write(document.ref, after.wire(), document.revision)]
+
+
+def record_writes(document: Document, erasure: Erasure) -> list[Write]:
+    """Return the write that removes a document of a program whose text, lesson or program goes.
+
+    For the archive, the history, receipts, and what an older version derived.
+    """
+    return [Write(document.ref, None, document.revision)] if _goes(document, erasure) else []
+
+
+def page_writes(document: Document, erasure: Erasure) -> list[Write]:
+    """Return the write that removes lessons from a page that their program does not know there any more."""
+    fields = document.fields
+    program_id = str(fields["programId"])
+    lessons = {key: str(text) for key, text in cast("dict[str, Json]", fields["patterns"]).items()}
+    gone = [key for key, text in lessons.items() if _page_lesson_goes(program_id, text, erasure)]
+    if not gone:
+        return []
+    left: dict[str, Json] = {f"patterns.{key}": None for key in gone}
+    return [Write(document.ref, left if len(gone) < len(lessons) else None, document.revision)]
+
+
+def _page_lesson_goes(program_id: str, text: str, erasure: Erasure) -> bool:
+    lesson = Pattern.from_json(text)
+    return erasure.is_lesson_text(program_id, lesson.id, lesson.pattern) or holds_text(json.loads(text), erasure)
+
+
+def removal_writes(fleet: Fleet, versioned: VersionedProgram) -> list[Write]:
+    """Return the writes that remove a program and its pages."""
+    programs, name = fleet.programs, versioned.program.program_id
+    pages = [Write(programs.paths.page(name, number), None) for number in range(1, MAX_PAGES + 1)]
+    return [Write(programs.paths.program(name), None, versioned.revision), *pages]
+
+
+def _goes(document: Document, erasure: Erasure) -> bool:
+    value = plain(document.fields)
+    if holds_text(value, erasure):
+        return True
+    fields = cast("dict[str, object]", value)
+    inner = fields.get("text") if isinstance(fields.get("text"), dict) else fields
+    program_id = str(cast("dict[str, object]", inner).get("programId", fields.get("programId", "")))
+    if erasure.is_program(program_id):
+        return True
+    names = set(texts_in(value))
+    theirs = {id_ for name, id_ in erasure.lessons if name == program_id}
+    if erasure.pattern_id is not None and erasure.is_lesson(program_id, erasure.pattern_id):
+        theirs.add(erasure.pattern_id)
+    return not names.isdisjoint(theirs | erasure.entries.keys() | erasure.pairs)
+
+
+def holds_text(value: object, erasure: Erasure) -> bool:
+    """Whether a text or a name in a JSON value is or holds the one that goes, vectors and hashes aside."""
+    match value:
+        case str():
+            return erasure.erases(value) or (" " not in value and erasure.erases_name(value))
+        case list():
+            return any(holds_text(item, erasure) for item in value)
+        case dict():
+            return any(
+                name not in NO_TEXT and (erasure.erases(name) or holds_text(item, erasure))
+                for name, item in value.items()
+            )
+        case _:
+            return False

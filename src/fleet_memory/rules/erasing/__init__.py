@@ -1,0 +1,1 @@
+"""What a purge erases, and each kind of value without it."""

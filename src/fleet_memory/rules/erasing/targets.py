@@ -1,0 +1,144 @@
+"""What a purge erases: a text wherever it stands, a program's or one lesson's, or an entry."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.text.keys import digest, slug, text_hash
+
+MIN_NEEDLE_CHARS: Final = 4  # characters of a text to look for; shorter ones stand in nearly every lesson. Chosen
+ERASED: Final = "(erased)"  # in place of a text whose document stays
+_HASHED: Final = "erased-"  # what the id of an erased lesson begins with
+_WORD: Final = re.compile(r"[a-z0-9]+")
+
+
+def folded(text: str) -> str:
+    """Return a text as purges compare it: Unicode form, case and spacing folded."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """What becomes of an entry's key: its hash. `keeper` is the lesson that gives the entry its text, ids of its own.
+
+    None: the entry goes, and its lessons are in no entry. `stays`: its text stays, and all its lessons with it.
+    """
+
+    key: str
+    keeper: tuple[str, str] | None = None
+    stays: bool = False
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """What is to go. One of `needle` (folded), `program_id` (with `pattern_id`: one lesson) and `key` is given.
+
+    The rest is found in the fleet first: `lessons` are (program id, pattern id), `words` the hashes of texts,
+    `pairs` the ids of pairs of such a text, `entries` by their keys.
+    """
+
+    needle: str = ""
+    program_id: str | None = None
+    pattern_id: str | None = None
+    key: str | None = None
+    lessons: frozenset[tuple[str, str]] = frozenset()
+    words: frozenset[str] = frozenset()
+    pairs: frozenset[str] = frozenset()
+    entries: Mapping[str, Renamed] = field(default_factory=dict)
+
+    def erases(self, text: str) -> bool:
+        """Whether a text holds the one that is looked for."""
+        return bool(self.needle) and self.needle in folded(text)
+
+    def erases_name(self, name: str) -> bool:
+        """Whether an id or a key holds it, as it stands or as names are made of texts."""
+        if not self.needle:
+            return False
+        made = slug(self.needle, len(self.needle))
+        spelt = "-".join(_WORD.findall(self.needle))
+        flat = "-".join(_WORD.findall(name.casefold()))
+        parts = {part for part in (spelt, made if "-" in made else "") if len(part) >= MIN_NEEDLE_CHARS}
+        return self.erases(name) or any(part in flat for part in parts)
+
+    def is_program(self, program_id: str) -> bool:
+        """Whether all of a program goes."""
+        return self.program_id is not None and self.pattern_id is None and self._is_of(program_id)
+
+    def is_lesson(self, program_id: str, pattern_id: str) -> bool:
+        """Whether a lesson of this name goes."""
+        if (program_id, pattern_id) in self.lessons:
+            return True
+        return self._is_of(program_id) and self.pattern_id in (None, pattern_id)
+
+    def is_lesson_text(self, program_id: str, pattern_id: str, text: str) -> bool:
+        """Whether a lesson goes, by its name or by its text."""
+        return self.is_lesson(program_id, pattern_id) or self.erases(text)
+
+    def name_after(self, program_id: str, pattern_id: str) -> str:
+        """Return the id of a lesson after the purge: a hash if the lesson goes, or its id holds what goes."""
+        gone = self.is_lesson(program_id, pattern_id) or self.erases_name(pattern_id)
+        return f"{_HASHED}{digest(pattern_id)}" if gone and not pattern_id.startswith(_HASHED) else pattern_id
+
+    def key_after(self, key: str) -> str:
+        """Return an entry's key after the purge."""
+        if renamed := self.entries.get(key):
+            return renamed.key
+        return hashed_key(key) if self.erases_name(key) or key == self.key else key
+
+    def _is_of(self, program_id: str) -> bool:
+        return self.program_id is not None and same_program(program_id) == same_program(self.program_id)
+
+
+def hashed_key(key: str) -> str:
+    """Return the key that stands for one that is made of erased words; a run that is repeated finds the same."""
+    return key if key.startswith("pattern/erased/") else f"pattern/erased/{digest(key)}"
+
+
+def without_text(value: object, erasure: Erasure) -> object:
+    """Return a JSON value with "(erased)" for each text that goes; the same object when none does.
+
+    A member whose name goes is left out.
+    """
+    match value:
+        case str():
+            return ERASED if erasure.erases(value) else value
+        case list() | tuple():
+            items = [without_text(item, erasure) for item in value]
+            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        case Mapping():
+            members = {
+                name: without_text(member, erasure) for name, member in value.items() if not erasure.erases(str(name))
+            }
+            is_same = len(members) == len(value) and all(members[name] is value[name] for name in members)
+            return value if is_same else members
+        case _:
+            return value
+
+
+def scrubbed(text: str, erasure: Erasure) -> str:
+    """Return a text, "(erased)" in its place if it goes."""
+    return ERASED if erasure.erases(text) else text
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Yield every text and name in a JSON value."""
+    match value:
+        case str():
+            yield value
+        case list() | tuple():
+            for item in value:
+                yield from texts_in(item)
+        case Mapping():
+            for name, member in value.items():
+                yield str(name)
+                yield from texts_in(member)
+        case _:
+            return
+
+
+def is_text_of(words: frozenset[str], text: str) -> bool:
+    """Whether a text is one of those with these hashes."""
+    return bool(words) and text_hash(text) in words

@@ -1,0 +1,437 @@
+"""A purged text is found nowhere: not in the file's bytes, not in an export, not in any tool's answer."""
+
+import io
+import itertools
+import json
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
+from hypothesis import strategies as st
+from mcp import Client
+
+from fleet_memory.cli import main
+from fleet_memory.errors import ForbiddenError, InvalidArgumentError, KnowledgeNotFoundError, StoreUnavailableError
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.erasing import erase, preview_erasure
+from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.rules.erasing.targets import hashed_key
+from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+from fleet_memory.stores import Write
+from fleet_memory.stores.sqlite import SqliteStore
+from tests.fleets import documents, interrupted, writing
+from tests.living import Json, Machine, called
+from tests.shared import CHECK, LOOK, learnt, published_keys, shared_entry
+from tests.shared import KEY as SHARED
+
+pytestmark = pytest.mark.anyio
+
+WORD = "nightjar"
+ONE = "Deploy Nightjar only behind the orchard gateway"
+TWO = "Only deploy Nightjar when it is behind the orchard gateway"
+OTHER = "Restart the pump after every firmware update"
+OTHER_TOO = "After each firmware update restart the pump"
+TEXT = Wanted(text="NIGHTJAR")
+KEY = "pattern/deploys/deploy-nightjar-only-behind-orchard-gateway"
+
+
+async def lived(machine: Machine) -> None:
+    """Let a fleet keep the word in every place that a text can come to."""
+    session = {"handoffNotes": f"{WORD} is half done", "openQuestions": [f"who owns {WORD}?"]}
+    for program, text, other in (("basher", ONE, OTHER), ("iso", TWO, OTHER_TOO), ("sark", f"{ONE}.", OTHER)):
+        await machine.store_lesson(program, other, domain="pumps", evidence=f"{WORD} stood still")
+        await machine.store_lesson(program, text, domain="deploys", tags=[WORD], evidence=f"saw {WORD} fall")
+    await machine.call("basher", "commit_session", programId="basher", handoff=session, notes=[f"ask about {WORD}"])
+    missing = [f"How is {WORD} built?"]
+    await machine.call("iso", "commit_session", programId="iso", handoff=f"{WORD}: wait", missing=missing)
+    config = {WORD: 1, "of": [f"the {WORD} team"]}
+    await machine.call("iso", "update_program_state", programId="iso", config=config, baselines={"b": WORD})
+    await machine.call("iso", "update_program_state", programId="iso", contextSummary={"handoffNotes": "later"})
+    gone = await machine.store_lesson("iso", f"The {WORD} build needs two cores", domain=WORD)
+    await machine.call("iso", "forget_memory", programId="iso", patternId=gone["patternId"], reason=f"{WORD} moved")
+    await judge_all(machine)
+    for key in [row["key"] for row in (await machine.call("ram", "recall_memory", programId="ram"))["knowledge"]]:
+        evidence = f"{WORD} proved it wrong"
+        await machine.call(
+            "ram", "reinforce_memory", programId="ram", patternId=key, outcome="contradicted", evidence=evidence
+        )
+    await machine.people(lambda fleet: maintain_fleet(fleet, no_progress))
+
+
+async def judge_all(machine: Machine) -> None:
+    for _ in range(3):
+        for program in ("basher", "iso", "sark"):
+            asked = (await machine.consolidate(program, programId=program))["toJudge"]
+            reason = f"both are about {WORD}"
+            verdicts = [{"pairId": pair["pairId"], "verdict": verdict(pair), "reason": reason} for pair in asked]
+            if verdicts:
+                await machine.consolidate(program, programId=program, verdicts=verdicts)
+
+
+def verdict(pair: Json) -> str:
+    both = json.dumps(pair).lower()
+    return "same" if both.count("orchard") == 2 or both.count("firmware") == 2 else "different"
+
+
+def holds(folder: Path, word: str = WORD) -> list[str]:
+    """Return the files of a memory with the word in their bytes."""
+    return sorted(
+        file.name for file in folder.iterdir() if file.is_file() and word.encode() in file.read_bytes().lower()
+    )
+
+
+def bytes_of(machine: Machine) -> bytes:
+    return Path(machine.store).read_bytes()
+
+
+READS: list[tuple[str, Json]] = [
+    ("gsp_bootstrap", {"agentId": "iso", "depth": "full", "task": "deploy behind the orchard gateway"}),
+    ("recall_memory", {"programId": "iso", "query": "deploy orchard gateway", "includeStale": True, "explain": True}),
+    ("recall_memory", {"programId": "iso", "scope": "own"}),
+    ("memory_health", {"programId": "iso"}),
+    ("pattern_consolidate", {"programId": "iso"}),
+    ("get_program_state", {"programId": "iso", "history": 20}),
+    ("gsp_search", {"query": "orchard gateway"}),
+    ("gsp_search", {}),
+    ("gsp_diff", {"sinceVersion": 0}),
+    ("fleet_health", {}),
+]
+
+
+async def answers(client: Client) -> str:
+    """Return the answers of every tool that reads, for each program, as one text."""
+    texts = []
+    for tool, arguments in READS:
+        for program in ("basher", "iso", "sark", "ram"):
+            named = {name: program if value == "iso" else value for name, value in arguments.items()}
+            result = await client.call_tool(tool, named)
+            texts.append(json.dumps(result.structured_content or [block.model_dump() for block in result.content]))
+    keys = [row["key"] for row in (await client.call_tool("gsp_search", {})).structured_content.get("entries", [])]
+    texts += [json.dumps((await client.call_tool("gsp_read", {"key": key})).structured_content) for key in keys]
+    return "\n".join(texts).lower()
+
+
+@pytest.fixture(scope="module")
+def lived_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lived")
+    anyio.run(lived, Machine(folder))
+    assert len(list(folder.iterdir())) == 1
+    return folder
+
+
+@pytest.fixture
+def machine(lived_folder: Path, tmp_path: Path) -> Machine:
+    """A machine with a copy of the fleet that has lived, a day later."""
+    shutil.copytree(lived_folder, tmp_path, dirs_exist_ok=True)
+    machine = Machine(tmp_path)
+    machine.later(1)
+    return machine
+
+
+async def test_a_purged_text_is_nowhere_in_files_and_answers_also_of_a_server_that_knew_it(
+    machine: Machine, tmp_path: Path
+) -> None:
+    async with machine.connection() as warm:
+        assert WORD in await answers(warm)
+        erased = await machine.people(lambda fleet: erase(fleet, TEXT))
+        assert (erased.left, erased.is_scrubbed) == ((), True)
+        assert WORD not in await answers(warm)
+        assert holds(tmp_path) == []
+    async with machine.connection() as fresh:
+        text = await answers(fresh)
+        assert WORD not in text
+        assert "firmware" in text
+    await machine.people(lambda fleet: maintain_fleet(fleet, no_progress))
+    assert holds(tmp_path) == []
+    assert (await machine.people(lambda fleet: preview_erasure(fleet, TEXT))).documents == {}
+
+
+async def killed() -> None:
+    raise StoreUnavailableError("The connection was cut.")
+
+
+@pytest.mark.parametrize(
+    "wanted", [TEXT, Wanted(program="basher"), Wanted(entry=KEY)], ids=["text", "program", "entry"]
+)
+async def test_a_purge_that_is_killed_anywhere_is_finished_by_the_next(
+    machine: Machine, wanted: Wanted, tmp_path: Path
+) -> None:
+    killed_at, finished = 1, False
+    while not finished:
+        folder = tmp_path / f"killed-{killed_at}"
+        folder.mkdir()
+        other = Machine(folder)
+        shutil.copy(machine.store, other.store)
+        other.now = machine.now
+        finished = await other.people(partial(_erase_killed, wanted, killed_at))
+        other.later(1 / 24)  # the lease of a killed run ends
+        if not finished:
+            await other.people(lambda fleet: _erase_again(fleet, wanted))
+        await other.people(lambda fleet: _assert_gone(fleet, wanted))
+        if wanted is TEXT:
+            assert holds(folder) == []
+        killed_at += 2  # each commit of a purge is followed by one of the same kind, or tried by the other wishes
+    assert killed_at > 5
+
+
+async def _erase_killed(wanted: Wanted, survived: int, fleet: Fleet) -> bool:
+    commits = itertools.count()
+
+    def is_next(_writes: Sequence[Write]) -> bool:
+        return next(commits) == survived
+
+    try:
+        await erase(interrupted(fleet, is_next, killed), wanted)
+    except StoreUnavailableError:
+        return False
+    return True
+
+
+async def _erase_again(fleet: Fleet, wanted: Wanted) -> None:
+    with suppress(KnowledgeNotFoundError):  # the entry is gone, and nothing of it is left
+        assert (await erase(fleet, wanted)).left == ()
+
+
+async def _assert_gone(fleet: Fleet, wanted: Wanted) -> None:
+    assert (await _preview_or_none(fleet, wanted)) == {}
+    rows = {row.key: row.pattern for row in (await fleet.knowledge.snapshots.read()).rows}
+    entries = {one.entry.key: one.entry for one in await fleet.knowledge.all() if one.entry}
+    assert rows.keys() <= entries.keys()
+    assert wanted.entry not in entries
+    for entry in entries.values():
+        assert wanted.program not in {line.program_id for line in entry.provenance}
+    if wanted.program:
+        assert not (await fleet.programs.read(wanted.program)).exists
+    keys = {lesson.knowledge_key for one in await fleet.programs.all() for lesson in one.program.patterns.values()}
+    assert keys - {None} <= entries.keys()
+
+
+async def _preview_or_none(fleet: Fleet, wanted: Wanted) -> dict[str, int]:
+    try:
+        return (await preview_erasure(fleet, wanted)).documents
+    except KnowledgeNotFoundError:
+        return {}
+
+
+async def test_a_dry_run_writes_nothing_and_shows_how_much_goes_and_where(machine: Machine) -> None:
+    before = bytes_of(machine)
+    preview = await machine.people(lambda fleet: preview_erasure(fleet, TEXT))
+    assert preview.documents["entries"] == 2
+    assert (preview.programs, preview.left) == (("basher", "iso", "ram", "sark"), ())
+    assert preview.entries == (hashed_key(KEY), "pattern/pumps/restart-pump-after-every-firmware-update")
+    assert ONE in preview.texts
+    assert bytes_of(machine) == before
+
+
+async def test_the_ledger_keeps_who_why_and_how_much_and_hashes_of_names(machine: Machine) -> None:
+    await machine.people(lambda fleet: erase(fleet, TEXT._replace(why="a customer asked")))
+    found = await machine.people(documents)
+    lines = [ledger_line(line) for line in found if line.ref.collection.endswith("/ledger")]
+    (erased,) = [line for line in lines if line.event == "erased"]
+    assert (erased.by, erased.key) == ("operator", "purge")
+    assert erased.why.startswith("a customer asked: 2 pairs, 3 ledger")
+    assert {line.key for line in lines if line.event == "promoted"} == {
+        hashed_key(KEY),
+        "pattern/pumps/restart-pump-after-every-firmware-update",
+    }
+
+
+async def test_the_best_remaining_contribution_gives_the_entry_its_text_and_the_others_are_asked_again(
+    fleet: Fleet,
+) -> None:
+    await shared_entry(fleet, "basher", "iso", "sark")
+    await erase(fleet, Wanted(program="basher", pattern="mine"))
+    (entry,) = [one.entry for one in await fleet.knowledge.all() if one.entry]
+    assert (entry.key, entry.value.pattern) == (hashed_key(SHARED), CHECK)
+    assert [(line.program_id, line.pattern, line.basis) for line in entry.provenance] == [("iso", CHECK, "text")]
+    assert entry_state(entry, fleet.now()) == "candidate"
+    assert await published_keys(fleet) == []
+    iso, sark = [(await fleet.programs.read(name)).patterns["mine"].knowledge_key for name in ("iso", "sark")]
+    assert (iso, sark) == (entry.key, None)
+    await maintain_fleet(fleet, no_progress)
+    assert "mine" in (await fleet.programs.read("sark")).patterns
+    assert (await fleet.programs.read("basher")).patterns == {}
+
+
+async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso", "sark")
+    await erase(fleet, Wanted(program="iso"))
+    entry = await fleet.knowledge.found(SHARED)
+    assert [line.program_id for line in entry.provenance] == ["basher", "sark"]
+    assert (entry.value.pattern, entry.value.contributors) == (LOOK, ("basher", "sark"))
+    assert not (await fleet.programs.read("iso")).exists
+    assert await published_keys(fleet) == [SHARED]
+
+
+async def test_lessons_of_others_in_equal_words_stay_theirs(fleet: Fleet) -> None:
+    await learnt(fleet, "basher", LOOK)
+    await learnt(fleet, "iso", LOOK)
+    await erase(fleet, Wanted(program="basher"))
+    assert (await fleet.programs.read("iso")).patterns["mine"].pattern == LOOK
+
+
+async def test_what_a_server_stores_during_a_purge_is_erased_in_the_next_look(fleet: Fleet) -> None:
+    await learnt(fleet, "basher", f"The {WORD} build needs two cores")
+
+    async def store_again() -> None:
+        await learnt(fleet, "sark", f"The {WORD} build needs three cores")
+
+    erased = await erase(interrupted(fleet, writing("maintenance"), store_again), TEXT)
+    assert (erased.left, (await fleet.programs.read("sark")).patterns) == ((), {})
+
+
+async def test_a_document_that_another_writes_at_that_moment_is_decided_again(fleet: Fleet) -> None:
+    await learnt(fleet, "basher", f"The {WORD} build needs two cores")
+
+    async def store_too() -> None:
+        await learnt(fleet, "basher", "Pin the compiler", "pin")
+        await learnt(fleet, "basher", f"Never build {WORD} at night", "night")
+
+    erased = await erase(interrupted(fleet, deleting_lessons, store_too), TEXT)
+    assert (erased.left, [*(await fleet.programs.read("basher")).patterns]) == ((), ["pin"])
+
+
+def deleting_lessons(writes: Sequence[Write]) -> bool:
+    return any(name.startswith("patterns.") and not each for one in writes for name, each in (one.fields or {}).items())
+
+
+async def test_a_program_that_is_called_so_is_named_as_left(fleet: Fleet) -> None:
+    await learnt(fleet, WORD, "Pin the compiler")
+    assert (await erase(fleet, TEXT)).left == (f"programs/{WORD}",)
+    assert (await erase(fleet, Wanted(program=WORD))).left == ()
+    assert (await preview_erasure(fleet, TEXT)).documents == {}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (Wanted(), "--text, --program, --entry: give one"),
+        (Wanted(text=WORD, program="basher"), "--text, --program, --entry: give one"),
+        (Wanted(text=WORD, pattern="mine"), "--pattern: name its program"),
+        (Wanted(text="a  b"), "--text: at least 4 characters"),
+        (Wanted(text="erased"), "--text: is part of the mark"),
+    ],
+)
+async def test_an_unclear_wish_is_refused(fleet: Fleet, wanted: Wanted, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        await preview_erasure(fleet, wanted)
+
+
+async def test_an_unknown_entry_is_refused_with_close_keys(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    with pytest.raises(KnowledgeNotFoundError, match=SHARED):
+        await erase(fleet, Wanted(entry=SHARED + "s"))
+
+
+async def test_a_bound_program_may_not_purge(fleet: Fleet) -> None:
+    with pytest.raises(ForbiddenError):
+        await erase(replace(fleet, caller=Caller("basher")), TEXT)
+
+
+@pytest.fixture
+def command(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Run `fleet-memory purge` on the memory of the settings."""
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    anyio.run(with_fleet, settings, lambda fleet: learnt(fleet, "basher", f"The {WORD} build needs two cores"))
+    return lambda *words: main(["purge", *words])
+
+
+def test_the_command_shows_counts_without_texts_and_asks(
+    command: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    assert command("--text", WORD) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, "pass --yes" in printed.err) == ("", True)
+    assert "would erase: programs 1\nprograms:\n  basher" in printed.err
+    assert WORD not in printed.err
+    assert command("--text", WORD, "--dry-run", "--show") == 0
+    assert WORD in capsys.readouterr().out
+
+
+def test_the_command_erases_and_says_so_as_json(
+    command: Callable[..., int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert command("--text", WORD, "--yes", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "documents": {"programs": 1},
+        "programs": ["basher"],
+        "entries": [],
+        "left": [],
+        "scrubbed": True,
+    }
+    assert holds(tmp_path) == []
+    assert command("--text", WORD, "--yes") == 0
+    assert capsys.readouterr().out == "nothing in this memory holds it\n"
+
+
+def test_the_command_says_when_another_process_keeps_the_free_space(
+    command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteStore.__init__, "__kwdefaults__", {"wait_s": 0.2})
+    with closing(sqlite3.connect(settings.store[0], isolation_level=None)) as reader:
+        reader.execute("begin")
+        reader.execute("select count(*) from docs").fetchone()
+        assert command("--text", WORD, "--yes") == 1
+        assert "another process keeps the memory file in use" in capsys.readouterr().err
+    assert command("--text", WORD, "--yes") == 0
+
+
+PLACES = st.sampled_from(["pattern", "evidence", "note", "handoff", "config", "tag", "missing", "domain", "archived"])
+
+
+@settings_of(max_examples=12, deadline=None)
+@given(places=st.lists(st.tuples(st.sampled_from(["basher", "iso", "sark"]), PLACES), min_size=1, max_size=6))
+def test_a_text_in_any_places_is_found_in_no_byte_afterwards(places: list[tuple[str, str]]) -> None:
+    with TemporaryDirectory() as folder:
+        machine = Machine(Path(folder))
+
+        async def story() -> None:
+            async with machine.connection() as client:
+                for number, (program, place) in enumerate(places):
+                    await put(client, program, place, number)
+            erased = await machine.people(lambda fleet: erase(fleet, TEXT))
+            assert (erased.left, erased.is_scrubbed) == ((), True)
+            assert (await machine.people(lambda fleet: preview_erasure(fleet, TEXT))).documents == {}
+
+        anyio.run(story)
+        assert holds(Path(folder)) == []
+
+
+async def put(client: Client, program: str, place: str, number: int) -> None:
+    """Let a program keep the word in one place, in a spelling of its own."""
+    word = (WORD, WORD.upper(), f"Night\u00adjar {WORD}", f"{WORD}s")[number % 4]
+    lesson = {"pattern": f"Use tool {number} for builds", "domain": "ci", "confidence": 0.8, "evidence": ""}
+    state: dict[str, dict[str, object]] = {
+        "handoff": {"contextSummary": {"handoffNotes": f"mind {word}"}},
+        "config": {"config": {word: [word]}},
+    }
+    match place:
+        case "note":
+            await called(client, "write_note", programId=program, text=f"mind {word}")
+        case "missing":
+            await called(client, "commit_session", programId=program, missing=[f"what is {word}?"])
+        case "handoff" | "config":
+            await called(client, "update_program_state", programId=program, **state[place])
+        case _:
+            name = "pattern" if place == "archived" else place
+            lesson |= {"tags": [word]} if place == "tag" else {name: f"{word} {number}"}
+            stored = await called(client, "store_memory", programId=program, pattern=lesson)
+            if place == "archived":
+                gone = {"programId": program, "patternId": stored["patternId"], "reason": word}
+                await called(client, "forget_memory", **gone)

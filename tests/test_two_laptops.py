@@ -1,0 +1,158 @@
+"""Two laptops with programs of the same names go into one store and back: nothing of either is missing anywhere.
+
+`FLEET_MEMORY_HISTORIES=2000` takes so many pairs of lives, for a nightly run.
+"""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.check import check_memory
+from fleet_memory.repositories.archive import archive_record
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.programs import Archived, ArchivedNote
+from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.stores import Query
+from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.write_note import write_note
+from tests.histories import START, Json
+from tests.moving import bring, export_to
+from tests.random_histories import histories
+from tests.real_fleet import FLEET, RealFleet
+from tests.test_random_histories import live_real
+
+NIGHTLY = os.environ.get("FLEET_MEMORY_HISTORIES")
+EXAMPLES = int(NIGHTLY or 15)  # the same ones each time, unless it is night
+PHASES = [*Phase] if NIGHTLY else [Phase.explicit, Phase.generate]  # shrinking takes minutes
+END = START + timedelta(days=3_650)  # later than any history
+
+Steps = Sequence[tuple[Json, datetime]]
+
+
+class Memory(NamedTuple):
+    """What a fleet knows, in use or in the archive; the texts of lessons, entries and handovers as hashes of words."""
+
+    lessons: set[tuple[str, str, str]]
+    notes: set[tuple[str, str]]
+    handovers: set[tuple[str, str]]
+    contributions: set[tuple[str, str, str, str]]
+    judges: set[tuple[str, str | None]]
+    ledger: set[str]
+
+    def missing_from(self, other: "Memory") -> dict[str, set[object]]:
+        """Return, by kind, the parts that the other has not."""
+        both = zip(self._asdict().items(), other._asdict().values(), strict=True)
+        missing: dict[str, set[object]] = {name: mine - theirs for (name, mine), theirs in both}
+        return {name: parts for name, parts in missing.items() if parts}
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> Steps:
+    """Return a history with notes and handovers between its steps."""
+    steps = list(draw(histories()))
+    written = st.tuples(st.sampled_from(("basher", "iso")), st.sampled_from(("note", "handover")), st.integers(0, 9))
+    for program, kind, number in draw(st.lists(written, max_size=6)):
+        place = draw(st.integers(0, len(steps) - 1))
+        steps.insert(place, ({"do": kind, "program": program, "text": f"{kind} {number}"}, steps[place][1]))
+    return steps
+
+
+class Laptop:
+    """A store of its own, with the file that its memory moves in."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.real = RealFleet(folder / f"{name}.db")
+        self.file = folder / f"{name}.jsonl"
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.at(END)
+
+    def at(self, moment: datetime) -> Fleet:
+        return Fleet.on(self.real.store_, FLEET, Lexical(), lambda: moment)
+
+    async def live(self, steps: Steps) -> None:
+        for step, at in steps:
+            match step["do"]:
+                case "note":
+                    await write_note(self.at(at), step["program"], step["text"])
+                case "handover":
+                    summary = ContextSummary.model_validate({"handoffNotes": step["text"]})
+                    await update_program_state(self.at(at), step["program"], context_summary=summary)
+                case _:
+                    await live_real(self.real, step | ({"answers": []} if "answers" in step else {}), at)
+
+    async def memory(self) -> Memory:
+        fleet = self.fleet
+        programs = [one.program for one in await fleet.programs.all()]
+        store, paths = fleet.programs.store, fleet.programs.paths
+        archive = [archive_record(one) for one in await store.find(Query(paths.archive))]
+        lessons = [(one.program_id, pattern) for one in programs for pattern in one.patterns.values()]
+        lessons += [(line.program_id, line.pattern) for line in archive if isinstance(line, Archived)]
+        notes = [(one.program_id, note.text) for one in programs for note in one.notes.values()]
+        notes += [(line.program_id, line.note.text) for line in archive if isinstance(line, ArchivedNote)]
+        past = [summary for one in programs for summary in await fleet.programs.history.newest(one, 50)]
+        entries = [one.entry for one in await fleet.knowledge.all() if one.entry]
+        pairs = [pair for one in (await store.find(Query(paths.pairs))) if (pair := await fleet.pairs.read(one.ref.id))]
+        return Memory(
+            lessons={(program, one.id, text_hash(one.pattern)) for program, one in lessons},
+            notes=set(notes),
+            handovers={(one.program_id, str(one.context_summary)) for one in past},
+            contributions={
+                (text_hash(entry.value.pattern), line.program_id, line.pattern_id, line.pattern)
+                for entry in entries
+                for line in entry.provenance
+            },
+            judges={
+                (one.pair_id, judgement.program_id)
+                for versioned in pairs
+                for one in (versioned[0].pair,)
+                if one
+                for judgement in one.judgements
+            },
+            ledger={one.ref.id for one in await store.find(Query(paths.ledger))},
+        )
+
+    async def take(self, other: "Laptop") -> int:
+        """Merge the other's file, and return how many documents changed."""
+        return (await bring(self.fleet, other.file)).written
+
+
+async def move_there_and_back(folder: Path, first: Steps, second: Steps) -> None:
+    async with AsyncExitStack() as stack:
+        one, two, hub = (Laptop(folder, name) for name in ("one", "two", "hub"))
+        for laptop in (one, two, hub):
+            stack.push_async_callback(laptop.real.close)
+        await one.live(first)
+        await two.live(second)
+        before = [await one.memory(), await two.memory()]
+        for laptop in (one, two):
+            await export_to(laptop.fleet, laptop.file)
+            await hub.take(laptop)
+        assert (await hub.take(one), await hub.take(two)) == (0, 0)
+        await export_to(hub.fleet, hub.file)
+        for laptop in (one, two):
+            await laptop.take(hub)
+            assert await laptop.take(hub) == 0
+        for place in (hub, one, two):
+            after = await place.memory()
+            assert [memory.missing_from(after) for memory in before] == [{}, {}]
+            await place.real.propose(END)
+            assert (await check_memory(place.real.store_, FLEET, Lexical())).healthy
+
+
+@given(lives(), lives())
+@settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
+def test_two_laptops_and_the_store_between_them_have_all_that_either_learnt(first: Steps, second: Steps) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        anyio.run(move_there_and_back, Path(folder), first, second)
