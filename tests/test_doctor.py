@@ -139,6 +139,14 @@ def test_hooks_are_counted_over_all_files_and_the_plugin(home: Path, capsys: pyt
     assert "twice" in found["claude-code"]["text"]
 
 
+def test_in_the_home_folder_hooks_are_counted_once(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    install("claude-code")
+    assert doctor(capsys)[1]["hooks"]["text"] == f"{', '.join(EVENTS)}: each once"
+
+
 def test_a_store_that_cannot_be_made_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / "file").touch()
     code, found = doctor(capsys, "--store", str(home / "file/memory.db"))

@@ -8,7 +8,6 @@ import pytest
 
 from fleet_memory import __version__
 from fleet_memory.cli import main
-from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import JUDGE_KEY_VARIABLE, KEY_VARIABLE, SETTINGS
 
 ROOT = Path(__file__).parent.parent
@@ -17,31 +16,49 @@ PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
 
-def section(title: str) -> str:
-    return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+MAX_README_LINES = 200  # three screens or so: whoever wants more follows a link
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-def first_cells(title: str) -> list[str]:
-    rows = re.findall(r"^\| (`.+?) \|", section(title), re.MULTILINE)
+def places_on_the_map() -> list[str]:
+    section = CONTRIBUTING.partition("\n## The map\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+
+
+def figures(page: str) -> dict[str, list[list[str]]]:
+    """Return the rows of a page's tables by their first cell."""
+    rows: dict[str, list[list[str]]] = {}
+    for line in re.findall(r"^\| (.+) \|$", page, re.MULTILINE):
+        name, *cells = line.split(" | ")
+        rows.setdefault(name, []).append(cells)
+    return rows
 
 
 @pytest.mark.skipif(not (ROOT / "src").exists(), reason="the package is installed, its source is not here")
 def test_every_place_on_the_map_exists() -> None:
     package = ROOT / "src" / "fleet_memory"
-    places = first_cells("The map")
+    places = places_on_the_map()
     assert len(places) > 10
     assert [name for name in places if not (ROOT / name).exists() and not (package / name).exists()] == []
 
 
-def test_the_map_and_the_commands_are_on_the_first_screen() -> None:
-    assert README.index("python3 run.py test") < README.index("## The map") < 1_500
+def test_the_readme_is_short_and_starts_with_the_picture_and_the_installation() -> None:
+    first_screen = "\n".join(README.splitlines()[:30])
+    assert "](docs/story.svg)" in first_screen
+    assert "\nuv tool install fleet-memory\n" in first_screen
+    assert "\nclaude mcp add " in first_screen
+    assert len(README.splitlines()) <= MAX_README_LINES
 
 
-def test_the_tools_are_the_tools_of_the_server() -> None:
-    assert set(first_cells("The tools")) == {spec.function.__name__ for spec in TOOLS["core"]}
-    others = {spec.function.__name__ for toolset, specs in TOOLS.items() if toolset != "core" for spec in specs}
-    assert set(first_cells("Further toolsets")) == others
+def test_the_figures_are_those_of_the_benchmarks() -> None:
+    measured = figures((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"))
+    ours = {name: cells for name, (cells,) in figures(README).items() if name in measured.keys() - {"system", "---"}}
+    assert len(ours) == 5
+    for name, (in_five, found, store_ms, resident) in ours.items():
+        _, questions, race, at_100, _ = measured[name][:5]
+        sent = race[0].split(" of ")[1]
+        assert [in_five, found, store_ms, resident] == [questions[3], f"{race[1]} of {sent}", at_100[2], at_100[9]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -63,13 +80,6 @@ def test_every_variable_named_is_a_setting(page: Path) -> None:
 def test_every_link_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
-
-
-def test_every_client_snippet_starts_the_server() -> None:
-    snippets = [json.loads(block) for block in re.findall(r"```json\n(.+?)```", README, re.DOTALL)]
-    servers = [next(iter(snippet.values()))["fleet-memory"] for snippet in snippets]
-    assert [server["args"] for server in servers] == [["serve"]]
-    assert {server["command"] for server in servers} == {"/path/to/fleet-memory/.venv/bin/fleet-memory"}
 
 
 def test_the_registry_entry_is_of_this_version() -> None:

@@ -81,9 +81,10 @@ def plugin_here(folder: Path) -> str | None:
 
 
 def settings_here(folder: Path) -> list[Path]:
-    """Return the files that Claude Code reads its hooks from in a folder."""
+    """Return the files that Claude Code reads its hooks from in a folder; in the home folder two of them are one."""
     of_project = claude_settings(folder)
-    return [claude_settings(None), of_project, of_project.with_name("settings.local.json")]
+    files = [claude_settings(None), of_project, of_project.with_name("settings.local.json")]
+    return list(dict.fromkeys(file.resolve() for file in files))
 
 
 def _is_ours(command: str, event: str) -> bool:
