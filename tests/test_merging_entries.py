@@ -52,6 +52,8 @@ def ledgered(draw: st.DrawFn) -> LedgeredEntry:
             unique_by=lambda word: same_program(word.program_id),
         )
     )
+    against = [word for word in words if word.outcome == "contradicted"]
+    words = [word for word in words if word not in against[1:]]  # two would have retired it
     events: st.SearchStrategy[LedgerEvent] = st.sampled_from(("promoted", "attached", "retired", "reinstated"))
     ledger = {f"{event} {at}": (event, at) for event, at in draw(st.lists(st.tuples(events, moments), max_size=4))}
     back = max((at for event, at in ledger.values() if event == "reinstated"), default=START - timedelta(days=1))
