@@ -38,7 +38,6 @@ def contributions(draw: st.DrawFn) -> Contribution:
 @st.composite
 def ledgered(draw: st.DrawFn) -> LedgeredEntry:
     """Return an entry as a fleet settles it, with lines of its ledger."""
-    policy = Policy(threshold=draw(st.integers(2, 3)))
     lines = draw(st.lists(contributions(), max_size=5, unique_by=lambda one: (one.program_id, one.pattern_id)))
     words = draw(
         st.lists(
@@ -53,6 +52,8 @@ def ledgered(draw: st.DrawFn) -> LedgeredEntry:
             unique_by=lambda word: same_program(word.program_id),
         )
     )
+    against = [word for word in words if word.outcome == "contradicted"]
+    words = [word for word in words if word not in against[1:]]  # two would have retired it
     events: st.SearchStrategy[LedgerEvent] = st.sampled_from(("promoted", "attached", "retired", "reinstated"))
     ledger = {f"{event} {at}": (event, at) for event, at in draw(st.lists(st.tuples(events, moments), max_size=4))}
     back = max((at for event, at in ledger.values() if event == "reinstated"), default=START - timedelta(days=1))
@@ -81,7 +82,7 @@ def ledgered(draw: st.DrawFn) -> LedgeredEntry:
         ledger=tuple(ledger),
     )
     known = {id_: LedgerLine(event=event, key=entry.key, at=at, by="(person)") for id_, (event, at) in ledger.items()}
-    return LedgeredEntry(settled(None, entry, policy, draw(moments)), known)
+    return LedgeredEntry(settled(None, entry, Policy(), draw(moments)), known)
 
 
 def merged(mine: LedgeredEntry, theirs: LedgeredEntry) -> LedgeredEntry:
