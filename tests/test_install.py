@@ -321,6 +321,34 @@ def test_an_entry_of_the_owner_comes_back(home: Path) -> None:
     assert file.read_text() == before
 
 
+def test_an_entry_that_the_owner_put_in_place_of_ours_comes_back(home: Path) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    install("cursor")
+    own = '{"mcpServers": {"fleet-memory": {"command": "docker", "args": ["run", "mine"], "env": {"A": "b"}}}}'
+    file.write_text(own)
+    install("cursor")
+    install("cursor", "--program", "basher")
+    install("cursor", "--undo")
+    assert json.loads(file.read_text()) == json.loads(own)
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_run_that_ended_between_the_record_and_the_file_takes_nothing_for_the_owner_s(
+    home: Path, *, is_written: bool
+) -> None:
+    before = put(home, "cursor")
+    install("cursor")
+    (file,) = before
+    first = file.read_bytes()
+    install("cursor", "--program", "basher")
+    if not is_written:
+        file.write_bytes(first)
+    install("cursor", "--program", "sark")
+    install("cursor", "--undo")
+    assert contents(home, "cursor") == before
+
+
 def test_undo_takes_out_an_entry_that_was_installed_before_and_after_an_edit(home: Path) -> None:
     install("claude-code")
     for name in (".claude.json", ".claude/settings.json"):

@@ -143,10 +143,12 @@ def _installing(part: Part) -> FileChange:
     with naming(part.file):
         after = part.put(text)
         is_in, state = part.is_in(text), part.before(text)
-    record = _record(part.file) if is_in else None
-    if record is None:  # the first one leads back to before all of ours
+    record, ours = (_record(part.file) or {}) if is_in else {}, [_fingerprint(part.before(after))]
+    if _fingerprint(state) in _listed(record.get("ours")):  # else another's entry, perhaps in the place of ours
+        record["ours"] = [_fingerprint(state), *ours]  # of both: the run may end before it writes the file
+    else:  # the first one leads back to before all of ours
         start = {} if text.strip() else {"start": None if before is None else text}
-        record = {"file": str(part.file), "keys": state.keys, "values": state.values, **start}
+        record = {"file": str(part.file), "keys": state.keys, "values": state.values, "ours": ours, **start}
     commands = () if is_in else (part.add, part.remove)  # a client's own replaces the whole entry
     return FileChange(part, before, _bytes(after, before), json.dumps(record).encode(), *commands)
 
@@ -165,6 +167,15 @@ def _undoing(part: Part) -> FileChange:
         start = record["start"]
         after = _bytes(start, before) if isinstance(start, str) else None
     return FileChange(part, before, after, None, () if state.values else part.remove, part.add)
+
+
+def _fingerprint(state: Before) -> str:
+    """Return a hash of the values of our keys, by which a record knows the part that it belongs to."""
+    return hashlib.sha256(json.dumps(state.values, sort_keys=True).encode()).hexdigest()
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _bytes(text: str, before: bytes | None) -> bytes:
