@@ -540,12 +540,31 @@ def test_a_client_that_fails_is_replaced_by_an_edit_of_its_file(home: Path) -> N
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell script stands in for the client")
-def test_a_server_that_the_client_added_goes_when_the_hooks_cannot_be_written(home: Path) -> None:
+def test_when_the_hooks_cannot_be_written_the_client_is_not_called(home: Path) -> None:
     put_claude(home)
-    (home / ".claude").mkdir()
-    (home / ".claude/settings.json").symlink_to("/proc/fleet-memory/settings.json")
-    assert install("claude-code") == 2
-    assert calls(home) == ["mcp add-json --scope", "mcp remove --scope"]
+    assert install("claude-code") == 0
+    file = home / ".claude.json"
+    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "env"), {"OPENAI_API_KEY": "k"}))
+    before = file.read_bytes()
+    settings = home / ".claude/settings.json"
+    target = settings.with_name("s" * 250)  # beside which no draft can be: not even root may write it
+    settings.rename(target)
+    settings.symlink_to(target)
+    assert install("claude-code", "--undo") == 2
+    assert file.read_bytes() == before
+    assert "hooks" in target.read_text()
+    assert calls(home) == ["mcp add-json --scope"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands in for the client")
+def test_an_entry_that_was_there_before_comes_back_without_the_client(home: Path) -> None:
+    put_claude(home)
+    own = '{"mcpServers": {"fleet-memory": {"command": "docker", "env": {"A": "b"}}}}'
+    (home / ".claude.json").write_text(own)
+    assert install("claude-code") == 0
+    assert install("claude-code", "--undo") == 0
+    assert (home / ".claude.json").read_text() == own
+    assert not (home / "calls").exists()
 
 
 def test_with_the_plugin_nothing_is_installed_twice(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
