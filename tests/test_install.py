@@ -263,6 +263,29 @@ def test_a_file_that_cannot_be_edited_is_left_alone_and_named(
     assert (home / name).read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("cursor", '{"mcpServers": {"fleet-memory": {"url": "https://fleet.example/mcp", "headers": {"A": "b"}}}}'),
+        ("gemini", '{"mcpServers": {"fleet-memory": {"httpUrl": "https://fleet.example/mcp"}}}'),
+        ("windsurf", '{"mcpServers": {"fleet-memory": {"serverUrl": "https://fleet.example/mcp"}}}'),
+        ("opencode", '{"mcp": {"fleet-memory": {"type": "remote", "url": "https://fleet.example/mcp"}}}'),
+        ("codex", '[mcp_servers.fleet-memory]\nurl = "https://fleet.example/mcp"\nbearer_token_env_var = "T"\n'),
+    ],
+)
+def test_an_entry_of_a_remote_server_is_its_owner_s(
+    home: Path, capsys: pytest.CaptureFixture[str], client: str, text: str
+) -> None:
+    (file,) = (home / name for name in FILES[client])
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    assert install(client) == 2
+    assert f"{file}: fleet-memory is a remote server there" in capsys.readouterr().err
+    assert install(client, "--undo") == 0
+    assert "Nothing to do" in capsys.readouterr().out
+    assert file.read_text() == text
+
+
 @pytest.mark.parametrize(("arguments", "problem"), [(["emacs"], "CLIENT"), (["codex", "--project"], "--project")])
 def test_what_does_not_exist_is_a_usage_error(
     capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str
