@@ -333,6 +333,39 @@ def test_settings_of_an_earlier_run_stay_unless_given_anew(home: Path) -> None:
     assert args[-6:] == ["--fleet", "other", "--program", "basher", "--toolsets", "core,state"]
 
 
+def test_words_of_the_owner_stay_in_either_spelling(home: Path) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    own = ["--fleet", "old", "serve", "--maintain", "--store=/data/team.db", "--fleet=team", "--new", "flag"]
+    file.write_text(json.dumps({"mcpServers": {"fleet-memory": {"command": "fleet-memory", "args": own}}}))
+    for _ in range(2):
+        install("cursor")
+        kept = [
+            "--store",
+            "/data/team.db",
+            "--fleet",
+            "team",
+            "--toolsets",
+            "core,state",
+            "--maintain",
+            "--new",
+            "flag",
+        ]
+        assert entry_of(home, ".cursor/mcp.json")["args"] == ["-m", "fleet_memory", "serve", *kept]
+
+
+def test_hooks_have_the_memory_of_the_entry_s_variables(home: Path) -> None:
+    variables = {"FLEET_MEMORY_STORE": "/data/team.db", "FLEET_MEMORY_PROGRAM": "basher", "OPENAI_API_KEY": "geheim"}
+    entry = {"command": "fleet-memory", "args": ["serve", "--fleet", "team"], "env": variables}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"fleet-memory": entry}}))
+    install("claude-code")
+    assert entry_of(home, ".claude.json")["args"][3:] == ["--fleet", "team", "--toolsets", "core,state"]
+    hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
+    words = ["--store", "/data/team.db", "--fleet", "team", "--program", "basher"]
+    commands = [hooks[event][0]["hooks"][0]["command"].split()[-6:] for event in EVENTS]
+    assert commands == [words for _ in EVENTS]
+
+
 def test_an_entry_of_the_owner_comes_back(home: Path) -> None:
     file = home / ".cursor/mcp.json"
     file.parent.mkdir()

@@ -1,7 +1,7 @@
 """The server's entry among a client's servers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -112,8 +112,20 @@ class StartedServer(NamedTuple):
     variables: Mapping[str, str]
 
     def flag(self, flag: str) -> str | None:
-        """Return the value of a flag in the words, e.g. "basher" of "--program"."""
-        return dict(pairwise(self.words)).get(flag)
+        """Return the value of a flag in the words, e.g. "basher" of "--program basher" and "--program=basher"."""
+        joined = (word.partition("=") for word in self.words)
+        return (dict(pairwise(self.words)) | {name: value for name, sign, value in joined if sign}).get(flag)
+
+    def words_without(self, flags: Container[str]) -> list[str]:
+        """Return the words of `serve` that are none of these flags and no value of one, e.g. "--maintain"."""
+        words = iter(self.words[self.words.index("serve") + 1 :] if "serve" in self.words else ())
+        kept = list[str]()
+        for word in words:
+            if word in flags:
+                next(words, None)
+            elif word.partition("=")[0] not in flags:
+                kept.append(word)
+        return kept
 
     def setting(self, flag: str) -> str | None:
         """Return the setting of a flag: the flag's value, else the variable's."""
