@@ -293,6 +293,24 @@ async def test_lessons_of_others_in_equal_words_stay_theirs(fleet: Fleet) -> Non
     assert (await fleet.programs.read("iso")).patterns["mine"].pattern == LOOK
 
 
+@pytest.mark.parametrize("pattern", [None, "mine"])
+async def test_a_program_of_another_spelling_stays_whole_and_is_named(fleet: Fleet, pattern: str | None) -> None:
+    await learnt(fleet, "basher", "Pin the compiler")
+    await learnt(fleet, "Basher", LOOK)
+    await shared_entry(fleet, "sark", "iso")
+    before = await fleet.programs.read("Basher"), await fleet.knowledge.all()
+    erased = await erase(fleet, Wanted(program="basher", pattern=pattern))
+    assert (erased.alike, erased.left) == (("Basher",), ())
+    assert (await fleet.programs.read("Basher"), await fleet.knowledge.all()) == before
+    assert (await fleet.programs.read("basher")).patterns == {}
+
+
+async def test_a_contribution_of_another_spelling_stays(fleet: Fleet) -> None:
+    entry = await shared_entry(fleet, "basher", "iso")
+    await erase(fleet, Wanted(program="Basher"))
+    assert await fleet.knowledge.found(SHARED) == entry
+
+
 async def test_what_a_server_stores_during_a_purge_is_erased_in_the_next_look(fleet: Fleet) -> None:
     await learnt(fleet, "basher", f"The {WORD} build needs two cores")
 
