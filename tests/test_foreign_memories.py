@@ -452,7 +452,7 @@ async def test_texts_that_are_not_unicode_are_named_as_damaged(fleet: Fleet, tmp
     ],
 )
 async def test_a_credential_is_left_out_wherever_a_lesson_would_keep_it(text: ForeignText) -> None:
-    fitting = fitting_lessons(ForeignMemory("cerebro", "origin", [text], ()), None, NOW, credential_in)
+    fitting = fitting_lessons(ForeignMemory("cerebro", [text], ()), None, NOW, credential_in)
     assert fitting == FittingLessons([], [LeftOut("credential", "here", "rule github-pat")])
 
 
