@@ -403,8 +403,16 @@ def test_the_command_erases_and_says_so_as_json(
         "scrubbed": True,
     }
     assert holds(tmp_path) == []
-    assert command("--text", WORD, "--yes") == 0
-    assert capsys.readouterr().out == "nothing in this memory holds it\n"
+
+
+@pytest.mark.parametrize("wanted", [("--text", "nowhere"), ("--program", "clu"), ("--entry", SHARED)], ids=" ".join)
+@pytest.mark.parametrize("how", ["--yes", "--dry-run"])
+def test_the_command_says_no_where_there_is_nothing_to_erase(
+    wanted: tuple[str, str], how: str, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(*wanted, how) == 1
+    printed = capsys.readouterr()
+    assert printed.out + printed.err != ""
 
 
 def test_a_text_comes_from_stdin_too(
@@ -425,7 +433,8 @@ def test_the_command_says_when_another_process_keeps_the_free_space(
         reader.execute("select count(*) from docs").fetchone()
         assert command("--text", WORD, "--yes") == 1
         assert "another process keeps the memory file in use" in capsys.readouterr().err
-    assert command("--text", WORD, "--yes") == 0
+    assert command("--text", WORD, "--yes") == 1  # it was erased by then, and leaves the free space now
+    assert capsys.readouterr() == ("nothing in this memory holds it\n", "")
 
 
 PLACES = st.sampled_from(["pattern", "evidence", "note", "handoff", "config", "tag", "missing", "domain", "archived"])
