@@ -156,9 +156,12 @@ async def test_a_word_that_is_a_credential_is_not_repeated_by_a_refusal(client: 
 
 
 @pytest.mark.anyio
-async def test_a_key_is_no_name_of_a_judge_model(fleet: Fleet) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"^judgeModel: holds a credential \(rule github-pat\)"):
-        await set_policy(fleet, ["judgeModel", TOKEN])
+@pytest.mark.parametrize(
+    ("rule", "key"), [("github-pat", TOKEN), ("anthropic-api-key", "sk-" + "ant-api03-hunter2hunter2XYZW0987")]
+)
+async def test_a_key_is_no_name_of_a_judge_model(fleet: Fleet, rule: str, key: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"^judgeModel: holds a credential \(rule {rule}\)"):
+        await set_policy(fleet, ["judgeModel", key])
 
 
 @pytest.mark.anyio

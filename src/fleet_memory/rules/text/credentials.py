@@ -32,7 +32,7 @@ _TYPED: Final = (
 )
 # Forms that vendors document and gitleaks' rules above lack: name, keywords, least entropy, pattern.
 _DOCUMENTED: Final = (
-    ("anthropic-api-key", "sk-ant-", 3.0, r"\b(sk-ant-[a-z]{3,8}\d{2}-[\w-]{24,})"),
+    ("anthropic-api-key", "sk-ant-", 3.0, r"\b(sk-ant-[a-z]{3,8}\d{2}-[\w-]{16,})"),
     ("authorization-header", "authorization", 3.0, _HEADER),
     ("azure-account-key", "accountkey=", 4.0, r"(?i)AccountKey=([A-Za-z0-9+/]{80,}={0,2})"),
     ("azure-sas-signature", "sig=", 3.5, r"[?&]sig=([A-Za-z0-9%/+]{40,})"),
