@@ -296,6 +296,13 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
     assert await published_keys(fleet) == [SHARED]
 
 
+async def test_a_key_that_others_equal_words_are_called_by_stays(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    key = await machine.share(LOOK, "basher", "iso", "sark")
+    await machine.people(lambda fleet: erase(fleet, Wanted(program="basher")))
+    assert (await machine.entry(key))["contributors"] == ["iso", "sark"]
+
+
 async def test_lessons_of_others_in_equal_words_stay_theirs(fleet: Fleet) -> None:
     await learnt(fleet, "basher", LOOK)
     await learnt(fleet, "iso", LOOK)
