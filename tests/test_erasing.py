@@ -35,7 +35,7 @@ from fleet_memory.rules.erasing.targets import hashed_key
 from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.keys import pattern_id, slug, text_hash
+from fleet_memory.rules.text.keys import digest, pattern_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
@@ -250,8 +250,10 @@ async def test_a_dry_run_writes_nothing_and_shows_how_much_goes_and_where(machin
     before = bytes_of(machine)
     preview = await machine.people(lambda fleet: preview_erasure(fleet, TEXT))
     assert preview.documents["entries"] == 2
-    assert (preview.programs, preview.left) == (("basher", "iso", "ram", "sark"), ())
-    assert preview.entries == (hashed_key(KEY), "pattern/pumps/restart-pump-after-every-firmware-update")
+    gone, changed = preview.found.gone, preview.found.changed
+    assert {name.partition("/")[0] for name in gone.lessons} == {"basher", "iso", "sark"}
+    assert ([*gone.entries], preview.left) == ([KEY], ())
+    assert [*changed.entries] == ["pattern/pumps/restart-pump-after-every-firmware-update"]
     assert ONE in preview.texts
     assert bytes_of(machine) == before
 
@@ -262,7 +264,7 @@ async def test_the_ledger_keeps_who_why_and_how_much_and_hashes_of_names(machine
     lines = [ledger_line(line) for line in found if line.ref.collection.endswith("/ledger")]
     (erased,) = [line for line in lines if line.event == "erased"]
     assert (erased.by, erased.key) == ("operator", "purge")
-    assert erased.why.startswith("a customer asked: 2 pairs, 3 ledger")
+    assert erased.why.startswith("a customer asked: 3 lessons, 1 entry, 1 pair")
     assert {line.key for line in lines if line.event == "promoted"} == {
         hashed_key(KEY),
         "pattern/pumps/restart-pump-after-every-firmware-update",
@@ -402,10 +404,32 @@ def test_the_command_shows_counts_without_texts_and_asks(
     assert command("--text", WORD) == 1
     printed = capsys.readouterr()
     assert (printed.out, "pass --yes" in printed.err) == ("", True)
-    assert "would erase: programs 1\nprograms:\n  basher" in printed.err
+    assert "would erase:\n  1 lesson of basher: mine\n" in printed.err
     assert WORD not in printed.err
     assert command("--text", WORD, "--dry-run", "--show") == 0
     assert WORD in capsys.readouterr().out
+
+
+def test_the_command_tells_what_goes_from_what_changes(
+    command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def live(fleet: Fleet) -> None:
+        await shared_entry(fleet, "basher", "iso", "sark")
+        await learnt(fleet, "iso", "Keep the pump dry", f"of-{WORD}")
+
+    anyio.run(with_fleet, settings, live)
+    assert command("--program", "iso", "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "would erase:",
+        "  all of iso: 2 lessons",
+        "would change:",
+        f"  entry {SHARED}: loses what it has of iso",
+    ]
+    assert command("--text", WORD, "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "would change:",
+        f"  the name iso/of-{WORD}: becomes iso/erased-{digest(f'of-{WORD}')}",
+    ]
 
 
 def test_the_command_erases_and_says_so_as_json(
@@ -413,9 +437,8 @@ def test_the_command_erases_and_says_so_as_json(
 ) -> None:
     assert command("--text", WORD, "--yes", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {
-        "documents": {"programs": 1},
-        "programs": ["basher"],
-        "entries": [],
+        "erased": {"lessons": ["basher/mine"]},
+        "changed": {},
         "left": [],
         "scrubbed": True,
     }
@@ -437,7 +460,7 @@ def test_a_text_comes_from_stdin_too(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{WORD}\n"))
     assert command("--text", "-", "--yes") == 0
-    assert capsys.readouterr().out.startswith("erased: programs 1\n")
+    assert capsys.readouterr().out.startswith("erased:\n  1 lesson of basher: mine\n")
     assert holds(tmp_path) == []
 
 
