@@ -37,6 +37,7 @@ from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import digest, pattern_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
@@ -46,7 +47,7 @@ from fleet_memory.stores.sqlite import SqliteStore
 from tests.fleets import documents, interrupted, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called
-from tests.shared import CHECK, LOOK, learnt, published_keys, shared_entry
+from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair, published_keys, shared_entry
 from tests.shared import KEY as SHARED
 
 pytestmark = pytest.mark.anyio
@@ -296,6 +297,38 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
     assert (entry.value.pattern, entry.value.contributors) == (LOOK, ("basher", "sark"))
     assert not (await fleet.programs.read("iso")).exists
     assert await published_keys(fleet) == [SHARED]
+
+
+async def test_the_name_of_an_erased_program_is_in_no_byte(tmp_path: Path) -> None:
+    machine, name = Machine(tmp_path), "Vexnar"
+    for program, text in (("basher", LOOK), ("iso", FREE), (name, LATE), ("sark", LOOK)):
+        await machine.store_lesson(program, text, evidence="it was taken")
+    for _ in range(3):
+        for program in ("basher", "iso", name, "sark"):
+            asked = (await machine.consolidate(program, programId=program))["toJudge"]
+            verdicts = [{"pairId": pair["pairId"], "verdict": "same"} for pair in asked]
+            await machine.consolidate(program, programId=program, verdicts=verdicts)
+    (key, *_) = await machine.people(published_keys)
+    await machine.say(name, key, "contradicted")
+    await machine.people(lambda fleet: maintain_fleet(fleet, no_progress))
+    assert holds(tmp_path, "vexnar") == ["life.db"]
+    await machine.people(lambda fleet: erase(fleet, Wanted(program=name)))
+    assert holds(tmp_path, "vexnar") == []
+    await machine.people(lambda fleet: maintain_fleet(fleet, no_progress))
+    assert holds(tmp_path, "vexnar") == []
+
+
+async def test_a_verdict_of_an_erased_program_counts_under_a_hash(fleet: Fleet) -> None:
+    pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", FREE))
+    verdict = Judgement(verdict="same", program_id="sark", at=fleet.now(), reason="both claim", also=("sark",))
+    await learnt(fleet, "sark", "Keep the cellar dry")
+    (before,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, replace(pair, judgements=(verdict,))))
+    await erase(fleet, Wanted(program="sark"))
+    name = f"erased-{digest('sark')[:6]}"
+    (after,) = await fleet.pairs.read(pair.pair_id)
+    assert after.pair
+    assert after.pair.judgements == (replace(verdict, program_id=name, reason="(erased)", also=(name,)),)
 
 
 async def test_a_key_that_others_equal_words_are_called_by_stays(tmp_path: Path) -> None:
