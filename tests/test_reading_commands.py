@@ -172,6 +172,17 @@ def test_search_ranks_lessons_of_every_program_with_the_entries(capsys: pytest.C
     assert printed(capsys, "search", "xyzzy") == "Nothing matched. Try other words.\n"
 
 
+def test_a_lesson_of_an_entry_that_lost_its_votes_is_called_its_candidate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"in {KEY})" in printed(capsys, "list", "--program", "basher")
+    printed(capsys, "purge", "--program", "iso", "--yes")
+    for words in (["list", "--program", "basher"], ["search", "task still free"]):
+        assert f"candidate of {KEY})" in printed(capsys, *words)
+    assert f"  candidate of {KEY}\n" in printed(capsys, "show", "basher/mine")
+    assert "0 entries" in printed(capsys, "who", "--program", "basher")
+    shown = printed(capsys, "show", KEY)
+    assert ("candidate" in shown.splitlines()[0], "Auto-promoted" in shown) == (True, False)
+
+
 def test_log_has_the_newest_changes_first(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     async def retire(fleet: Fleet) -> None:
         await retire_entry(fleet, KEY, "we have a queue")

@@ -16,7 +16,7 @@ from fleet_memory.rules.text.closest import close_names
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer
-from fleet_memory.schemas.knowledge import EntryState
+from fleet_memory.schemas.knowledge import EntryState, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
@@ -84,13 +84,19 @@ async def _lessons(fleet: Fleet, program_id: str, given: argparse.Namespace) -> 
         if given.domain in (None, lesson.domain) and given.state in (None, *_states(lesson, program, now))
     ]
     shown = sorted(matching, key=lambda lesson: (-strength(lesson, now), lesson.id))[: given.limit]
-    keys = await keys_for(fleet, shown)
+    snapshot = await fleet.knowledge.snapshots.read()
+    keys = await keys_for(fleet, shown, snapshot)
     answers = [pattern_answer(lesson, now, program, keys) for lesson in shown]
     domains = {lesson.domain for lesson in program.patterns.values()}
     close = () if given.domain is None or given.domain in domains else close_names(given.domain, domains)
     listed = [answer.wire() for answer in answers]
     wire: dict[str, object] = {"programId": program_id, "lessons": listed, "total": len(matching)}
-    return Listed(wire, [lesson_line(answer) for answer in answers], len(matching) - len(shown), close)
+    return Listed(
+        wire,
+        [lesson_line(answer, membership(answer.knowledge_key, snapshot)) for answer in answers],
+        len(matching) - len(shown),
+        close,
+    )
 
 
 def _states(lesson: Pattern, program: Program, now: datetime) -> set[str]:
@@ -103,9 +109,16 @@ def entry_line(entry: KnowledgeAnswer) -> str:
     return f"{entry.key}: {one_line(entry.pattern)} ({', '.join(filter(None, notes))})"
 
 
-def lesson_line(lesson: PatternAnswer, program_id: str = "") -> str:
-    """Return e.g. "rebase-often: Rebase often (git, stale, in pattern/git/rebase-often)", the program before its id."""
-    key = lesson.knowledge_key
-    notes = [lesson.domain, "stale" if lesson.stale else "", f"in {key}" if key else ""]
+def lesson_line(lesson: PatternAnswer, place: str, program_id: str = "") -> str:
+    """Return e.g. "rebase-often: Rebase often (git, in pattern/git/rebase-often)"; `place` is its `membership`."""
+    notes = [lesson.domain, "stale" if lesson.stale else "", place]
     name = f"{program_id}/{lesson.id}" if program_id else lesson.id
     return f"{name}: {one_line(lesson.pattern)} ({', '.join(filter(None, notes))})"
+
+
+def membership(key: str | None, snapshot: Snapshot) -> str:
+    """Return "in KEY", or "candidate of KEY" for an entry that no agent reads, as it lacks votes; "" for no entry."""
+    if key is None:
+        return ""
+    is_published = any(row.key == key and row.state != "candidate" for row in snapshot.rows)
+    return f"in {key}" if is_published else f"candidate of {key}"

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from fleet_memory.cli.existing import with_memory
-from fleet_memory.cli.list_ import entry_line, lesson_line
+from fleet_memory.cli.list_ import entry_line, lesson_line, membership
 from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, print_answer, with_omitted
 from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.fleet import Fleet
@@ -29,16 +29,17 @@ USES: Final = OWN_MEMORY
 
 
 class Hit(NamedTuple):
-    """A lesson with its program, or an entry."""
+    """A lesson with its program and its place in shared knowledge, or an entry."""
 
     item: PatternAnswer | KnowledgeAnswer
     program_id: str = ""
+    place: str = ""
 
     @property
     def line(self) -> str:
         """The hit for a person, e.g. "0.82 basher/n7: Claim tasks in one batch (queue)"."""
         item = self.item
-        text = lesson_line(item, self.program_id) if isinstance(item, PatternAnswer) else entry_line(item)
+        text = lesson_line(item, self.place, self.program_id) if isinstance(item, PatternAnswer) else entry_line(item)
         return f"{item.score:.2f} {text}"
 
     def wire(self) -> dict[str, object]:
@@ -99,7 +100,8 @@ async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -
         if isinstance(item, Pattern):
             owner = owners[match.position]
             known = await keys_for(fleet, [item], snapshot)
-            hits.append(Hit(pattern_answer(item, now, owner, known, score=score), owner.program_id))
+            answer = pattern_answer(item, now, owner, known, score=score)
+            hits.append(Hit(answer, owner.program_id, membership(answer.knowledge_key, snapshot)))
         else:
             hits.append(Hit(knowledge_answer(item, now, score=score)))
     return Hits(hits, len(best) - len(hits), latest.omitted, fits_well(best))

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from fleet_memory.cli.existing import with_memory
+from fleet_memory.cli.list_ import membership
 from fleet_memory.cli.printing import add_json_flag, one_line, print_answer
 from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
@@ -18,6 +19,7 @@ from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.knowledge import EntryAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.fields import format_instant
+from fleet_memory.schemas.knowledge import Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
@@ -55,13 +57,14 @@ async def _lesson(fleet: Fleet, program_id: str, lesson_id: str) -> tuple[dict[s
     lesson = program.patterns.get(lesson_id)
     if lesson is None:
         return await _archived(fleet, program, lesson_id)
-    answer = pattern_answer(lesson, fleet.now(), program, await keys_for(fleet, [lesson]))
+    snapshot = await fleet.knowledge.snapshots.read()
+    answer = pattern_answer(lesson, fleet.now(), program, await keys_for(fleet, [lesson], snapshot))
     more = {
         "storedAt": format_instant(lesson.stored_at),
         "lastReinforced": format_instant(lesson.last_reinforced),
         "evidenceLog": [line.wire() for line in lesson.evidence_log],
     }
-    return {"programId": program_id, **answer.wire(), **more}, [*_lesson_lines(program_id, lesson, answer)]
+    return {"programId": program_id, **answer.wire(), **more}, [*_lesson_lines(program_id, lesson, answer, snapshot)]
 
 
 async def _archived(fleet: Fleet, program: Program, lesson_id: str) -> tuple[dict[str, object], list[str]]:
@@ -74,7 +77,7 @@ async def _archived(fleet: Fleet, program: Program, lesson_id: str) -> tuple[dic
     return {"programId": program.program_id, "archived": row}, [one_line(str(row["text"])), since]
 
 
-def _lesson_lines(program_id: str, lesson: Pattern, answer: PatternAnswer) -> Iterator[str]:
+def _lesson_lines(program_id: str, lesson: Pattern, answer: PatternAnswer, snapshot: Snapshot) -> Iterator[str]:
     yield f"{program_id}/{lesson.id}: {one_line(lesson.pattern)}"
     if lesson.evidence:
         yield f"  evidence: {one_line(lesson.evidence)}"
@@ -83,7 +86,7 @@ def _lesson_lines(program_id: str, lesson: Pattern, answer: PatternAnswer) -> It
     yield f"  domain {lesson.domain}; confidence {lesson.confidence:.2f}; strength {strength:.2f}{stale}"
     yield f"  stored {lesson.stored_at:%Y-%m-%d}, last reinforced {lesson.last_reinforced:%Y-%m-%d}"
     if answer.knowledge_key:
-        yield f"  in {answer.knowledge_key}"
+        yield f"  {membership(answer.knowledge_key, snapshot)}"
     for line in lesson.evidence_log:
         yield _dated(line.at, line.outcome, line.text)
 

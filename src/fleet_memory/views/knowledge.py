@@ -64,14 +64,14 @@ def lean_entry(full: KnowledgeAnswer) -> KnowledgeAnswer:
 
 def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
     """Return an entry without its long lists; `omitted` counts their items."""
-    value = entry.value
+    value, status = entry.value, entry_state(entry, now)
     return EntryAnswer(
         key=entry.key,
         tier=entry.tier,
         **value.statement,
-        status=entry_state(entry, now),
+        status=status,
         doubts=doubts(entry) or None,
-        description=entry.description,
+        description=entry.description if status != "candidate" else "",  # it says how many agents promoted it
         version=entry.version,
         first_discovered=value.first_discovered,
         last_promoted=value.last_promoted,
