@@ -129,7 +129,7 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "read an entry": (lambda fleet: gsp_read(fleet, KEY), Bill(3, sums=2)),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
     "forget a lesson on a page": (lambda fleet: forget_memory(fleet, "quorra", "a", "no"), Bill(2, 3)),
-    "health of more than 64 programs": (lambda fleet: health_of_fleet(fleet, 2_000, max_programs=2), Bill(2, sums=21)),
+    "health of more than 64 programs": (lambda fleet: health_of_fleet(fleet, 2_000, max_programs=2), Bill(2, sums=22)),
 }
 
 

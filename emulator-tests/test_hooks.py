@@ -36,6 +36,12 @@ class Done(NamedTuple):
     err: str
 
 
+@pytest.fixture(autouse=True)
+def state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what hooks remember of names and sessions with the test: one that ran before would count as the same."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 async def hook(event: str, store: str, given: object, **variables: str) -> Done:
     settings = {"FLEET_MEMORY_STORE": store, "FLEET_MEMORY_EMBEDDER": "minilm"} | variables
     command = [sys.executable, "-m", "fleet_memory", "hook", event]

@@ -174,18 +174,37 @@ async def test_people_are_refused_too_in_reasons_and_new_texts(fleet: Fleet) -> 
             await changing
 
 
-def test_a_seed_file_with_a_credential_changes_nothing(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("flag", ["--yes", "--dry-run"])
+@pytest.mark.parametrize(
+    ("fields", "refused"),
+    [
+        ({"why": TEXT}, "entry 2.why: holds a credential (rule github-pat)"),
+        ({"text": TEXT, "key": None}, "entry 2.text: holds a credential (rule github-pat)"),
+        ({"key": f"ci/{TOKEN}"}, "entry 2.key: holds a credential (rule github-pat)"),
+        ({TOKEN: 1}, "entry 2.…: Extra inputs are not permitted (in rules.json)"),
+    ],
+)
+def test_a_seed_file_with_a_credential_is_refused_before_its_changes_are_shown(
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    fields: dict[str, object],
+    refused: str,
+    flag: str,
 ) -> None:
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
     file = tmp_path / "rules.json"
-    entry = {"text": "Push tags with the bot", "domain": "ci", "key": "push", "why": TEXT}
-    file.write_text(json.dumps({"entry": [entry]}), encoding="utf-8")
-    assert main(["seed", str(file), "--yes"]) == 2
+    clean = {"text": "Push tags with the bot", "domain": "ci"}
+    entries = [clean, {**clean, "key": "push", **fields}]
+    file.write_text(json.dumps({"entry": entries}), encoding="utf-8")
+    assert main(["seed", str(file), flag]) == 2
     printed = capsys.readouterr()
-    assert "constitution/push.why" in printed.err or "why: holds a credential (rule github-pat)" in printed.err
-    assert TOKEN not in printed.err + printed.out
+    assert printed.out == ""
+    assert printed.err.startswith(f"fleet-memory: {refused}")
+    assert TOKEN.lower() not in printed.err.lower()
     assert anyio.run(with_fleet, settings, lambda fleet: fleet.knowledge.all()) == []
 
 

@@ -23,7 +23,8 @@ from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
 from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
 from fleet_memory.jobs.transfer.foreign.server_memory import read_server_memory
 from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign, read_foreign
-from fleet_memory.rules.lifecycle.foreign import FOREIGN_CONFIDENCE, fitting_lessons, name_of
+from fleet_memory.rules.lifecycle.foreign import FOREIGN_CONFIDENCE, FittingLessons, fitting_lessons, name_of
+from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.foreign import FOREIGN_SOURCES, ForeignMemory, ForeignSource, ForeignText, LeftOut
 from fleet_memory.schemas.patterns import Source
@@ -41,6 +42,8 @@ DATA = Path(__file__).parent / "data" / "memories"
 RETRY = "Retries must carry the same idempotency key"
 SMALL = "Prefer pull requests under 300 lines"
 AT = datetime(2026, 1, 5, 10, tzinfo=UTC)
+TOKEN = f"ghp_{'aB3dE6gH9j' * 3}kL2mN5"
+FOUND = ForeignText("here", RETRY, "of a test", ("billing",))
 MEMORIES = """
     CREATE TABLE memories (id INTEGER PRIMARY KEY AUTOINCREMENT, content_hash TEXT UNIQUE NOT NULL,
         content TEXT NOT NULL, tags TEXT, memory_type TEXT, metadata TEXT, created_at REAL, updated_at REAL,
@@ -438,8 +441,35 @@ async def test_texts_that_are_not_unicode_are_named_as_damaged(fleet: Fleet, tmp
     assert kinds(imported.left_out) == {"damaged": 2}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        FOUND._replace(topics=("billing", TOKEN)),
+        FOUND._replace(tags=(TOKEN,)),
+        FOUND._replace(owner=TOKEN),
+        FOUND._replace(project=f"shop {TOKEN}"),
+        FOUND._replace(text=f"Push with {TOKEN}"),
+    ],
+)
+async def test_a_credential_is_left_out_wherever_a_lesson_would_keep_it(text: ForeignText) -> None:
+    fitting = fitting_lessons(ForeignMemory("cerebro", [text], ()), None, NOW, credential_in)
+    assert fitting == FittingLessons([], [LeftOut("credential", "here", "rule github-pat")])
+
+
+async def test_a_value_is_read_with_the_name_over_it(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("stripe_api_key", "9f86d081884c7d65" + "9a2feaa0c55ad015"))
+    (part,) = (await bring(fleet, "server-memory", file)).left_out
+    assert part == LeftOut("credential", "stripe_api_key, observation 1", "rule generic-api-key")
+
+
+async def test_a_credential_is_no_name_of_a_program(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("billing", RETRY))
+    with pytest.raises(InvalidArgumentError, match=r"^--program: holds a credential \(rule github-pat\)"):
+        await bring(fleet, "server-memory", file, TOKEN)
+
+
 async def test_a_policy_that_allows_credentials_lets_them_come(fleet: Fleet, tmp_path: Path) -> None:
-    file = graph(tmp_path, entity("vault", f"The token is ghp_{'aB3dE6gH9j' * 3}kL2mN5"))
+    file = graph(tmp_path, entity("vault", f"The token is {TOKEN}"))
     assert kinds((await bring(fleet, "server-memory", file)).left_out) == {"credential": 1}
     await set_policy(fleet, ["secrets", "allow"])
     assert (await bring(at(fleet, NOW + timedelta(minutes=2)), "server-memory", file)).left_out == []

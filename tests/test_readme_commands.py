@@ -37,7 +37,7 @@ class Shown(NamedTuple):
 
 
 def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^ *```{kind}\n(.*?)^ *```$", README, re.DOTALL | re.MULTILINE)
 
 
 def transcripts() -> list[str]:
@@ -92,6 +92,7 @@ def of_new_user(home: Path) -> dict[str, str]:
     return environment | {"HOME": str(home), "PATH": os.pathsep.join(("/usr/bin", "/bin"))}
 
 
+@pytest.mark.timeout(300)  # seconds: it starts some twenty processes, one after the other
 def test_the_commands_of_the_readme_do_what_it_shows(home: Path) -> None:
     for transcript, now in zip(transcripts(), DAYS, strict=True):
         for command in shown(transcript):
@@ -104,17 +105,21 @@ def test_the_commands_of_the_readme_do_what_it_shows(home: Path) -> None:
     assert is_shown(text.splitlines(), context + "\n"), context
     for words in commands():
         asking = ["--yes"] if words[1] in ASKING else []
+        asking += ["--no-check"] if words[1] == "install" else []  # `doctor` has a line of its own
         abroad = ["--dry-run"] if any(word.startswith("firestore:") for word in words) else []
-        done = run(home, [*words, *asking, *abroad])
+        done = run(home, [*words, *asking, *abroad], "One\n\nTwo\n" if "--mine" in words else "")
         assert done.returncode == 0, (words, done.stdout)
 
 
 def commands() -> list[list[str]]:
-    """Return the commands without output, e.g. `["fleet-memory", "doctor"]`, but for those of other programs."""
+    """Return the commands without output, e.g. `["fleet-memory", "doctor"]`, those in sentences last."""
     lines = [line for block in blocks("console") if block not in transcripts() for line in block.splitlines()]
     others = {line.split()[0] for line in lines} - {"fleet-memory"}
     assert others == {"claude", "uv"}  # the next test has the one, `.ci/run` the other
-    return [shlex.split(line) for line in lines if line.startswith("fleet-memory ")]
+    prose = re.sub(r"^ *```.*?^ *```$", "", README, flags=re.DOTALL | re.MULTILINE)
+    in_sentences = re.findall(r"`(fleet-memory [^`]+)`", prose)
+    assert "fleet-memory install claude-code\n--undo" in in_sentences
+    return [shlex.split(line) for line in (*lines, *in_sentences) if line.startswith("fleet-memory ")]
 
 
 def test_the_client_s_own_command_and_the_entry_for_other_clients_start_the_server(home: Path) -> None:

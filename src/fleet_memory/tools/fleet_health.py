@@ -47,7 +47,7 @@ async def health_of_fleet(
 ) -> FleetHealthAnswer:
     """Return a fleet's health: up to so many programs are read, of more the sums that the last run left.
 
-    Billed 1 read for each program or for the sums, the snapshot, the policy, and 21 sums.
+    Billed 1 read for each program or for the sums, the snapshot, the policy, and 22 sums.
     """
     if not fleet.caller.sees_other_programs:
         raise ForbiddenError("You are bound to one program and see no others. Call memory_health for your own memory.")

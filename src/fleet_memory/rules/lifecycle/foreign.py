@@ -157,7 +157,7 @@ def _lesson(
 ) -> ForeignLesson | LeftOut:
     statement, context = text.text.strip(), f"Imported from {memory.source}: {text.context}"
     tags = _tags([memory.source, *text.tags])
-    if rule := next(filter(None, map(credential_in, (statement, context, *text.topics, *tags))), None):
+    if rule := next(filter(None, map(credential_in, _kept(text, statement, context, tags))), None):
         return LeftOut("credential", text.place, f"rule {rule}")
     if _SURROGATE.search("".join((statement, context, text.project, *text.topics))):
         return LeftOut("damaged", text.place, "not Unicode text")
@@ -181,6 +181,13 @@ def _lesson(
         first = error.errors(include_url=False, include_input=False)[0]
         return LeftOut("limit", text.place, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
     return ForeignLesson(program_id or name_of(text.owner) or memory.source, text.place, pattern)
+
+
+def _kept(text: ForeignText, statement: str, context: str, tags: Sequence[str]) -> list[str]:
+    """Return all that a lesson would keep of a text, and the statement with each name that stands over it."""
+    names = [*text.topics, *tags]
+    owners = [text.owner, text.project, name_of(text.owner), name_of(text.project)]
+    return [statement, context, *names, *owners, *(f"{name}: {statement}" for name in names)]
 
 
 def source_of(memory: ForeignMemory) -> Source:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
+from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
 from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
 from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
@@ -72,9 +73,11 @@ async def import_foreign(
     """Store another program's memory as lessons; running it again changes nothing. With `dry_run` it writes nothing.
 
     Lessons that a program has or had are left as they are. Billed 1 read of the policy and each program, page and
-    archived lesson, and 1 write every 50 lessons. Raises ForbiddenError unless the caller may curate.
+    archived lesson, and 1 write every 50 lessons. Raises ForbiddenError unless the caller may curate,
+    InvalidArgumentError for a name that is a credential.
     """
     fleet.caller.require_curation()
+    await require_no_credential(fleet, "--program", program_id)
     refuses = (await fleet.policies.read(fleet.now())).secrets == "refuse"
     fitting = fitting_lessons(memory, program_id, fleet.now(), credential_in if refuses else _no_credential)
     groups = defaultdict[str, list[ForeignLesson]](list)
