@@ -98,15 +98,12 @@ def test_seed_asks_whether_a_rule_of_nearly_the_same_words_is_gone(
 def test_seed_sets_both_rules_where_one_has_a_key_or_the_words_are_others(
     rules: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    texts = (
-        'text = "Ask the owner before you restart service A"',
-        'text = "Ask the owner before you restart service B"',
-    )
-    keys = ("", 'key = "restart-b"\n')
-    for text, key in zip((*texts, 'text = "Ask nobody"'), (*keys, ""), strict=True):
-        Path(rules).write_text(f'[[entry]]\n{key}{text}\ndomain = "git"\n', encoding="utf-8")
+    texts = (*(f"Ask the owner before you restart service {name}" for name in "ABC"), "Ask nobody")
+    keys = ('key = "restart-a"\n', "", 'key = "restart-c"\n', "")
+    for text, key in zip(texts, keys, strict=True):
+        Path(rules).write_text(f'[[entry]]\n{key}text = "{text}"\ndomain = "git"\n', encoding="utf-8")
         assert main(["seed", rules, "--yes"]) == 0
-    assert "constitution/restart-b is not in the file and stays" in capsys.readouterr().out
+    assert "constitution/restart-a is not in the file and stays" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("flags", [["--json"], []])
