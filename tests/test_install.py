@@ -482,6 +482,7 @@ def test_a_table_that_codex_wrote_something_behind_is_taken_out_without_its_comm
     [
         ("codex", '[mcp_servers.fleet-memory]\ncommand = "docker"  # ask Ana\nstartup_timeout_sec = nan\n'),
         ("cursor", '{"mcpServers": {"fleet-memory": {"command": "docker", "disabled": false}}}'),
+        ("cursor", '{"mcpServers": {"fleet-memory": {"command": "half a pair: \\ud800"}}}'),
     ],
 )
 def test_an_entry_of_the_owner_comes_back_without_the_keys_that_it_did_not_have(
