@@ -477,6 +477,25 @@ def test_a_table_that_codex_wrote_something_behind_is_taken_out_without_its_comm
     assert file.read_text() == later
 
 
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("codex", '[mcp_servers.fleet-memory]\ncommand = "docker"  # ask Ana\nstartup_timeout_sec = nan\n'),
+        ("cursor", '{"mcpServers": {"fleet-memory": {"command": "docker", "disabled": false}}}'),
+        ("cursor", '{"mcpServers": {"fleet-memory": {"command": "half a pair: \\ud800"}}}'),
+    ],
+)
+def test_an_entry_of_the_owner_comes_back_without_the_keys_that_it_did_not_have(
+    home: Path, client: str, text: str
+) -> None:
+    (file,) = (home / name for name in FILES[client])
+    file.parent.mkdir()
+    file.write_text(text)
+    assert install(client) == 0
+    assert install(client, "--undo") == 0
+    assert file.read_text() == text
+
+
 class Terminal(io.StringIO):
     """A terminal at which a person types these lines; `meanwhile` happens while the first is awaited."""
 
