@@ -99,6 +99,31 @@ def test_a_value_is_read_with_its_key_and_its_place_is_named() -> None:
     assert credential_at({"limit": 3, "tags": ["a", None]}) is None
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"config": {"cacheKey": "9f86d081884c7d65" + "9a2feaa0c55ad015"}},
+        {"baselines": {"auth_p95": "412ms-at-500rps"}},
+        {"notes": {"access": "bastion-2.internal via vpn3"}},
+        {"notes": {"access": "bastion-2.internal-eu1"}},
+    ],
+)
+def test_a_name_that_does_not_end_as_a_keys_makes_no_credential_of_its_value(value: object) -> None:
+    assert credential_at(value) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("apiKey=", "api_key: ", "SECRET_KEY_BASE=", "STRIPE_KEY_2=", "JWT_SECRET_DEV=", "_auth=", "DB_PASSWORD="),
+        *("X-Api-Key: ", "the client secret of the bot is ", "the key we use is ", "the token for staging is "),
+        *("webhook secret -> ", "credentials: "),
+    ],
+)
+def test_a_name_that_ends_as_a_keys_is_found_with_a_random_value(name: str) -> None:
+    assert credential_in(name + "Zx9kTq77" + "wPl0vRt5") == "generic-api-key"
+
+
 ARGUMENTS: dict[str, dict[str, object]] = {
     "gsp_bootstrap": {"task": TEXT},
     "store_memory": {"pattern": {"pattern": "Push tags", "domain": "ci", "confidence": 0.8, "evidence": TEXT}},
