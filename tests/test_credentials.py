@@ -181,6 +181,38 @@ async def test_a_word_that_is_a_credential_is_not_repeated_by_a_refusal(client: 
 
 
 @pytest.mark.anyio
+async def test_an_unknown_key_that_is_a_credential_is_neither_repeated_nor_logged(
+    full_client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    result = await full_client.call_tool("gsp_read", {"key": f"pattern/{TOKEN}"})
+    assert result.is_error
+    assert TOKEN not in str(result.content)
+    assert "There is no knowledge entry '…'" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+def test_an_unknown_name_that_is_a_credential_is_not_repeated_by_commands(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    anyio.run(with_fleet, settings, lambda fleet: learnt(fleet, "basher", "Push tags"))
+    codes = [
+        main(words)
+        for words in (
+            ["policy", "set", TOKEN, "1"],
+            ["policy", "set", "threshold", TOKEN],
+            ["retire", f"pattern/{TOKEN}", "--why", "old"],
+            ["delete-program", TOKEN, "--yes"],
+        )
+    ]
+    printed = capsys.readouterr()
+    assert (codes, printed.out, TOKEN in printed.err) == ([2, 2, 1, 2], "", False)
+    assert printed.err.count("…") == 4
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("rule", "key"), [("github-pat", TOKEN), ("anthropic-api-key", "sk-" + "ant-api03-hunter2hunter2XYZW0987")]
 )
