@@ -44,7 +44,7 @@ def test_seed_asks_a_person_and_a_dry_run_or_a_no_writes_nothing(
     rules: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    for flags, code in ((["--dry-run"], 0), ([], 1), (["--yes"], 0)):
+    for flags, code in (([], 1), (["--dry-run"], 0), (["--yes"], 0)):
         assert main(["seed", rules, *flags]) == code
         assert f"+ {RULE}: Never commit secrets\n0 unchanged\n" in capsys.readouterr().out
 

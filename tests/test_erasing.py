@@ -303,6 +303,24 @@ async def test_lessons_of_others_in_equal_words_stay_theirs(fleet: Fleet) -> Non
     assert (await fleet.programs.read("iso")).patterns["mine"].pattern == LOOK
 
 
+@pytest.mark.parametrize("pattern", [None, "mine"])
+async def test_a_program_of_another_spelling_stays_whole_and_is_named(fleet: Fleet, pattern: str | None) -> None:
+    await learnt(fleet, "basher", "Pin the compiler")
+    await learnt(fleet, "Basher", LOOK)
+    await shared_entry(fleet, "sark", "iso")
+    before = await fleet.programs.read("Basher"), await fleet.knowledge.all()
+    erased = await erase(fleet, Wanted(program="basher", pattern=pattern))
+    assert (erased.alike, erased.left) == (("Basher",), ())
+    assert (await fleet.programs.read("Basher"), await fleet.knowledge.all()) == before
+    assert (await fleet.programs.read("basher")).patterns == {}
+
+
+async def test_a_contribution_of_another_spelling_stays(fleet: Fleet) -> None:
+    entry = await shared_entry(fleet, "basher", "iso")
+    await erase(fleet, Wanted(program="Basher"))
+    assert await fleet.knowledge.found(SHARED) == entry
+
+
 async def test_what_a_server_stores_during_a_purge_is_erased_in_the_next_look(fleet: Fleet) -> None:
     await learnt(fleet, "basher", f"The {WORD} build needs two cores")
 
@@ -395,8 +413,16 @@ def test_the_command_erases_and_says_so_as_json(
         "scrubbed": True,
     }
     assert holds(tmp_path) == []
-    assert command("--text", WORD, "--yes") == 0
-    assert capsys.readouterr().out == "nothing in this memory holds it\n"
+
+
+@pytest.mark.parametrize("wanted", [("--text", "nowhere"), ("--program", "clu"), ("--entry", SHARED)], ids=" ".join)
+@pytest.mark.parametrize("how", ["--yes", "--dry-run"])
+def test_the_command_says_no_where_there_is_nothing_to_erase(
+    wanted: tuple[str, str], how: str, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(*wanted, how) == 1
+    printed = capsys.readouterr()
+    assert printed.out + printed.err != ""
 
 
 def test_a_text_comes_from_stdin_too(
@@ -417,7 +443,8 @@ def test_the_command_says_when_another_process_keeps_the_free_space(
         reader.execute("select count(*) from docs").fetchone()
         assert command("--text", WORD, "--yes") == 1
         assert "another process keeps the memory file in use" in capsys.readouterr().err
-    assert command("--text", WORD, "--yes") == 0
+    assert command("--text", WORD, "--yes") == 1  # it was erased by then, and leaves the free space now
+    assert capsys.readouterr() == ("nothing in this memory holds it\n", "")
 
 
 PLACES = st.sampled_from(["pattern", "evidence", "note", "handoff", "config", "tag", "missing", "domain", "archived"])

@@ -31,6 +31,25 @@ READING = [
     ["who"],
     ["domains"],
 ]
+REQUIRING = [  # a memory that is there
+    *READING,
+    ["health"],
+    ["policy", "show"],
+    ["restore", "--program", "basher"],
+    ["restore", "rotate", "--program", "basher"],
+    ["purge", "--text", "hunter2", "--yes"],
+    ["delete-program", "basher", "--yes"],
+    ["review"],
+    ["review", "--pair", "p1", "--verdict", "same"],
+    ["maintain"],
+    ["reembed"],
+    ["seed", "rules.toml", "--dry-run"],
+    ["export", "-"],
+    ["retire", KEY, "--why", "w"],
+    ["reinstate", KEY, "--why", "w"],
+    ["reword", KEY, "Look first", "--why", "w"],
+    ["split", KEY, "--program", "basher", "--why", "w"],
+]
 
 
 @pytest.fixture(autouse=True)
@@ -75,11 +94,17 @@ def test_reading_changes_nothing_and_steers_no_terminal(
     assert stored(settings) == before
 
 
-@pytest.mark.parametrize("words", READING, ids=" ".join)
-def test_reading_creates_no_memory(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("words", REQUIRING, ids=" ".join)
+def test_a_command_that_needs_a_memory_creates_none(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.toml").write_text('[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n')
     missing = tmp_path / "no" / "memory.db"
     assert main([*words, "--store", str(missing)]) == 1
-    assert f"there is no memory at {missing}" in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert f"there is no memory at {missing}" in printed.err
     assert not missing.parent.exists()
 
 

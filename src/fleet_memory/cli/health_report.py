@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Final
 
-from fleet_memory.cli.existing import read_memory
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.model_run import model_line
 from fleet_memory.cli.printing import table_lines
 from fleet_memory.rules.health.fleet import HORIZONS
@@ -28,8 +28,8 @@ def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
     """Return the health of the program that the settings name, of the whole fleet if they name none."""
     program = settings.program
     if program is None:
-        return read_memory(settings, lambda fleet: fleet_health(fleet, _MAX_TOKENS))
-    return read_memory(settings, lambda fleet: memory_health(fleet, program))
+        return with_memory(settings, lambda fleet: fleet_health(fleet, _MAX_TOKENS))
+    return with_memory(settings, lambda fleet: memory_health(fleet, program))
 
 
 def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:

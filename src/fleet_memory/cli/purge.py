@@ -4,14 +4,12 @@ import argparse
 import sys
 from typing import Final
 
-import anyio
-
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.jobs.erasing import Erased, erase, preview_erasure
 from fleet_memory.jobs.erasing.plan import Wanted
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
@@ -40,22 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Show what goes, ask, erase it, and say what is left; 1 when something is."""
+    """Show what goes, ask, erase it, and say what is left; 1 when something is, or nothing was there to erase."""
     text = sys.stdin.read().strip() if given.text == "-" else given.text  # there it is in no shell's history
     wanted = Wanted(text, given.program, given.pattern, given.entry, given.why)
-    preview = anyio.run(with_fleet, settings, lambda fleet: preview_erasure(fleet, wanted))
+    preview = with_memory(settings, lambda fleet: preview_erasure(fleet, wanted))
     if given.dry_run:
         _print(preview, "would erase", given)
-        return 0
+        return 0 if preview.documents else EXIT_NO
     if not given.yes:
         complain(_report(preview, "would erase", shows=given.show))
         if not agreed("Erase this for good? Nothing brings it back."):
             return EXIT_NO
-    erased = anyio.run(with_fleet, settings, lambda fleet: erase(fleet, wanted))
+    erased = with_memory(settings, lambda fleet: erase(fleet, wanted))
     _print(erased, "erased", given)
     if not erased.is_scrubbed:
         complain(_NOT_SCRUBBED)
-    return 0 if erased.is_scrubbed and not erased.left else EXIT_NO
+    return 0 if erased.documents and erased.is_scrubbed and not erased.left else EXIT_NO
 
 
 def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:
@@ -79,6 +77,7 @@ def _lists(erased: Erased, *, shows: bool) -> list[tuple[str, tuple[str, ...]]]:
         ("programs", erased.programs),
         ("entries, as they are called afterwards", erased.entries),
         ("still there", erased.left),
+        ("programs of another spelling, which stay", erased.alike),
         ("texts", erased.texts if shows else ()),
     ]
     return [(title, names) for title, names in lists if names]
@@ -87,6 +86,8 @@ def _lists(erased: Erased, *, shows: bool) -> list[tuple[str, tuple[str, ...]]]:
 def _wire(erased: Erased, *, shows: bool) -> dict[str, object]:
     """Return the result as JSON, at most 25 of a kind; `omitted` counts the others."""
     lists = {"programs": erased.programs, "entries": erased.entries, "left": erased.left}
+    if erased.alike:
+        lists["otherSpellings"] = erased.alike
     if shows:
         lists["texts"] = erased.texts
     omitted = {name: len(names) - MAX_OF_A_KIND for name, names in lists.items() if len(names) > MAX_OF_A_KIND}

@@ -8,9 +8,11 @@ from typing import Final
 
 import anyio
 
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_json, say
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import EXIT_NO
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import SeedingPlan, plan_seeding, seed_rules
 from fleet_memory.jobs.seed_files import read_seeds
 from fleet_memory.server.composition import with_fleet
@@ -36,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Show the changes, ask, and set the rules."""
     wanted = read_seeds(Path(given.file))
-    plan = anyio.run(with_fleet, settings, lambda fleet: plan_seeding(fleet, wanted))
+
+    async def work(fleet: Fleet) -> SeedingPlan:
+        return await plan_seeding(fleet, wanted)
+
+    plan = with_memory(settings, work) if given.dry_run else anyio.run(with_fleet, settings, work)
     changes = _changes(plan, prune=given.prune)
     if given.json:
         print_json({"dryRun": given.dry_run, **changes})

@@ -42,10 +42,14 @@ class FoundText(NamedTuple):
 
 @dataclass
 class Plan:
-    """The whole erasure, the texts of the lessons and entries that go, and the documents that cannot be read."""
+    """The whole erasure, the texts of the lessons and entries that go, and the documents that cannot be read.
+
+    `alike`: programs of the wanted one's name in another spelling, which stay.
+    """
 
     erasure: Erasure
     texts: set[str] = field(default_factory=set)
+    alike: set[str] = field(default_factory=set)
     unreadable: list[UnreadableDocument] = field(default_factory=list)
 
 
@@ -131,6 +135,8 @@ async def _lessons(
     async for block in fleet.programs.in_blocks():
         plan.unreadable += block.unreadable
         for versioned in block.programs:
+            if plan.erasure.is_spelt_otherwise(versioned.program.program_id):
+                plan.alike.add(versioned.program.program_id)
             for lesson in _lessons_of(versioned.program):
                 yield lesson
     async for lesson in _archived_lessons(fleet, plan):

@@ -65,14 +65,14 @@ class Erasure:
         return self.erases(name) or any(part in flat for part in parts)
 
     def is_program(self, program_id: str) -> bool:
-        """Whether all of a program goes."""
-        return self.program_id is not None and self.pattern_id is None and self._is_of(program_id)
+        """Whether all of a program goes: the one of exactly this name; another spelling is another memory."""
+        return self.pattern_id is None and program_id == self.program_id
 
     def is_lesson(self, program_id: str, pattern_id: str) -> bool:
         """Whether a text of a lesson of this name goes."""
         if (program_id, pattern_id) in self.lessons:
             return True
-        return self._is_of(program_id) and self.pattern_id in (None, pattern_id)
+        return program_id == self.program_id and self.pattern_id in (None, pattern_id)
 
     def is_lesson_text(self, program_id: str, pattern_id: str, text: str) -> bool:
         """Whether a lesson of this text goes."""
@@ -91,8 +91,11 @@ class Erasure:
             return renamed.key
         return hashed_key(key) if self.erases_name(key) or key == self.key else key
 
-    def _is_of(self, program_id: str) -> bool:
-        return self.program_id is not None and same_program(program_id) == same_program(self.program_id)
+    def is_spelt_otherwise(self, program_id: str) -> bool:
+        """Whether a program has the name of the one that goes in another spelling, which votes take for the same."""
+        if self.program_id is None or program_id == self.program_id:
+            return False
+        return same_program(program_id) == same_program(self.program_id)
 
 
 def hashed_key(key: str) -> str:

@@ -18,6 +18,7 @@ from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.value import InvalidValueError
 
 FOREIGN_CONFIDENCE: Final = 0.5  # nothing is known of how sure anybody was; Source: docs/other-memories.md, chosen
+MAX_ORIGIN_CHARS: Final = 50  # characters of the name of a memory's owner; chosen: its mark is a session's name
 MAX_TAGS: Final = 10
 MAX_TAG_CHARS: Final = 50
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")  # half a character, which JSON can have and UTF-8 cannot
@@ -171,7 +172,7 @@ def _lesson(
         "discoveredAt": min(text.created or changed, changed),
         "lastReinforced": changed,
         "projectId": project,
-        "sessionId": f"import:{memory.source}:{memory.origin}",
+        "sessionId": _origin_of(memory),
         "tags": tags,
     }
     try:
@@ -190,8 +191,13 @@ def _kept(text: ForeignText, statement: str, context: str, tags: Sequence[str]) 
 
 
 def source_of(memory: ForeignMemory) -> Source:
-    """Return where the lessons of a memory come from: one connection, however often it is read."""
-    return Source(connection=f"import:{memory.source}:{memory.origin}", client=memory.source)
+    """Return where the lessons of a memory come from: one connection for all memories of its origin."""
+    return Source(connection=_origin_of(memory), client=memory.source)
+
+
+def _origin_of(memory: ForeignMemory) -> str:
+    """Return the mark of an origin, e.g. `import:of:ana` for a named memory; the others of a source are one."""
+    return f"import:of:{memory.origin.casefold()}" if memory.origin else f"import:{memory.source}"
 
 
 def name_of(text: str) -> str:
