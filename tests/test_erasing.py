@@ -27,6 +27,7 @@ from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.erasing import erase, preview_erasure
 from fleet_memory.jobs.erasing.plan import Wanted
 from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import pattern_key
 from fleet_memory.rules.consensus.deciding import with_membership
@@ -36,6 +37,7 @@ from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
@@ -149,6 +151,14 @@ def machine(lived_folder: Path, tmp_path: Path) -> Machine:
     machine = Machine(tmp_path)
     machine.later(1)
     return machine
+
+
+async def test_the_name_of_a_judge_model_goes_out_of_the_policy(fleet: Fleet) -> None:
+    await set_policy(fleet, ["judgeModel", f"the-{WORD}-model", "threshold", "3"])
+    erased = await erase(fleet, TEXT)
+    assert (erased.documents, erased.left) == ({"ledger": 1, "policy": 1}, ())
+    assert await fleet.policies.read(fleet.now()) == Policy(threshold=3)
+    assert (await erase(fleet, TEXT)).documents == {}
 
 
 async def test_a_purged_text_is_nowhere_in_files_and_answers_also_of_a_server_that_knew_it(

@@ -110,7 +110,9 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         complain(str(error) if chosen in READING else f"{error}; what {chosen} has changed by now stays changed")
         code = error.exit_code
     except FleetMemoryError as error:
-        complain(" ".join(filter(None, (str(error), error.operator_detail))))
+        from fleet_memory.rules.text.shown_names import without_credentials  # noqa: PLC0415 its rules take 7 ms
+
+        complain(without_credentials(" ".join(filter(None, (str(error), error.operator_detail)))))
         code = error.exit_code
     except BrokenPipeError:  # the reader of our output has seen enough, e.g. `| head`
         discard_output()
