@@ -650,6 +650,34 @@ def test_with_the_plugin_nothing_is_installed_twice(home: Path, capsys: pytest.C
     assert not (home / ".claude.json").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes no folder that somebody is in")
+@pytest.mark.parametrize("command", [["install", "cursor", "--yes"], ["install", "claude-code", "--undo"], ["doctor"]])
+def test_a_folder_that_was_deleted_is_a_usage_error(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    folder = home / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert main(command) == 2
+    assert "this folder was deleted" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
+def test_undo_is_done_when_its_record_cannot_be_deleted(home: Path) -> None:
+    before = put(home, "cursor")
+    install("cursor")
+    records = home / ".local/state/fleet-memory/installed"
+    (record,) = records.iterdir()
+    target = home / "record.json"
+    record.rename(target)
+    record.symlink_to(target)
+    target.unlink()
+    target.mkdir()  # which no unlink deletes
+    assert install("cursor", "--undo") == 0
+    assert contents(home, "cursor") == before
+
+
 def test_agents_that_would_have_one_name_are_asked_for_another(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
