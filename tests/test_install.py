@@ -527,6 +527,31 @@ def test_a_file_that_changes_while_the_question_waits_is_asked_about_again(
     assert file.read_text() == '{"visits": 2}'
 
 
+def test_a_change_of_the_client_while_ours_is_written_is_not_lost(home: Path) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"visits": 1}')
+    later = ['{"visits": 2}']
+
+    def write_once(event: str, arguments: tuple[object, ...]) -> None:  # stays in this process, and does nothing more
+        if event == "open" and later and ".cursor/.mcp.json." in str(arguments[0]).replace("\\", "/"):
+            file.write_text(later.pop())
+
+    sys.addaudithook(write_once)
+    assert install("cursor") == 0
+    assert json.loads(file.read_text())["visits"] == 2
+    assert "fleet-memory" in json.loads(file.read_text())["mcpServers"]
+
+
+def test_drafts_that_a_killed_run_left_go_with_the_next(home: Path) -> None:
+    folder = home / ".cursor"
+    folder.mkdir()
+    (folder / ".mcp.json.k2j4h6g8.fleet-memory").write_text("{")
+    (folder / ".mcp.json.k2j4h6g8").write_text("of another program")
+    install("cursor")
+    assert {file.name for file in folder.iterdir()} == {"mcp.json", ".mcp.json.k2j4h6g8"}
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
 def test_when_one_file_cannot_be_written_the_other_is_as_it_was(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = put(home, "claude-code")
@@ -648,6 +673,34 @@ def test_with_the_plugin_nothing_is_installed_twice(home: Path, capsys: pytest.C
     assert install("claude-code") == 1
     assert "the plugin fleet-memory@fleet-memory is on" in capsys.readouterr().err
     assert not (home / ".claude.json").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes no folder that somebody is in")
+@pytest.mark.parametrize("command", [["install", "cursor", "--yes"], ["install", "claude-code", "--undo"], ["doctor"]])
+def test_a_folder_that_was_deleted_is_a_usage_error(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    folder = home / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert main(command) == 2
+    assert "this folder was deleted" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
+def test_undo_is_done_when_its_record_cannot_be_deleted(home: Path) -> None:
+    before = put(home, "cursor")
+    install("cursor")
+    records = home / ".local/state/fleet-memory/installed"
+    (record,) = records.iterdir()
+    target = home / "record.json"
+    record.rename(target)
+    record.symlink_to(target)
+    target.unlink()
+    target.mkdir()  # which no unlink deletes
+    assert install("cursor", "--undo") == 0
+    assert contents(home, "cursor") == before
 
 
 def test_agents_that_would_have_one_name_are_asked_for_another(
