@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from fleet_memory import __version__
-from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams
+from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams, print_answer
 from fleet_memory.cli.settings_flags import ALL, add_settings, refusing_parser, settings_of
-from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError
+from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError, UnknownProgramError
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.settings import SETTINGS
 
@@ -103,7 +103,7 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         else:
             module = _module(command.module)
             given = _parser(command, module).parse_intermixed_args(words)
-            code = int(module.run(given, settings_of(given, uses_of(module))))
+            code = _answered(module, given)
         flush_output()
     except OutputError as error:
         discard_output()
@@ -121,6 +121,16 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         _logger.exception("%s failed", chosen)
         code = EXIT_CRASHED if chosen == "serve" else EXIT_INTERNAL
     return code
+
+
+def _answered(module: ModuleType, given: argparse.Namespace) -> int:
+    """Run a command; a program that has stored nothing is the same empty answer everywhere."""
+    try:
+        return int(module.run(given, settings_of(given, uses_of(module))))
+    except UnknownProgramError as error:
+        close = {"suggestions": [*error.close]} if error.close else {}
+        print_answer({"programId": error.program_id, "exists": False, **close}, str(error), as_json=given.json)
+        return error.exit_code
 
 
 def _without_command(chosen: str, words: Sequence[str]) -> int:

@@ -48,7 +48,8 @@ class Curated(NamedTuple):
 
 
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
-    """Return the changes that seeding would make; writes nothing."""
+    """Return the changes that seeding would make; writes nothing. Raises ForbiddenError unless the caller may."""
+    fleet.caller.require_curation()
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
     rules = [rule.entry for rule in iter_readable(found, versioned_entry) if rule.entry is not None]
     return seed_differences(wanted, rules)
