@@ -212,6 +212,24 @@ def test_a_program_that_stored_nothing_is_the_same_no_everywhere(
     assert "bashr" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("show pattern/x/y", "fleet-memory list"),
+        ("retire pattern/x/y --why w", "fleet-memory list"),
+        ("show sark/nowhere-near", "fleet-memory list --program NAME"),
+    ],
+)
+def test_a_person_is_told_a_command_and_no_tool_call(
+    words: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words.split(), "--json"]) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert f"`{command}` lists" in printed.err
+    assert "recall_memory" not in printed.err
+
+
 @pytest.mark.parametrize("words", ["maintain", "reembed", "delete-program basher", "seed rules.toml", "purge --text x"])
 def test_a_bound_process_is_refused_before_it_is_asked_anything(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -66,6 +66,10 @@ COMMANDS: Final = (  # in the order of --help
 READING: Final = frozenset(  # commands that change nothing
     {"check", "health", "list", "show", "search", "log", "who", "domains", "export", "doctor", "demo"}
 )
+_COMMANDS_FOR_CALLS: Final = {
+    "Call recall_memory with scope 'shared' to list the entries.": "`fleet-memory list` lists the entries.",
+    "Call recall_memory to list its patterns.": "`fleet-memory list --program NAME` lists its lessons.",
+}
 
 _logger = logging.getLogger(__name__)
 
@@ -110,7 +114,7 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         complain(str(error) if chosen in READING else f"{error}; what {chosen} has changed by now stays changed")
         code = error.exit_code
     except FleetMemoryError as error:
-        complain(" ".join(filter(None, (str(error), error.operator_detail))))
+        complain(_for_people(" ".join(filter(None, (str(error), error.operator_detail)))))
         code = error.exit_code
     except BrokenPipeError:  # the reader of our output has seen enough, e.g. `| head`
         discard_output()
@@ -131,6 +135,13 @@ def _answered(module: ModuleType, given: argparse.Namespace) -> int:
         close = {"suggestions": [*error.close]} if error.close else {}
         print_answer({"programId": error.program_id, "exists": False, **close}, str(error), as_json=given.json)
         return error.exit_code
+
+
+def _for_people(text: str) -> str:
+    """Return an error's text with commands instead of tool calls."""
+    for call, command in _COMMANDS_FOR_CALLS.items():
+        text = text.replace(call, command)
+    return text
 
 
 def _without_command(chosen: str, words: Sequence[str]) -> int:
