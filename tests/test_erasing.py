@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 from mcp import Client
@@ -27,6 +27,7 @@ from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.erasing import erase, preview_erasure
 from fleet_memory.jobs.erasing.plan import Wanted
 from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import pattern_key
 from fleet_memory.rules.consensus.deciding import with_membership
@@ -34,8 +35,9 @@ from fleet_memory.rules.erasing.targets import hashed_key
 from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.keys import pattern_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
@@ -149,6 +151,14 @@ def machine(lived_folder: Path, tmp_path: Path) -> Machine:
     machine = Machine(tmp_path)
     machine.later(1)
     return machine
+
+
+async def test_the_name_of_a_judge_model_goes_out_of_the_policy(fleet: Fleet) -> None:
+    await set_policy(fleet, ["judgeModel", f"the-{WORD}-model", "threshold", "3"])
+    erased = await erase(fleet, TEXT)
+    assert (erased.documents, erased.left) == ({"ledger": 1, "policy": 1}, ())
+    assert await fleet.policies.read(fleet.now()) == Policy(threshold=3)
+    assert (await erase(fleet, TEXT)).documents == {}
 
 
 async def test_a_purged_text_is_nowhere_in_files_and_answers_also_of_a_server_that_knew_it(
@@ -286,11 +296,36 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
     assert await published_keys(fleet) == [SHARED]
 
 
+async def test_a_key_that_others_equal_words_are_called_by_stays(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    key = await machine.share(LOOK, "basher", "iso", "sark")
+    await machine.people(lambda fleet: erase(fleet, Wanted(program="basher")))
+    assert (await machine.entry(key))["contributors"] == ["iso", "sark"]
+
+
 async def test_lessons_of_others_in_equal_words_stay_theirs(fleet: Fleet) -> None:
     await learnt(fleet, "basher", LOOK)
     await learnt(fleet, "iso", LOOK)
     await erase(fleet, Wanted(program="basher"))
     assert (await fleet.programs.read("iso")).patterns["mine"].pattern == LOOK
+
+
+@pytest.mark.parametrize("pattern", [None, "mine"])
+async def test_a_program_of_another_spelling_stays_whole_and_is_named(fleet: Fleet, pattern: str | None) -> None:
+    await learnt(fleet, "basher", "Pin the compiler")
+    await learnt(fleet, "Basher", LOOK)
+    await shared_entry(fleet, "sark", "iso")
+    before = await fleet.programs.read("Basher"), await fleet.knowledge.all()
+    erased = await erase(fleet, Wanted(program="basher", pattern=pattern))
+    assert (erased.alike, erased.left) == (("Basher",), ())
+    assert (await fleet.programs.read("Basher"), await fleet.knowledge.all()) == before
+    assert (await fleet.programs.read("basher")).patterns == {}
+
+
+async def test_a_contribution_of_another_spelling_stays(fleet: Fleet) -> None:
+    entry = await shared_entry(fleet, "basher", "iso")
+    await erase(fleet, Wanted(program="Basher"))
+    assert await fleet.knowledge.found(SHARED) == entry
 
 
 async def test_what_a_server_stores_during_a_purge_is_erased_in_the_next_look(fleet: Fleet) -> None:
@@ -438,6 +473,63 @@ def test_a_text_in_any_places_is_found_in_no_byte_afterwards(places: list[tuple[
 
         anyio.run(story)
         assert holds(Path(folder)) == []
+
+
+RARE = ("zorvex", "quillam", "brundle", "tarnok", "vispel", "ombrage", "fennic", "dolvert", "skarnel", "plimsor")
+PLAIN = ("the", "is", "in", "of", "always")
+
+
+@st.composite
+def texts_with_needles(draw: st.DrawFn) -> tuple[str, str]:
+    """Return a text of rare and plain words, and a part of it with a rare word."""
+    words = draw(st.lists(st.sampled_from(RARE), min_size=2, max_size=9, unique=True))
+    mixed = [each for word in words for each in (*draw(st.lists(st.sampled_from(PLAIN), max_size=2)), word)]
+    start = draw(st.integers(0, len(mixed) - 1))
+    end = draw(st.integers(start + 1, len(mixed)))
+    assume(any(word in RARE for word in mixed[start:end]))
+    return " ".join(mixed), " ".join(mixed[start:end])
+
+
+@settings_of(max_examples=15, deadline=None)
+@given(texts_with_needles(), st.sampled_from(["stored", "rewritten", "published"]))
+def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(found: tuple[str, str], place: str) -> None:
+    text, needle = found
+    with TemporaryDirectory() as folder:
+        machine = Machine(Path(folder))
+
+        async def story() -> None:
+            stored = await machine.store_lesson("basher", text)
+            other = await machine.store_lesson("iso", "Keep the cellar dry in winter")
+            if place == "rewritten":
+                await machine.store_lesson("basher", "Air the cellar", id=stored["patternId"])
+            if place == "published":
+                await machine.share(text, "iso")
+            erased = await machine.people(lambda fleet: erase(fleet, Wanted(text=needle)))
+            assert (erased.left, erased.is_scrubbed) == ((), True)
+            assert other["patternId"] in (await machine.people(lambda fleet: fleet.programs.read("iso"))).patterns
+
+        anyio.run(story)
+        made = [pattern_id(text), slug(text)] if place != "rewritten" else []
+        gone = [*(word for word in needle.split() if word in RARE), *made]
+        assert [word for word in gone if holds(Path(folder), word)] == []
+
+
+async def test_a_text_inside_the_words_of_a_name_is_not_in_it(fleet: Fleet) -> None:
+    await learnt(fleet, "basher", "Keep the cellar dry", "misc-1750-x")
+    assert (await preview_erasure(fleet, Wanted(text="C 17!"))).documents == {}
+    await learnt(fleet, "basher", "Keep the pump dry", "model-c-17-x")
+    await erase(fleet, Wanted(text="C 17!"))
+    ids = (await fleet.programs.read("basher")).patterns
+    assert ("misc-1750-x" in ids, "model-c-17-x" in ids, len(ids)) == (True, False, 2)
+
+
+async def test_a_name_of_a_text_that_stays_keeps_its_words(fleet: Fleet) -> None:
+    stays = "Never restart the scheduler during a backup window"
+    await learnt(fleet, "basher", f"{stays}, says {WORD}", "with-it")
+    await learnt(fleet, "iso", stays, pattern_id(stays))
+    await erase(fleet, Wanted(text=f"{stays}, says {WORD}"))
+    assert [*(await fleet.programs.read("iso")).patterns] == [pattern_id(stays)]
+    assert (await fleet.programs.read("basher")).patterns == {}
 
 
 async def put(client: Client, program: str, place: str, number: int) -> None:

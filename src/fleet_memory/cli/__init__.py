@@ -114,7 +114,10 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         complain(str(error) if chosen in READING else f"{error}; what {chosen} has changed by now stays changed")
         code = error.exit_code
     except FleetMemoryError as error:
-        complain(_for_people(" ".join(filter(None, (str(error), error.operator_detail)))))
+        from fleet_memory.rules.text.shown_names import without_credentials  # noqa: PLC0415 its rules take 7 ms
+
+        words = " ".join(filter(None, (str(error), error.operator_detail)))
+        complain(without_credentials(_for_people(words)))
         code = error.exit_code
     except BrokenPipeError:  # the reader of our output has seen enough, e.g. `| head`
         discard_output()

@@ -17,7 +17,7 @@ from fleet_memory.integration.clients import CLIENTS, Client, known_clients
 from fleet_memory.integration.diagnosis import findings
 from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.parts import Part
-from fleet_memory.integration.server_entry import ServerEntry, server_in, servers_here
+from fleet_memory.integration.server_entry import ServerEntry, StartedServer, server_in, servers_here
 from fleet_memory.integration.starting import shell_command, this_installation
 from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
@@ -104,19 +104,21 @@ def _shown(change: FileChange) -> str:
 
 def _parts(given: argparse.Namespace, settings: Settings, client: Client) -> list[Part]:
     project = Path.cwd() if given.project else None
-    flags = _flags(given, settings, client, project)
+    earlier = None if given.undo else server_in(client, client.file(project))
+    flags = _flags(given, settings, earlier, project)
     start = this_installation().words(shared=given.project)
-    entry = ServerEntry(client, [*start, "serve", *_words(flags)], project)
+    others = earlier.words_without(flags) if earlier else []
+    entry = ServerEntry(client, [*start, "serve", *_words(flags), *others], project)
     if given.client != "claude-code":
         return [entry]
-    of_hooks = _words({flag: value for flag, value in flags.items() if flag != "--toolsets"})  # hooks offer no tools
     windows = sys.platform == "win32"
+    of_hooks = _words(_flags_of_hooks(flags, earlier))
     commands = {event: shell_command([*start, "hook", event, *of_hooks], windows=windows) for event in EVENTS}
     return [entry, ClaudeHooks(commands, project)]
 
 
 def _flags(
-    given: argparse.Namespace, settings: Settings, client: Client, project: Path | None
+    given: argparse.Namespace, settings: Settings, earlier: StartedServer | None, project: Path | None
 ) -> dict[str, str | None]:
     """Return the entry's settings: those given as flags, else those of an earlier run."""
     flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS}
@@ -124,11 +126,17 @@ def _flags(
         flags["--store"] = _place(settings.store.path.absolute(), project)
     if given.undo:
         return flags
-    earlier = server_in(client, client.file(project))
     if earlier:
         flags = {flag: value or earlier.flag(flag) for flag, value in flags.items()}
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
-    return flags | {"--program": _agent(given, flags["--program"])}
+    program = flags["--program"] or (earlier.program if earlier else None)
+    return flags | {"--program": _agent(given, program) or flags["--program"]}
+
+
+def _flags_of_hooks(flags: Mapping[str, str | None], earlier: StartedServer | None) -> dict[str, str | None]:
+    """Return the settings of the hooks: the entry's, also those in its `env`, which the client keeps from hooks."""
+    names = [setting.flag for setting in SETTINGS if setting.name in USES and setting.name != "toolsets"]
+    return {flag: flags[flag] or (earlier.setting(flag) if earlier else None) for flag in names}
 
 
 def _words(flags: Mapping[str, str | None]) -> list[str]:
@@ -148,11 +156,13 @@ def _place(file: Path, project: Path | None) -> str:
 
 
 def _agent(given: argparse.Namespace, program: str | None) -> str | None:
-    """Return the agent's name; a person is asked for one where another client's agent has the same or none either."""
+    """Return another name for the agent, None to leave it; asked for where another client's has the same or none."""
     servers = servers_here(Path.cwd())
-    alike = [name for name, server in servers.items() if name != given.client and server.program == program]
+    alike = [
+        name for name, server in servers.items() if name != given.client and server.words and server.program == program
+    ]
     if not alike:
-        return program
+        return None
     _show(
         given,
         f"{' and '.join(alike)} {'has' if len(alike) == 1 else 'have'} fleet-memory too, with "
@@ -160,7 +170,7 @@ def _agent(given: argparse.Namespace, program: str | None) -> str | None:
         "as one: give each its own with --agent NAME.",
     )
     if program or given.yes or given.dry_run or not (sys.stdin and sys.stdin.isatty()):
-        return program
+        return None
     sys.stderr.write("The name of this client's agent, or nothing to leave it: ")
     sys.stderr.flush()
     name = sys.stdin.readline().strip()

@@ -77,6 +77,7 @@ def _lists(erased: Erased, *, shows: bool) -> list[tuple[str, tuple[str, ...]]]:
         ("programs", erased.programs),
         ("entries, as they are called afterwards", erased.entries),
         ("still there", erased.left),
+        ("programs of another spelling, which stay", erased.alike),
         ("texts", erased.texts if shows else ()),
     ]
     return [(title, names) for title, names in lists if names]
@@ -85,6 +86,8 @@ def _lists(erased: Erased, *, shows: bool) -> list[tuple[str, tuple[str, ...]]]:
 def _wire(erased: Erased, *, shows: bool) -> dict[str, object]:
     """Return the result as JSON, at most 25 of a kind; `omitted` counts the others."""
     lists = {"programs": erased.programs, "entries": erased.entries, "left": erased.left}
+    if erased.alike:
+        lists["otherSpellings"] = erased.alike
     if shows:
         lists["texts"] = erased.texts
     omitted = {name: len(names) - MAX_OF_A_KIND for name, names in lists.items() if len(names) > MAX_OF_A_KIND}

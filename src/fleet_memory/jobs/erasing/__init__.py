@@ -34,6 +34,7 @@ class Erased(NamedTuple):
     """What a purge erased, or would: documents by kind, and where; the texts for people who ask for them.
 
     `left` are documents that still hold it, or cannot be read. `is_scrubbed`: nothing of it is in the store's files.
+    `alike`: programs of the erased one's name in another spelling, which stay.
     """
 
     documents: dict[str, int]
@@ -42,6 +43,7 @@ class Erased(NamedTuple):
     texts: tuple[str, ...]
     left: tuple[str, ...] = ()
     is_scrubbed: bool = True
+    alike: tuple[str, ...] = ()
 
 
 async def preview_erasure(fleet: Fleet, wanted: Wanted) -> Erased:
@@ -111,6 +113,7 @@ async def _plan_again(fleet: Fleet, wanted: Wanted, before: Plan) -> Plan:
         pairs=now.erasure.pairs | old.pairs,
         lessons=now.erasure.lessons | old.lessons,
         entries={**old.entries, **now.erasure.entries},
+        made=now.erasure.made | old.made,
     )
     return replace(now, erasure=erasure)
 
@@ -159,4 +162,5 @@ def _report(plan: Plan, round_: ErasingRound, left: tuple[str, ...]) -> Erased:
         tuple(sorted(round_.entries)),
         tuple(sorted(plan.texts)),
         left,
+        alike=tuple(sorted(plan.alike)),
     )

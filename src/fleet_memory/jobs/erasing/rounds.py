@@ -13,6 +13,7 @@ from fleet_memory.jobs.erasing.documents import (
     ledger_writes,
     page_writes,
     pair_writes,
+    policy_writes,
     program_writes,
     record_writes,
     removal_writes,
@@ -57,6 +58,8 @@ class ErasingRound:
         await self._each("ledger", paths.ledger, lambda document: ledger_writes(document, erasure))
         for group in ("history", "receipts", "waiting", "archive"):
             await self._each(group, paths.collection(group), lambda document: record_writes(document, erasure))
+        for document in filter(None, await self.fleet.knowledge.store.get(paths.policy)):
+            await self._one("policy", document, lambda document: policy_writes(self.fleet, document, erasure))
         await self._maintenance()
         await self.writer.commit()  # renews the lease
         await self._programs(program_writes)
@@ -70,12 +73,15 @@ class ErasingRound:
     async def _each(self, kind: str, collection: str, writes_of: _WritesOf) -> None:
         async for documents in document_blocks(self.fleet.knowledge.store, Query(collection)):
             for document in documents:
-                writes = decoded(document, writes_of)
-                if isinstance(writes, UnreadableDocument):
-                    self.plan.unreadable.append(writes)
-                elif writes:
-                    self.documents[kind] += 1
-                    await self._commit(writes, partial(self._writes_again, document, writes_of))
+                await self._one(kind, document, writes_of)
+
+    async def _one(self, kind: str, document: Document, writes_of: _WritesOf) -> None:
+        writes = decoded(document, writes_of)
+        if isinstance(writes, UnreadableDocument):
+            self.plan.unreadable.append(writes)
+        elif writes:
+            self.documents[kind] += 1
+            await self._commit(writes, partial(self._writes_again, document, writes_of))
 
     async def _writes_again(self, document: Document, writes_of: _WritesOf) -> Sequence[Write]:
         (now,) = await self.fleet.knowledge.store.get(document.ref)
