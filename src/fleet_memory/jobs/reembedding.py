@@ -28,6 +28,7 @@ _INSTEAD: Final = (
 class ModelMissingError(EmbedderError):
     """The embedder that the memory would move to does not load here. Nothing was changed."""
 
+    code: ClassVar[str] = "model_missing"
     exit_code: ClassVar[int] = EXIT_UNAVAILABLE
 
 
@@ -44,8 +45,9 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
     """Give everything a vector of the configured embedder; a program that cannot be written is left out and named.
 
     Longer vectors may send a page's weakest lessons to the archive. Raises EmbedderError when the embedder cannot load
-    or answer.
+    or answer, ForbiddenError unless the caller may curate.
     """
+    fleet.caller.require_curation()
     await fleet.embedder.ready()
     if fleet.embedder.degraded:
         raise ModelMissingError(f"{fleet.embedder.degraded} {_INSTEAD}")
