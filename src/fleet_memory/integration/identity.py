@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.integration.hook_state import HookState, short_hash
+from fleet_memory.integration.hook_state import HookState, folded_name, short_hash
 from fleet_memory.settings import Settings, is_name
 
 PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"  # where Claude Code was started, whatever folder it went to since
@@ -76,7 +76,7 @@ def project_name(root: Path, state: HookState) -> str:
     if not name:
         return f"{NAMELESS}-{_root_hash(root)}"
     own = {"root": str(root), "name": name}
-    holder = state.claim("programs", _folded(name), own, lambda fact: not Path(str(fact.get("root", ""))).is_dir())
+    holder = state.claim("programs", folded_name(name), own, lambda fact: not Path(str(fact.get("root", ""))).is_dir())
     if _is_same(Path(str(holder.get("root", ""))), root) and is_name(str(holder.get("name"))):
         return str(holder["name"])  # as its folder was written first: `Proj` is `proj` where case does not count
     return f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{_root_hash(root)}"
@@ -84,11 +84,6 @@ def project_name(root: Path, state: HookState) -> str:
 
 def _sanitised(name: str) -> str:
     return _FOREIGN.sub("-", name).strip("-")[:_MAX_CHARS]
-
-
-def _folded(name: str) -> str:
-    """Return a name as votes compare it: two that differ in their case alone are one origin."""
-    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def _is_same(one: Path, other: Path) -> bool:
