@@ -39,8 +39,14 @@ def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> s
     The main agent of a session may have a type too, but no id. Where a program is configured it is everyone's: the
     server refuses every other.
     """
-    kind = _sanitised(str(given.get("agent_type") or "")) if given.get("agent_id") and not settings.program else ""
+    kind = _kind(str(given.get("agent_type") or "")) if given.get("agent_id") and not settings.program else ""
     return f"{program[: _MAX_CHARS - len(kind) - 1]}/{kind}" if kind else program
+
+
+def _kind(agent_type: str) -> str:
+    """Return the type of an agent as names have it; one that is a credential is hashed."""
+    kind = _sanitised(agent_type)
+    return kind if kind or not agent_type else f"{NAMELESS}-{short_hash(agent_type, _HASH_CHARS)}"
 
 
 def project_root(start: Path) -> Path:
@@ -83,7 +89,10 @@ def project_name(root: Path, state: HookState) -> str:
 
 
 def _sanitised(name: str) -> str:
-    return _FOREIGN.sub("-", name).strip("-")[:_MAX_CHARS]
+    """Return a name without the letters that a program's has not; "" for one that is a credential."""
+    from fleet_memory.rules.text.credentials import credential_in  # noqa: PLC0415 hooks without a name go without
+
+    return "" if credential_in(name) else _FOREIGN.sub("-", name).strip("-")[:_MAX_CHARS]
 
 
 def _is_same(one: Path, other: Path) -> bool:
