@@ -256,6 +256,7 @@ def test_a_seed_file_with_a_credential_is_refused_before_its_changes_are_shown(
 ) -> None:
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    assert anyio.run(with_fleet, settings, lambda fleet: fleet.knowledge.all()) == []  # a dry run makes no memory
     file = tmp_path / "rules.json"
     clean = {"text": "Push tags with the bot", "domain": "ci"}
     entries = [clean, {**clean, "key": "push", **fields}]

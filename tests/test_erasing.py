@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 from mcp import Client
@@ -36,7 +36,7 @@ from fleet_memory.rules.erasing.targets import hashed_key
 from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.keys import pattern_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
@@ -297,6 +297,13 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
     assert await published_keys(fleet) == [SHARED]
 
 
+async def test_a_key_that_others_equal_words_are_called_by_stays(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    key = await machine.share(LOOK, "basher", "iso", "sark")
+    await machine.people(lambda fleet: erase(fleet, Wanted(program="basher")))
+    assert (await machine.entry(key))["contributors"] == ["iso", "sark"]
+
+
 async def test_lessons_of_others_in_equal_words_stay_theirs(fleet: Fleet) -> None:
     await learnt(fleet, "basher", LOOK)
     await learnt(fleet, "iso", LOOK)
@@ -479,6 +486,63 @@ def test_a_text_in_any_places_is_found_in_no_byte_afterwards(places: list[tuple[
 
         anyio.run(story)
         assert holds(Path(folder)) == []
+
+
+RARE = ("zorvex", "quillam", "brundle", "tarnok", "vispel", "ombrage", "fennic", "dolvert", "skarnel", "plimsor")
+PLAIN = ("the", "is", "in", "of", "always")
+
+
+@st.composite
+def texts_with_needles(draw: st.DrawFn) -> tuple[str, str]:
+    """Return a text of rare and plain words, and a part of it with a rare word."""
+    words = draw(st.lists(st.sampled_from(RARE), min_size=2, max_size=9, unique=True))
+    mixed = [each for word in words for each in (*draw(st.lists(st.sampled_from(PLAIN), max_size=2)), word)]
+    start = draw(st.integers(0, len(mixed) - 1))
+    end = draw(st.integers(start + 1, len(mixed)))
+    assume(any(word in RARE for word in mixed[start:end]))
+    return " ".join(mixed), " ".join(mixed[start:end])
+
+
+@settings_of(max_examples=15, deadline=None)
+@given(texts_with_needles(), st.sampled_from(["stored", "rewritten", "published"]))
+def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(found: tuple[str, str], place: str) -> None:
+    text, needle = found
+    with TemporaryDirectory() as folder:
+        machine = Machine(Path(folder))
+
+        async def story() -> None:
+            stored = await machine.store_lesson("basher", text)
+            other = await machine.store_lesson("iso", "Keep the cellar dry in winter")
+            if place == "rewritten":
+                await machine.store_lesson("basher", "Air the cellar", id=stored["patternId"])
+            if place == "published":
+                await machine.share(text, "iso")
+            erased = await machine.people(lambda fleet: erase(fleet, Wanted(text=needle)))
+            assert (erased.left, erased.is_scrubbed) == ((), True)
+            assert other["patternId"] in (await machine.people(lambda fleet: fleet.programs.read("iso"))).patterns
+
+        anyio.run(story)
+        made = [pattern_id(text), slug(text)] if place != "rewritten" else []
+        gone = [*(word for word in needle.split() if word in RARE), *made]
+        assert [word for word in gone if holds(Path(folder), word)] == []
+
+
+async def test_a_text_inside_the_words_of_a_name_is_not_in_it(fleet: Fleet) -> None:
+    await learnt(fleet, "basher", "Keep the cellar dry", "misc-1750-x")
+    assert (await preview_erasure(fleet, Wanted(text="C 17!"))).documents == {}
+    await learnt(fleet, "basher", "Keep the pump dry", "model-c-17-x")
+    await erase(fleet, Wanted(text="C 17!"))
+    ids = (await fleet.programs.read("basher")).patterns
+    assert ("misc-1750-x" in ids, "model-c-17-x" in ids, len(ids)) == (True, False, 2)
+
+
+async def test_a_name_of_a_text_that_stays_keeps_its_words(fleet: Fleet) -> None:
+    stays = "Never restart the scheduler during a backup window"
+    await learnt(fleet, "basher", f"{stays}, says {WORD}", "with-it")
+    await learnt(fleet, "iso", stays, pattern_id(stays))
+    await erase(fleet, Wanted(text=f"{stays}, says {WORD}"))
+    assert [*(await fleet.programs.read("iso")).patterns] == [pattern_id(stays)]
+    assert (await fleet.programs.read("basher")).patterns == {}
 
 
 async def put(client: Client, program: str, place: str, number: int) -> None:

@@ -90,7 +90,7 @@ LAYERS = {
     "integration": layer(
         "integration server.composition tools jobs views rules.retrieval rules.text schemas.answers schemas.patterns "
         "fleet settings clock store_address errors",
-        "anyio mcp platformdirs",
+        "anyio mcp platformdirs tomlkit",
     ),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(

@@ -63,6 +63,9 @@ COMMANDS: Final = (  # in the order of --help
     Command("hook", "hook", "answer a coding client's hook: SessionStart, PreCompact, Stop or SessionEnd"),
     Command("demo", "demo", "watch three agents learn and share"),
 )
+READING: Final = frozenset(  # commands that change nothing
+    {"check", "health", "list", "show", "search", "log", "who", "domains", "export", "doctor", "demo"}
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -104,7 +107,7 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         flush_output()
     except OutputError as error:
         discard_output()
-        complain(f"{error}; what {chosen} has changed by now stays changed")
+        complain(str(error) if chosen in READING else f"{error}; what {chosen} has changed by now stays changed")
         code = error.exit_code
     except FleetMemoryError as error:
         from fleet_memory.rules.text.shown_names import without_credentials  # noqa: PLC0415 its rules take 7 ms

@@ -113,6 +113,7 @@ async def _plan_again(fleet: Fleet, wanted: Wanted, before: Plan) -> Plan:
         pairs=now.erasure.pairs | old.pairs,
         lessons=now.erasure.lessons | old.lessons,
         entries={**old.entries, **now.erasure.entries},
+        made=now.erasure.made | old.made,
     )
     return replace(now, erasure=erasure)
 

@@ -1,5 +1,6 @@
 """Entries, pairs and lines of the ledger without what a purge erases."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from fleet_memory.rules.erasing.targets import ERASED, Erasure, Renamed, hashed_key, is_text_of, scrubbed
@@ -19,7 +20,7 @@ def entry_fate(entry: Entry, erasure: Erasure) -> Renamed | None:
     left = [line for line in entry.provenance if not _goes(line, erasure)]
     gone = [line.pattern for line in entry.provenance if _goes(line, erasure)]
     if not _text_goes(entry, erasure):
-        made_of_gone = any(entry.key.startswith(knowledge_key(entry.value.domain, text)) for text in gone)
+        made_of_gone = _is_made_of(entry, gone) and not _is_made_of(entry, [line.pattern for line in left])
         named = erasure.erases_name(entry.key) or made_of_gone
         return Renamed(hashed_key(entry.key), stays=True) if named else None
     if not left or entry.tier == "constitutional":
@@ -78,6 +79,10 @@ def _lesson_name_after(name: str, erasure: Erasure) -> str:
     """Return "basher/erased-3f1c…" for "basher/push-token-ghp" if that lesson goes, or its id holds what goes."""
     program_id, slash, pattern_id = name.partition("/")
     return f"{program_id}{slash}{erasure.name_after(program_id, pattern_id)}"
+
+
+def _is_made_of(entry: Entry, texts: Iterable[str]) -> bool:
+    return any(entry.key.startswith(knowledge_key(entry.value.domain, text)) for text in texts)
 
 
 def _text_goes(entry: Entry, erasure: Erasure) -> bool:
