@@ -36,8 +36,9 @@ from fleet_memory.rules.erasing.targets import hashed_key
 from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.keys import pattern_id, slug, text_hash
+from fleet_memory.rules.text.keys import digest, pattern_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
@@ -47,7 +48,7 @@ from fleet_memory.stores.sqlite import SqliteStore
 from tests.fleets import documents, interrupted, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called
-from tests.shared import CHECK, LOOK, learnt, published_keys, shared_entry
+from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair, published_keys, shared_entry
 from tests.shared import KEY as SHARED
 
 pytestmark = pytest.mark.anyio
@@ -251,8 +252,10 @@ async def test_a_dry_run_writes_nothing_and_shows_how_much_goes_and_where(machin
     before = bytes_of(machine)
     preview = await machine.people(lambda fleet: preview_erasure(fleet, TEXT))
     assert preview.documents["entries"] == 2
-    assert (preview.programs, preview.left) == (("basher", "iso", "ram", "sark"), ())
-    assert preview.entries == (hashed_key(KEY), "pattern/pumps/restart-pump-after-every-firmware-update")
+    gone, changed = preview.found.gone, preview.found.changed
+    assert {name.partition("/")[0] for name in gone.lessons} == {"basher", "iso", "sark"}
+    assert ([*gone.entries], preview.left) == ([KEY], ())
+    assert [*changed.entries] == ["pattern/pumps/restart-pump-after-every-firmware-update"]
     assert ONE in preview.texts
     assert bytes_of(machine) == before
 
@@ -263,7 +266,7 @@ async def test_the_ledger_keeps_who_why_and_how_much_and_hashes_of_names(machine
     lines = [ledger_line(line) for line in found if line.ref.collection.endswith("/ledger")]
     (erased,) = [line for line in lines if line.event == "erased"]
     assert (erased.by, erased.key) == ("operator", "purge")
-    assert erased.why.startswith("a customer asked: 2 pairs, 3 ledger")
+    assert erased.why.startswith("a customer asked: 3 lessons, 1 entry, 1 pair")
     assert {line.key for line in lines if line.event == "promoted"} == {
         hashed_key(KEY),
         "pattern/pumps/restart-pump-after-every-firmware-update",
@@ -295,6 +298,38 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
     assert (entry.value.pattern, entry.value.contributors) == (LOOK, ("basher", "sark"))
     assert not (await fleet.programs.read("iso")).exists
     assert await published_keys(fleet) == [SHARED]
+
+
+async def test_the_name_of_an_erased_program_is_in_no_byte(tmp_path: Path) -> None:
+    machine, name = Machine(tmp_path), "Vexnar"
+    for program, text in (("basher", LOOK), ("iso", FREE), (name, LATE), ("sark", LOOK)):
+        await machine.store_lesson(program, text, evidence="it was taken")
+    for _ in range(3):
+        for program in ("basher", "iso", name, "sark"):
+            asked = (await machine.consolidate(program, programId=program))["toJudge"]
+            verdicts = [{"pairId": pair["pairId"], "verdict": "same"} for pair in asked]
+            await machine.consolidate(program, programId=program, verdicts=verdicts)
+    (key, *_) = await machine.people(published_keys)
+    await machine.say(name, key, "contradicted")
+    await machine.people(lambda fleet: maintain_fleet(fleet, no_progress))
+    assert holds(tmp_path, "vexnar") == ["life.db"]
+    await machine.people(lambda fleet: erase(fleet, Wanted(program=name)))
+    assert holds(tmp_path, "vexnar") == []
+    await machine.people(lambda fleet: maintain_fleet(fleet, no_progress))
+    assert holds(tmp_path, "vexnar") == []
+
+
+async def test_a_verdict_of_an_erased_program_counts_under_a_hash(fleet: Fleet) -> None:
+    pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", FREE))
+    verdict = Judgement(verdict="same", program_id="sark", at=fleet.now(), reason="both claim", also=("sark",))
+    await learnt(fleet, "sark", "Keep the cellar dry")
+    (before,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, replace(pair, judgements=(verdict,))))
+    await erase(fleet, Wanted(program="sark"))
+    name = f"erased-{digest('sark')[:6]}"
+    (after,) = await fleet.pairs.read(pair.pair_id)
+    assert after.pair
+    assert after.pair.judgements == (replace(verdict, program_id=name, reason="(erased)", also=(name,)),)
 
 
 async def test_a_key_that_others_equal_words_are_called_by_stays(tmp_path: Path) -> None:
@@ -404,10 +439,32 @@ def test_the_command_shows_counts_without_texts_and_asks(
     assert command("--text", WORD) == 1
     printed = capsys.readouterr()
     assert (printed.out, "pass --yes" in printed.err) == ("", True)
-    assert "would erase: programs 1\nprograms:\n  basher" in printed.err
+    assert "would erase:\n  1 lesson of basher: mine\n" in printed.err
     assert WORD not in printed.err
     assert command("--text", WORD, "--dry-run", "--show") == 0
     assert WORD in capsys.readouterr().out
+
+
+def test_the_command_tells_what_goes_from_what_changes(
+    command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def live(fleet: Fleet) -> None:
+        await shared_entry(fleet, "basher", "iso", "sark")
+        await learnt(fleet, "iso", "Keep the pump dry", f"of-{WORD}")
+
+    anyio.run(with_fleet, settings, live)
+    assert command("--program", "iso", "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "would erase:",
+        "  all of iso: 2 lessons",
+        "would change:",
+        f"  entry {SHARED}: loses what it has of iso",
+    ]
+    assert command("--text", WORD, "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "would change:",
+        f"  the name iso/of-{WORD}: becomes iso/erased-{digest(f'of-{WORD}')}",
+    ]
 
 
 def test_the_command_erases_and_says_so_as_json(
@@ -415,9 +472,8 @@ def test_the_command_erases_and_says_so_as_json(
 ) -> None:
     assert command("--text", WORD, "--yes", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {
-        "documents": {"programs": 1},
-        "programs": ["basher"],
-        "entries": [],
+        "erased": {"lessons": ["basher/mine"]},
+        "changed": {},
         "left": [],
         "scrubbed": True,
     }
@@ -450,7 +506,7 @@ def test_a_text_comes_from_stdin_too(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{WORD}\n"))
     assert command("--text", "-", "--yes") == 0
-    assert capsys.readouterr().out.startswith("erased: programs 1\n")
+    assert capsys.readouterr().out.startswith("erased:\n  1 lesson of basher: mine\n")
     assert holds(tmp_path) == []
 
 

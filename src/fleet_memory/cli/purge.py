@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fleet_memory.cli.existing import with_memory
@@ -10,13 +11,16 @@ from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.integration.hook_state import user_state
 from fleet_memory.jobs.erasing import Erased, erase, preview_erasure
+from fleet_memory.jobs.erasing.findings import Found
 from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
 EXAMPLE: Final = "fleet-memory purge --text hunter2 --dry-run"
 USES: Final = MEMORY
 
+_CHANGES: Final = {"would erase": "would change", "erased": "changed"}
 _NOT_SCRUBBED: Final = (
     "another process keeps the memory file in use, so that what was erased may still lie in its free space: "
     "stop the servers that use it and run this again"
@@ -66,36 +70,59 @@ def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:
 
 def _report(erased: Erased, verb: str, *, shows: bool) -> str:
     """Return the result as lines, at most 25 of a kind."""
-    counts = ", ".join(f"{kind} {count}" for kind, count in erased.documents.items())
-    lines = [f"{verb}: {counts}" if counts else "nothing in this memory holds it"]
-    for title, names in _lists(erased, shows=shows):
+    gone, changed = erased.found.gone, erased.found.changed
+    lines = [] if erased.documents else ["nothing in this memory holds it"]
+    for title, names in (
+        (verb, [*_lines(gone, "all of "), *([", ".join(gone.other_sums())] if gone.other_sums() else [])]),
+        (_CHANGES[verb], [*_lines(changed), *([", ".join(changed.other_sums())] if changed.other_sums() else [])]),
+        ("still there", list(erased.left)),
+        ("programs of another spelling, which stay", list(erased.alike)),
+        ("texts", list(erased.texts) if shows else []),
+    ):
         more = len(names) - MAX_OF_A_KIND
-        lines += [f"{title}:", *(f"  {name}" for name in names[:MAX_OF_A_KIND])]
+        lines += [f"{title}:", *(f"  {name}" for name in names[:MAX_OF_A_KIND])] if names else []
         lines += [f"  and {more} more"] if more > 0 else []
     return "\n".join(lines)
 
 
-def _lists(erased: Erased, *, shows: bool) -> list[tuple[str, tuple[str, ...]]]:
-    lists = [
-        ("programs", erased.programs),
-        ("entries, as they are called afterwards", erased.entries),
-        ("still there", erased.left),
-        ("programs of another spelling, which stay", erased.alike),
-        ("texts", erased.texts if shows else ()),
-    ]
-    return [(title, names) for title, names in lists if names]
+def _lines(found: Found, whole: str = "") -> Iterator[str]:
+    """Yield e.g. "2 lessons of iso: use-wal, use-mmap", "entry pattern/ops/x: loses what it has of sark"."""
+    yield from (f"{whole}{name}: {counts}" for name, counts in found.programs.items())
+    ids: dict[str, list[str]] = {}
+    for name in sorted(found.lessons):
+        program_id, _, id_ = name.partition("/")
+        ids.setdefault(program_id, []).append(id_)
+    for program_id, some in ids.items():
+        more = f" and {len(some) - MAX_OF_A_KIND} more" if len(some) > MAX_OF_A_KIND else ""
+        yield f"{counted(len(some), 'lesson')} of {program_id}: {', '.join(some[:MAX_OF_A_KIND])}{more}"
+    yield from (f"entry {key}{f': {change}' if change else ''}" for key, change in found.entries.items())
+    yield from (f"the name {before}: becomes {after}" for before, after in found.names.items())
 
 
 def _wire(erased: Erased, *, shows: bool) -> dict[str, object]:
     """Return the result as JSON, at most 25 of a kind; `omitted` counts the others."""
-    lists = {"programs": erased.programs, "entries": erased.entries, "left": erased.left}
+    lists: dict[str, Sequence[object]] = {"left": erased.left}
     if erased.alike:
         lists["otherSpellings"] = erased.alike
     if shows:
         lists["texts"] = erased.texts
-    omitted = {name: len(names) - MAX_OF_A_KIND for name, names in lists.items() if len(names) > MAX_OF_A_KIND}
+    gone, changed = erased.found.gone, erased.found.changed
+    parts: dict[str, dict[str, Sequence[object]]] = {
+        "erased": {"programs": [*gone.programs], "lessons": sorted(gone.lessons), "entries": [*gone.entries]},
+        "changed": {
+            "lessons": sorted(changed.lessons),
+            "entries": [{"key": key, "change": change} for key, change in changed.entries.items()],
+            "names": [{"before": before, "after": after} for before, after in changed.names.items()],
+        },
+    }
+    counts = {"erased": +gone.others, "changed": +changed.others}
+    named = {f"{part}.{kind}": names for part, kinds in parts.items() for kind, names in kinds.items()} | lists
+    omitted = {name: len(names) - MAX_OF_A_KIND for name, names in named.items() if len(names) > MAX_OF_A_KIND}
     return {
-        "documents": erased.documents,
+        **{
+            part: {**{kind: names[:MAX_OF_A_KIND] for kind, names in kinds.items() if names}, **counts[part]}
+            for part, kinds in parts.items()
+        },
         **{name: list(names[:MAX_OF_A_KIND]) for name, names in lists.items()},
         "scrubbed": erased.is_scrubbed,
         **({"omitted": omitted} if omitted else {}),

@@ -19,6 +19,7 @@ from fleet_memory.jobs.erasing.documents import (
     removal_writes,
     trace_writes,
 )
+from fleet_memory.jobs.erasing.findings import Findings
 from fleet_memory.jobs.erasing.plan import Plan
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.repositories.blocks import document_blocks
@@ -41,8 +42,7 @@ class ErasingRound:
     writer: FencedWriter
     plan: Plan
     documents: Counter[str] = field(default_factory=Counter)
-    programs: set[str] = field(default_factory=set)
-    entries: set[str] = field(default_factory=set)
+    found: Findings = field(default_factory=Findings)
 
     @property
     def erasure(self) -> Erasure:
@@ -81,6 +81,7 @@ class ErasingRound:
             self.plan.unreadable.append(writes)
         elif writes:
             self.documents[kind] += 1
+            self.found.document(kind, writes)
             await self._commit(writes, partial(self._writes_again, document, writes_of))
 
     async def _writes_again(self, document: Document, writes_of: _WritesOf) -> Sequence[Write]:
@@ -112,8 +113,9 @@ class ErasingRound:
                 if self.erasure.is_program(name):
                     continue
                 if writes := writes_of(self.fleet, versioned, self.erasure):
-                    self.documents["programs"] += writes_of is program_writes
-                    self.programs.add(name)
+                    if writes_of is program_writes:
+                        self.documents["programs"] += 1
+                        self.found.program(versioned.program, self.erasure)
                     await self._commit(writes, partial(self._program_again, name, writes_of))
 
     async def _program_again(self, name: str, writes_of: _ProgramWritesOf) -> Sequence[Write]:
@@ -127,7 +129,7 @@ class ErasingRound:
             key = versioned.entry.key
             if writes := await self._entry_writes(key):
                 self.documents["entries"] += 1
-                self.entries.add(self.erasure.key_after(key))
+                self.found.entry(versioned.entry, self.erasure)
                 await self._commit(writes, partial(self._entry_writes, key))
 
     async def _entry_writes(self, key: str) -> Sequence[Write]:
@@ -162,7 +164,7 @@ class ErasingRound:
         if versioned.revision == ABSENT:
             return
         self.documents["programs"] += 1
-        self.programs.add(name)
+        self.found.whole(versioned.program)
         await self._commit(removal_writes(self.fleet, versioned), partial(self._removal, name))
 
     async def _removal(self, name: str) -> Sequence[Write]:

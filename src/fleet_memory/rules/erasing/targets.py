@@ -128,6 +128,10 @@ class Erasure:
             return renamed.key
         return hashed_key(key) if self.erases_name(key) or key == self.key else key
 
+    def program_after(self, program_id: str) -> str:
+        """Return the name of a program after the purge, e.g. in its verdicts: a hash if all of it goes."""
+        return f"{_HASHED}{digest(program_id)[:6]}" if self.is_program(program_id) else program_id
+
     def is_spelt_otherwise(self, program_id: str) -> bool:
         """Whether a program has the name of the one that goes in another spelling, which votes take for the same."""
         if self.program_id is None or program_id == self.program_id:
