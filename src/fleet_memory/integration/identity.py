@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Final
 
 from fleet_memory.integration.hook_state import HookState, short_hash
@@ -70,16 +71,21 @@ def _main_folder(top: Path) -> Path:
 def project_name(root: Path, state: HookState) -> str:
     """Return the program of a project: its folder's name, with a short hash where that is empty or another's here.
 
-    A name belongs to the first folder of this machine that has it, until that folder is gone.
+    A name belongs to the first folder of this machine that has it. When that folder is gone it is free for one that has
+    no name yet: a folder that has one keeps it.
     """
     name = _sanitised(root.name.removesuffix(".git"))
     if not name:
         return f"{NAMELESS}-{_root_hash(root)}"
+    longer = f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{_root_hash(root)}"
+    if state.read("longer", longer):
+        return longer
     own = {"root": str(root), "name": name}
-    holder = state.claim("programs", _folded(name), own, lambda fact: not Path(str(fact.get("root", ""))).is_dir())
+    holder = state.claim("programs", _folded(name), own, lambda fact: _is_gone(Path(str(fact.get("root", "")))))
     if _is_same(Path(str(holder.get("root", ""))), root) and is_name(str(holder.get("name"))):
         return str(holder["name"])  # as its folder was written first: `Proj` is `proj` where case does not count
-    return f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{_root_hash(root)}"
+    state.write("longer", longer, {"root": str(root)})
+    return longer
 
 
 def _sanitised(name: str) -> str:
@@ -89,6 +95,16 @@ def _sanitised(name: str) -> str:
 def _folded(name: str) -> str:
     """Return a name as votes compare it: two that differ in their case alone are one origin."""
     return unicodedata.normalize("NFKC", name).casefold()
+
+
+def _is_gone(folder: Path) -> bool:
+    """Whether there is no such folder; one that cannot be looked at is there."""
+    try:
+        return not S_ISDIR(folder.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError:
+        return False
 
 
 def _is_same(one: Path, other: Path) -> bool:
