@@ -18,7 +18,8 @@ from anyio import to_thread
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration.hook_state import Fact, HookState
-from fleet_memory.integration.identity import agent_of, program_of
+from fleet_memory.integration.identity import agent_of, client_folder, program_of
+from fleet_memory.integration.project_hooks import program_of_hooks
 from fleet_memory.integration.transcripts import is_worth_a_reminder
 from fleet_memory.rules.retrieval.prompting import is_worth_reading
 from fleet_memory.settings import Settings, is_name
@@ -72,9 +73,7 @@ async def answer_hook(settings: Settings, event: str, given: Mapping[str, object
         if settings.maintenance_s:
             await to_thread.run_sync(state.write, "due", _memory_of(settings), {})
         return ""
-    if event == "Stop" and not await to_thread.run_sync(_wants_a_reminder, given):
-        return ""
-    if event == "UserPromptSubmit" and not (settings.prompt_lessons and _is_of_a_person(given)):
+    if not await to_thread.run_sync(_has_something_to_say, settings, event, given):
         return ""
     await to_thread.run_sync(_require_first, settings, event, given, state)
     if event == "Stop":
@@ -119,6 +118,16 @@ async def _lines(
 def _is_of_a_person(given: Mapping[str, object]) -> bool:
     """Whether a prompt was written by somebody, and has enough words for lessons to fit."""
     return given.get("source", "user") in ("user", "sdk") and is_worth_reading(str(given.get("prompt") or ""))
+
+
+def _has_something_to_say(settings: Settings, event: str, given: Mapping[str, object]) -> bool:
+    """Whether an event has an answer, and it is this hook's: one of the project for another program goes before it."""
+    named = program_of_hooks(client_folder(given, os.environ), event)
+    if named is not None and named != settings.program:
+        return False
+    if event == "Stop":
+        return _wants_a_reminder(given)
+    return event != "UserPromptSubmit" or (settings.prompt_lessons and _is_of_a_person(given))
 
 
 def _require_first(settings: Settings, event: str, given: Mapping[str, object], state: HookState) -> None:

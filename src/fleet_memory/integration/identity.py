@@ -30,8 +30,12 @@ def program_of(
     remembered = str(state.read("sessions", str(given.get("session_id") or "")).get("program", ""))
     if settings.program or is_name(remembered):
         return settings.program or remembered
-    folder = environment.get(PROJECT_VARIABLE) or str(given.get("cwd") or "")
-    return project_name(project_root(Path(folder or Path.cwd())), state)
+    return project_name(project_root(client_folder(given, environment)), state)
+
+
+def client_folder(given: Mapping[str, object], environment: Mapping[str, str]) -> Path:
+    """Return the folder that the client was started in, as far as it says so; else the one that it is in now."""
+    return Path(environment.get(PROJECT_VARIABLE) or str(given.get("cwd") or "") or Path.cwd())
 
 
 def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> str:
