@@ -150,6 +150,26 @@ def test_a_moved_project_keeps_its_name(state: HookState, tmp_path: Path) -> Non
     assert project_name(folder(tmp_path, "old", "api"), state).startswith("api-")
 
 
+def test_a_project_keeps_its_name_while_the_folder_of_the_shorter_one_is_gone(state: HookState, tmp_path: Path) -> None:
+    drive, home = folder(tmp_path, "drive", "api"), folder(tmp_path, "home", "api")
+    names = [project_name(root, state) for root in (drive, home)]
+    drive.parent.rename(tmp_path / "unplugged")
+    assert project_name(home, state) == names[1]
+    (tmp_path / "unplugged").rename(drive.parent)
+    assert [project_name(root, state) for root in (drive, home)] == names
+
+
+def test_a_folder_that_cannot_be_looked_at_keeps_its_name(state: HookState, tmp_path: Path) -> None:
+    share = folder(tmp_path, "share", "api")
+    assert project_name(share, state) == "api"
+    share.parent.rename(tmp_path / "away")
+    try:
+        share.parent.symlink_to(share.parent)  # a loop: the system answers with an error, as for a share that hangs
+    except OSError:
+        pytest.skip("this system links no folders")
+    assert project_name(folder(tmp_path, "home", "api"), state).startswith("api-")
+
+
 def test_where_no_file_can_be_written_the_folder_names_the_program(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     for nowhere in (HookState(None), HookState(tmp_path / "file" / "state")):

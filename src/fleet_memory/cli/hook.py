@@ -81,7 +81,7 @@ def _answer(given: argparse.Namespace, settings: Settings) -> bool:
         flush_output()
     if given.event != "SessionStart":
         return False
-    hooks.forget_old_sessions(settings, state)
+    hooks.forget_old_sessions(state)
     return hooks.is_maintenance_due(settings, state)
 
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Final
 
 from fleet_memory.integration.hook_state import HookState, folded_name, short_hash
@@ -29,8 +30,12 @@ def program_of(
     remembered = str(state.read("sessions", str(given.get("session_id") or "")).get("program", ""))
     if settings.program or is_name(remembered):
         return settings.program or remembered
-    folder = environment.get(PROJECT_VARIABLE) or str(given.get("cwd") or "")
-    return project_name(project_root(Path(folder or Path.cwd())), state)
+    return project_name(project_root(client_folder(given, environment)), state)
+
+
+def client_folder(given: Mapping[str, object], environment: Mapping[str, str]) -> Path:
+    """Return the folder that the client was started in, as far as it says so; else the one that it is in now."""
+    return Path(environment.get(PROJECT_VARIABLE) or str(given.get("cwd") or "") or Path.cwd())
 
 
 def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> str:
@@ -76,16 +81,21 @@ def _main_folder(top: Path) -> Path:
 def project_name(root: Path, state: HookState) -> str:
     """Return the program of a project: its folder's name, with a short hash where that is empty or another's here.
 
-    A name belongs to the first folder of this machine that has it, until that folder is gone.
+    A name belongs to the first folder of this machine that has it. When that folder is gone it is free for one that has
+    no name yet: a folder that has one keeps it.
     """
     name = _sanitised(root.name.removesuffix(".git"))
     if not name:
         return f"{NAMELESS}-{_root_hash(root)}"
+    longer = f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{_root_hash(root)}"
+    if state.read("longer", longer):
+        return longer
     own = {"root": str(root), "name": name}
-    holder = state.claim("programs", folded_name(name), own, lambda fact: not Path(str(fact.get("root", ""))).is_dir())
+    holder = state.claim("programs", folded_name(name), own, lambda fact: _is_gone(Path(str(fact.get("root", "")))))
     if _is_same(Path(str(holder.get("root", ""))), root) and is_name(str(holder.get("name"))):
         return str(holder["name"])  # as its folder was written first: `Proj` is `proj` where case does not count
-    return f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{_root_hash(root)}"
+    state.write("longer", longer, {"root": str(root)})
+    return longer
 
 
 def _sanitised(name: str) -> str:
@@ -93,6 +103,16 @@ def _sanitised(name: str) -> str:
     from fleet_memory.rules.text.credentials import credential_in  # noqa: PLC0415 hooks without a name go without
 
     return "" if credential_in(name) else _FOREIGN.sub("-", name).strip("-")[:_MAX_CHARS]
+
+
+def _is_gone(folder: Path) -> bool:
+    """Whether there is no such folder; one that cannot be looked at is there."""
+    try:
+        return not S_ISDIR(folder.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError:
+        return False
 
 
 def _is_same(one: Path, other: Path) -> bool:
