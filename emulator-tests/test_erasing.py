@@ -5,6 +5,7 @@ import json
 import pytest
 from agents import agent
 from fleets import consolidate, fleet_on, learn
+from invariants import broken
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.erasing import erase
@@ -41,6 +42,15 @@ async def test_an_entry_and_its_lessons_are_erased_with_their_text(store: Store)
     text = await everything(fleet)
     assert WORD not in text
     assert "stays" in text
+
+
+async def test_after_a_program_is_erased_the_other_documents_agree(store: Store) -> None:
+    fleet = fleet_on(store)
+    for program in ("basher", "sark", "iso"):
+        await learn(fleet, program, WORD)
+    await consolidate(fleet)
+    await erase(fleet, Wanted(program="basher"))
+    assert await broken(fleet) == []
 
 
 async def test_a_process_that_knew_the_text_answers_without_it(store_address: str) -> None:

@@ -122,7 +122,7 @@ def test_a_setting_that_does_not_count_is_refused_with_the_commands_that_take_it
 
 def test_the_environment_of_a_setting_that_does_not_count_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLEET_MEMORY_TOOLSETS", "no such")
-    assert main(["policy", "show"]) == 0
+    assert main(["policy", "set", "threshold", "3"]) == 0
 
 
 def test_the_environment_s_program_binds_every_command(

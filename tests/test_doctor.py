@@ -115,6 +115,15 @@ def test_a_command_that_answers_nothing_is_found(home: Path, capsys: pytest.Capt
     assert "it does not answer" in found["cursor"]["text"]
 
 
+def test_a_remote_server_is_named_and_not_started(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {"fleet-memory": {"url": "https://fleet.example/mcp"}}}')
+    code, found = doctor(capsys)
+    assert code == 0
+    assert found["cursor"] == {"ok": True, "text": f"{file} names a remote server, which was not asked"}
+
+
 def test_a_file_that_cannot_be_read_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").write_text("{")

@@ -21,6 +21,7 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import TOOLSETS, Settings, load
 from fleet_memory.tools.store_memory import store_memory
 from tests.endpoint import Endpoint, embeddings, served
+from tests.fleets import documents
 
 pytestmark = pytest.mark.anyio
 
@@ -160,6 +161,7 @@ def test_reembed_prints_how_much_moved(
     settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--store", str(settings.store[0]), "--embedder", "openai:m", "--embedder-url", endpoint.url]
+    anyio.run(with_fleet, settings, documents)  # creates the memory
     assert main(["reembed", "--json", *flags]) == 0
     moved = {"embedder": "openai/m", "patterns": 0, "entries": 0, "skipped": []}
     assert json.loads(capsys.readouterr().out) == moved

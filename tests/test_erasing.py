@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 from mcp import Client
@@ -23,10 +23,12 @@ from mcp import Client
 from fleet_memory.cli import main
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError, KnowledgeNotFoundError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.integration.hook_state import user_state
 from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.erasing import erase, preview_erasure
 from fleet_memory.jobs.erasing.plan import Wanted
 from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import pattern_key
 from fleet_memory.rules.consensus.deciding import with_membership
@@ -34,8 +36,10 @@ from fleet_memory.rules.erasing.targets import hashed_key
 from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.keys import digest, pattern_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.pairs import Judgement
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
@@ -44,7 +48,7 @@ from fleet_memory.stores.sqlite import SqliteStore
 from tests.fleets import documents, interrupted, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called
-from tests.shared import CHECK, LOOK, learnt, published_keys, shared_entry
+from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair, published_keys, shared_entry
 from tests.shared import KEY as SHARED
 
 pytestmark = pytest.mark.anyio
@@ -151,6 +155,14 @@ def machine(lived_folder: Path, tmp_path: Path) -> Machine:
     return machine
 
 
+async def test_the_name_of_a_judge_model_goes_out_of_the_policy(fleet: Fleet) -> None:
+    await set_policy(fleet, ["judgeModel", f"the-{WORD}-model", "threshold", "3"])
+    erased = await erase(fleet, TEXT)
+    assert (erased.documents, erased.left) == ({"ledger": 1, "policy": 1}, ())
+    assert await fleet.policies.read(fleet.now()) == Policy(threshold=3)
+    assert (await erase(fleet, TEXT)).documents == {}
+
+
 async def test_a_purged_text_is_nowhere_in_files_and_answers_also_of_a_server_that_knew_it(
     machine: Machine, tmp_path: Path
 ) -> None:
@@ -240,8 +252,10 @@ async def test_a_dry_run_writes_nothing_and_shows_how_much_goes_and_where(machin
     before = bytes_of(machine)
     preview = await machine.people(lambda fleet: preview_erasure(fleet, TEXT))
     assert preview.documents["entries"] == 2
-    assert (preview.programs, preview.left) == (("basher", "iso", "ram", "sark"), ())
-    assert preview.entries == (hashed_key(KEY), "pattern/pumps/restart-pump-after-every-firmware-update")
+    gone, changed = preview.found.gone, preview.found.changed
+    assert {name.partition("/")[0] for name in gone.lessons} == {"basher", "iso", "sark"}
+    assert ([*gone.entries], preview.left) == ([KEY], ())
+    assert [*changed.entries] == ["pattern/pumps/restart-pump-after-every-firmware-update"]
     assert ONE in preview.texts
     assert bytes_of(machine) == before
 
@@ -252,7 +266,7 @@ async def test_the_ledger_keeps_who_why_and_how_much_and_hashes_of_names(machine
     lines = [ledger_line(line) for line in found if line.ref.collection.endswith("/ledger")]
     (erased,) = [line for line in lines if line.event == "erased"]
     assert (erased.by, erased.key) == ("operator", "purge")
-    assert erased.why.startswith("a customer asked: 2 pairs, 3 ledger")
+    assert erased.why.startswith("a customer asked: 3 lessons, 1 entry, 1 pair")
     assert {line.key for line in lines if line.event == "promoted"} == {
         hashed_key(KEY),
         "pattern/pumps/restart-pump-after-every-firmware-update",
@@ -286,11 +300,68 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
     assert await published_keys(fleet) == [SHARED]
 
 
+async def test_the_name_of_an_erased_program_is_in_no_byte(tmp_path: Path) -> None:
+    machine, name = Machine(tmp_path), "Vexnar"
+    for program, text in (("basher", LOOK), ("iso", FREE), (name, LATE), ("sark", LOOK)):
+        await machine.store_lesson(program, text, evidence="it was taken")
+    for _ in range(3):
+        for program in ("basher", "iso", name, "sark"):
+            asked = (await machine.consolidate(program, programId=program))["toJudge"]
+            verdicts = [{"pairId": pair["pairId"], "verdict": "same"} for pair in asked]
+            await machine.consolidate(program, programId=program, verdicts=verdicts)
+    (key, *_) = await machine.people(published_keys)
+    await machine.say(name, key, "contradicted")
+    await machine.people(lambda fleet: maintain_fleet(fleet, no_progress))
+    assert holds(tmp_path, "vexnar") == ["life.db"]
+    await machine.people(lambda fleet: erase(fleet, Wanted(program=name)))
+    assert holds(tmp_path, "vexnar") == []
+    await machine.people(lambda fleet: maintain_fleet(fleet, no_progress))
+    assert holds(tmp_path, "vexnar") == []
+
+
+async def test_a_verdict_of_an_erased_program_counts_under_a_hash(fleet: Fleet) -> None:
+    pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", FREE))
+    verdict = Judgement(verdict="same", program_id="sark", at=fleet.now(), reason="both claim", also=("sark",))
+    await learnt(fleet, "sark", "Keep the cellar dry")
+    (before,) = await fleet.pairs.read(pair.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, replace(pair, judgements=(verdict,))))
+    await erase(fleet, Wanted(program="sark"))
+    name = f"erased-{digest('sark')[:6]}"
+    (after,) = await fleet.pairs.read(pair.pair_id)
+    assert after.pair
+    assert after.pair.judgements == (replace(verdict, program_id=name, reason="(erased)", also=(name,)),)
+
+
+async def test_a_key_that_others_equal_words_are_called_by_stays(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    key = await machine.share(LOOK, "basher", "iso", "sark")
+    await machine.people(lambda fleet: erase(fleet, Wanted(program="basher")))
+    assert (await machine.entry(key))["contributors"] == ["iso", "sark"]
+
+
 async def test_lessons_of_others_in_equal_words_stay_theirs(fleet: Fleet) -> None:
     await learnt(fleet, "basher", LOOK)
     await learnt(fleet, "iso", LOOK)
     await erase(fleet, Wanted(program="basher"))
     assert (await fleet.programs.read("iso")).patterns["mine"].pattern == LOOK
+
+
+@pytest.mark.parametrize("pattern", [None, "mine"])
+async def test_a_program_of_another_spelling_stays_whole_and_is_named(fleet: Fleet, pattern: str | None) -> None:
+    await learnt(fleet, "basher", "Pin the compiler")
+    await learnt(fleet, "Basher", LOOK)
+    await shared_entry(fleet, "sark", "iso")
+    before = await fleet.programs.read("Basher"), await fleet.knowledge.all()
+    erased = await erase(fleet, Wanted(program="basher", pattern=pattern))
+    assert (erased.alike, erased.left) == (("Basher",), ())
+    assert (await fleet.programs.read("Basher"), await fleet.knowledge.all()) == before
+    assert (await fleet.programs.read("basher")).patterns == {}
+
+
+async def test_a_contribution_of_another_spelling_stays(fleet: Fleet) -> None:
+    entry = await shared_entry(fleet, "basher", "iso")
+    await erase(fleet, Wanted(program="Basher"))
+    assert await fleet.knowledge.found(SHARED) == entry
 
 
 async def test_what_a_server_stores_during_a_purge_is_erased_in_the_next_look(fleet: Fleet) -> None:
@@ -356,6 +427,7 @@ def command(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     """Run `fleet-memory purge` on the memory of the settings."""
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    monkeypatch.setenv("XDG_STATE_HOME", str(settings.store[0]) + ".state")
     anyio.run(with_fleet, settings, lambda fleet: learnt(fleet, "basher", f"The {WORD} build needs two cores"))
     return lambda *words: main(["purge", *words])
 
@@ -367,10 +439,32 @@ def test_the_command_shows_counts_without_texts_and_asks(
     assert command("--text", WORD) == 1
     printed = capsys.readouterr()
     assert (printed.out, "pass --yes" in printed.err) == ("", True)
-    assert "would erase: programs 1\nprograms:\n  basher" in printed.err
+    assert "would erase:\n  1 lesson of basher: mine\n" in printed.err
     assert WORD not in printed.err
     assert command("--text", WORD, "--dry-run", "--show") == 0
     assert WORD in capsys.readouterr().out
+
+
+def test_the_command_tells_what_goes_from_what_changes(
+    command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def live(fleet: Fleet) -> None:
+        await shared_entry(fleet, "basher", "iso", "sark")
+        await learnt(fleet, "iso", "Keep the pump dry", f"of-{WORD}")
+
+    anyio.run(with_fleet, settings, live)
+    assert command("--program", "iso", "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "would erase:",
+        "  all of iso: 2 lessons",
+        "would change:",
+        f"  entry {SHARED}: loses what it has of iso",
+    ]
+    assert command("--text", WORD, "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "would change:",
+        f"  the name iso/of-{WORD}: becomes iso/erased-{digest(f'of-{WORD}')}",
+    ]
 
 
 def test_the_command_erases_and_says_so_as_json(
@@ -378,15 +472,33 @@ def test_the_command_erases_and_says_so_as_json(
 ) -> None:
     assert command("--text", WORD, "--yes", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {
-        "documents": {"programs": 1},
-        "programs": ["basher"],
-        "entries": [],
+        "erased": {"lessons": ["basher/mine"]},
+        "changed": {},
         "left": [],
         "scrubbed": True,
     }
     assert holds(tmp_path) == []
-    assert command("--text", WORD, "--yes") == 0
-    assert capsys.readouterr().out == "nothing in this memory holds it\n"
+
+
+def test_hooks_on_this_machine_forget_a_purged_program(command: Callable[..., int], tmp_path: Path) -> None:
+    state, mine = user_state(), {"root": str(tmp_path), "name": "Basher"}
+    state.claim("programs", "basher", mine, lambda _: False)
+    for session, program in (("s1", "basher"), ("s2", "iso")):
+        state.write("sessions", session, {"program": program})
+    assert command("--program", "basher", "--yes") == 0
+    other = {"root": str(tmp_path / "other"), "name": "basher"}
+    assert state.claim("programs", "basher", other, lambda _: False) == other
+    assert (state.read("sessions", "s1"), state.read("sessions", "s2")) == ({}, {"program": "iso"})
+
+
+@pytest.mark.parametrize("wanted", [("--text", "nowhere"), ("--program", "clu"), ("--entry", SHARED)], ids=" ".join)
+@pytest.mark.parametrize("how", ["--yes", "--dry-run"])
+def test_the_command_says_no_where_there_is_nothing_to_erase(
+    wanted: tuple[str, str], how: str, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(*wanted, how) == 1
+    printed = capsys.readouterr()
+    assert printed.out + printed.err != ""
 
 
 def test_a_text_comes_from_stdin_too(
@@ -394,7 +506,7 @@ def test_a_text_comes_from_stdin_too(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{WORD}\n"))
     assert command("--text", "-", "--yes") == 0
-    assert capsys.readouterr().out.startswith("erased: programs 1\n")
+    assert capsys.readouterr().out.startswith("erased:\n  1 lesson of basher: mine\n")
     assert holds(tmp_path) == []
 
 
@@ -407,7 +519,8 @@ def test_the_command_says_when_another_process_keeps_the_free_space(
         reader.execute("select count(*) from docs").fetchone()
         assert command("--text", WORD, "--yes") == 1
         assert "another process keeps the memory file in use" in capsys.readouterr().err
-    assert command("--text", WORD, "--yes") == 0
+    assert command("--text", WORD, "--yes") == 1  # it was erased by then, and leaves the free space now
+    assert capsys.readouterr() == ("nothing in this memory holds it\n", "")
 
 
 PLACES = st.sampled_from(["pattern", "evidence", "note", "handoff", "config", "tag", "missing", "domain", "archived"])
@@ -429,6 +542,63 @@ def test_a_text_in_any_places_is_found_in_no_byte_afterwards(places: list[tuple[
 
         anyio.run(story)
         assert holds(Path(folder)) == []
+
+
+RARE = ("zorvex", "quillam", "brundle", "tarnok", "vispel", "ombrage", "fennic", "dolvert", "skarnel", "plimsor")
+PLAIN = ("the", "is", "in", "of", "always")
+
+
+@st.composite
+def texts_with_needles(draw: st.DrawFn) -> tuple[str, str]:
+    """Return a text of rare and plain words, and a part of it with a rare word."""
+    words = draw(st.lists(st.sampled_from(RARE), min_size=2, max_size=9, unique=True))
+    mixed = [each for word in words for each in (*draw(st.lists(st.sampled_from(PLAIN), max_size=2)), word)]
+    start = draw(st.integers(0, len(mixed) - 1))
+    end = draw(st.integers(start + 1, len(mixed)))
+    assume(any(word in RARE for word in mixed[start:end]))
+    return " ".join(mixed), " ".join(mixed[start:end])
+
+
+@settings_of(max_examples=15, deadline=None)
+@given(texts_with_needles(), st.sampled_from(["stored", "rewritten", "published"]))
+def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(found: tuple[str, str], place: str) -> None:
+    text, needle = found
+    with TemporaryDirectory() as folder:
+        machine = Machine(Path(folder))
+
+        async def story() -> None:
+            stored = await machine.store_lesson("basher", text)
+            other = await machine.store_lesson("iso", "Keep the cellar dry in winter")
+            if place == "rewritten":
+                await machine.store_lesson("basher", "Air the cellar", id=stored["patternId"])
+            if place == "published":
+                await machine.share(text, "iso")
+            erased = await machine.people(lambda fleet: erase(fleet, Wanted(text=needle)))
+            assert (erased.left, erased.is_scrubbed) == ((), True)
+            assert other["patternId"] in (await machine.people(lambda fleet: fleet.programs.read("iso"))).patterns
+
+        anyio.run(story)
+        made = [pattern_id(text), slug(text)] if place != "rewritten" else []
+        gone = [*(word for word in needle.split() if word in RARE), *made]
+        assert [word for word in gone if holds(Path(folder), word)] == []
+
+
+async def test_a_text_inside_the_words_of_a_name_is_not_in_it(fleet: Fleet) -> None:
+    await learnt(fleet, "basher", "Keep the cellar dry", "misc-1750-x")
+    assert (await preview_erasure(fleet, Wanted(text="C 17!"))).documents == {}
+    await learnt(fleet, "basher", "Keep the pump dry", "model-c-17-x")
+    await erase(fleet, Wanted(text="C 17!"))
+    ids = (await fleet.programs.read("basher")).patterns
+    assert ("misc-1750-x" in ids, "model-c-17-x" in ids, len(ids)) == (True, False, 2)
+
+
+async def test_a_name_of_a_text_that_stays_keeps_its_words(fleet: Fleet) -> None:
+    stays = "Never restart the scheduler during a backup window"
+    await learnt(fleet, "basher", f"{stays}, says {WORD}", "with-it")
+    await learnt(fleet, "iso", stays, pattern_id(stays))
+    await erase(fleet, Wanted(text=f"{stays}, says {WORD}"))
+    assert [*(await fleet.programs.read("iso")).patterns] == [pattern_id(stays)]
+    assert (await fleet.programs.read("basher")).patterns == {}
 
 
 async def put(client: Client, program: str, place: str, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Memories of other programs become lessons: the fitting ones, with their times, once, and as one origin."""
+"""Memories of other programs become lessons: the fitting ones, with their times, once, and one origin a source."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
 from fleet_memory.cli import main
 from fleet_memory.errors import EmbedderUnavailableError, ForbiddenError, InvalidArgumentError
@@ -21,10 +22,12 @@ from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
 from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
 from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
 from fleet_memory.jobs.transfer.foreign.server_memory import read_server_memory
-from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign
-from fleet_memory.rules.lifecycle.foreign import FOREIGN_CONFIDENCE, fitting_lessons, name_of
+from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign, read_foreign
+from fleet_memory.rules.lifecycle.foreign import FOREIGN_CONFIDENCE, FittingLessons, fitting_lessons, name_of
+from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.foreign import ForeignMemory, ForeignSource, ForeignText, LeftOut
+from fleet_memory.schemas.foreign import FOREIGN_SOURCES, ForeignMemory, ForeignSource, ForeignText, LeftOut
+from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
 from fleet_memory.similarity.lexical import Lexical
@@ -39,6 +42,8 @@ DATA = Path(__file__).parent / "data" / "memories"
 RETRY = "Retries must carry the same idempotency key"
 SMALL = "Prefer pull requests under 300 lines"
 AT = datetime(2026, 1, 5, 10, tzinfo=UTC)
+TOKEN = f"ghp_{'aB3dE6gH9j' * 3}kL2mN5"
+FOUND = ForeignText("here", RETRY, "of a test", ("billing",))
 MEMORIES = """
     CREATE TABLE memories (id INTEGER PRIMARY KEY AUTOINCREMENT, content_hash TEXT UNIQUE NOT NULL,
         content TEXT NOT NULL, tags TEXT, memory_type TEXT, metadata TEXT, created_at REAL, updated_at REAL,
@@ -104,9 +109,16 @@ def cerebro(folder: Path, *rows: tuple[object, ...]) -> Path:
 
 
 async def bring(
-    fleet: Fleet, source: ForeignSource, place: Path, program: str | None = None, *, dry_run: bool = False
+    fleet: Fleet,
+    source: ForeignSource,
+    place: Path,
+    program: str | None = None,
+    *,
+    origin: str | None = None,
+    dry_run: bool = False,
 ) -> ImportedForeign:
-    return await import_foreign(fleet, source, place, program, dry_run=dry_run, step=lambda _done, _total: None)
+    memory = await to_thread.run_sync(read_foreign, source, place, origin)
+    return await import_foreign(fleet, memory, program, dry_run=dry_run, step=lambda _done, _total: None)
 
 
 async def lessons(fleet: Fleet, program: str) -> dict[str, str]:
@@ -263,23 +275,97 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(fleet: Fleet, tmp_path
     assert tried == await bring(fleet, "server-memory", file)
 
 
-async def test_two_programs_with_one_memory_are_one_origin(fleet: Fleet, tmp_path: Path) -> None:
-    file = graph(tmp_path, entity("billing", RETRY))
-    await bring(fleet, "server-memory", file, "basher")
-    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY), entity("x", SMALL)), "iso")
-    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY), name="copy.jsonl"), "sark")
+def copies(source: ForeignSource, folder: Path) -> tuple[Path, Path]:
+    """Write one memory twice: the second is elsewhere, has lost its first text, and tells of RETRY otherwise."""
+    first, second = folder / "may", folder / "june"
+    first.mkdir()
+    second.mkdir()
+    if source == "server-memory":
+        other = entity("billing", RETRY) | {"entityType": "api"}
+        return graph(first, entity("x", "An old text"), entity("billing", RETRY)), graph(second, other)
+    if source == "mcp-memory-service":
+        old: dict[str, object] = {"content": "An old text"}
+        return service(first, old, {"content": RETRY}), service(second, {"content": RETRY, "memory_type": "decision"})
+    if source == "cerebro":
+        old_entry = ("dev", "gotchas", "An old text", "[]", "2026-01-04", None)
+        entries = (("dev", category, RETRY, "[]", "2026-01-05", None) for category in ("gotchas", "style"))
+        return cerebro(first, old_entry, next(entries)), cerebro(second, next(entries))
+    (first / "A.md").write_text("- [lesson] An old text", encoding="utf-8")
+    (first / "Billing.md").write_text(f"- [lesson] {RETRY}", encoding="utf-8")
+    (second / "Payments.md").write_text(f"- [decision] {RETRY}", encoding="utf-8")
+    return first, second
+
+
+async def shared(fleet: Fleet) -> list[str]:
+    """Return what the fleet shares after a run of maintenance."""
     await pattern_consolidate(fleet, no_progress)
-    assert (await recall_memory(fleet, "ram")).knowledge == ()
+    return [entry.pattern for entry in (await recall_memory(fleet, "ram")).knowledge]
+
+
+@pytest.mark.parametrize("source", FOREIGN_SOURCES)
+async def test_one_memory_that_two_programs_took_is_one_origin_however_it_changed_between(
+    fleet: Fleet, tmp_path: Path, source: ForeignSource
+) -> None:
+    first, second = copies(source, tmp_path)
+    await bring(fleet, source, first, "basher")
+    await bring(fleet, source, second, "iso")
+    assert (await lessons(fleet, "basher"))[RETRY] != (await lessons(fleet, "iso"))[RETRY]
+    assert await shared(fleet) == []
     (candidate,) = await fleet.knowledge.all()
     assert candidate.entry is not None
-    assert {line.program_id for line in candidate.entry.provenance} == {"basher", "iso", "sark"}
+    assert {line.program_id for line in candidate.entry.provenance} == {"basher", "iso"}
 
 
-async def test_two_memories_are_two_origins(fleet: Fleet, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("names", "texts"), [((None, None), []), (("ana", "Ana"), []), (("ana", "bob"), [RETRY]), ((None, "bob"), [RETRY])]
+)
+async def test_memories_of_two_people_are_two_origins_where_a_person_names_them(
+    fleet: Fleet, tmp_path: Path, names: tuple[str | None, str | None], texts: list[str]
+) -> None:
+    for program, topic, origin in zip(("basher", "iso"), ("billing", "shipping"), names, strict=True):
+        file = graph(tmp_path, entity("default_user", "A person"), entity(topic, RETRY))
+        await bring(fleet, "server-memory", file, program, origin=origin)
+    assert [text for text in await shared(fleet) if text == RETRY] == texts
+
+
+async def test_two_sources_of_one_name_are_one_origin(fleet: Fleet, tmp_path: Path) -> None:
+    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher", origin="ana")
+    old = cerebro(tmp_path, ("dev", "gotchas", RETRY, "[]", "2026-01-05", None))
+    await bring(fleet, "cerebro", old, "iso", origin="ana")
+    assert await shared(fleet) == []
+
+
+@pytest.mark.parametrize(
+    ("origin", "mark"), [(None, "import:server-memory"), ("Ana", "import:of:ana"), ("cerebro", "import:of:cerebro")]
+)
+async def test_a_lesson_keeps_the_origin_that_it_came_with(
+    fleet: Fleet, tmp_path: Path, origin: str | None, mark: str
+) -> None:
+    file = graph(tmp_path, entity("billing", RETRY))
+    await bring(fleet, "server-memory", file, "basher", origin=origin)
+    await bring(fleet, "server-memory", file, "basher", origin="another")
+    (lesson,) = (await fleet.programs.read("basher")).patterns.values()
+    assert (lesson.session_id, lesson.source) == (mark, Source(connection=mark, client="server-memory"))
+
+
+@pytest.mark.parametrize("origin", ["", "Ana Smith", "é", "a" * 51])
+async def test_an_origin_is_a_name(fleet: Fleet, tmp_path: Path, origin: str) -> None:
+    before = await documents(fleet)
+    with pytest.raises(InvalidArgumentError, match="--origin: must be a name"):
+        await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), origin=origin)
+    assert await documents(fleet) == before
+
+
+async def test_an_agent_that_learns_the_same_by_itself_is_another_origin(fleet: Fleet, tmp_path: Path) -> None:
+    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher")
+    await learn(fleet, "iso", RETRY)
+    assert await shared(fleet) == [RETRY]
+
+
+async def test_memories_of_two_sources_are_two_origins(fleet: Fleet, tmp_path: Path) -> None:
     await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher")
     await bring(fleet, "cerebro", cerebro(tmp_path, ("dev", "gotchas", RETRY, "[]", "2026-01-05", None)), "iso")
-    await pattern_consolidate(fleet, no_progress)
-    assert [entry.pattern for entry in (await recall_memory(fleet, "ram")).knowledge] == [RETRY]
+    assert await shared(fleet) == [RETRY]
 
 
 async def test_a_full_program_takes_no_more_and_loses_nothing(fleet: Fleet, tmp_path: Path) -> None:
@@ -332,7 +418,7 @@ async def test_old_memories_are_counted_as_faded(fleet: Fleet, tmp_path: Path) -
     ],
 )
 def test_a_text_that_is_no_lesson_is_named_with_the_reason_and_without_its_words(text: str, left_out: LeftOut) -> None:
-    memory = ForeignMemory("cerebro", "origin", [ForeignText("here", text, "of a test", ("tests",))], ())
+    memory = ForeignMemory("cerebro", [ForeignText("here", text, "of a test", ("tests",))], ())
     assert fitting_lessons(memory, None, NOW, rule_of).left_out == [left_out]
 
 
@@ -342,7 +428,7 @@ def rule_of(text: str) -> str | None:
 
 def test_places_and_reasons_are_printable_and_short() -> None:
     parts = [LeftOut("relation", "line 3", "a\x1b[31m\ud800" + "b" * 500)]
-    (part,) = fitting_lessons(ForeignMemory("server-memory", "origin", [], parts), None, NOW, rule_of).left_out
+    (part,) = fitting_lessons(ForeignMemory("server-memory", [], parts), None, NOW, rule_of).left_out
     assert part.why == "a?[31m?" + "b" * 113
 
 
@@ -355,8 +441,35 @@ async def test_texts_that_are_not_unicode_are_named_as_damaged(fleet: Fleet, tmp
     assert kinds(imported.left_out) == {"damaged": 2}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        FOUND._replace(topics=("billing", TOKEN)),
+        FOUND._replace(tags=(TOKEN,)),
+        FOUND._replace(owner=TOKEN),
+        FOUND._replace(project=f"shop {TOKEN}"),
+        FOUND._replace(text=f"Push with {TOKEN}"),
+    ],
+)
+async def test_a_credential_is_left_out_wherever_a_lesson_would_keep_it(text: ForeignText) -> None:
+    fitting = fitting_lessons(ForeignMemory("cerebro", [text], ()), None, NOW, credential_in)
+    assert fitting == FittingLessons([], [LeftOut("credential", "here", "rule github-pat")])
+
+
+async def test_a_value_is_read_with_the_name_over_it(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("stripe_api_key", "9f86d081884c7d65" + "9a2feaa0c55ad015"))
+    (part,) = (await bring(fleet, "server-memory", file)).left_out
+    assert part == LeftOut("credential", "stripe_api_key, observation 1", "rule generic-api-key")
+
+
+async def test_a_credential_is_no_name_of_a_program(fleet: Fleet, tmp_path: Path) -> None:
+    file = graph(tmp_path, entity("billing", RETRY))
+    with pytest.raises(InvalidArgumentError, match=r"^--program: holds a credential \(rule github-pat\)"):
+        await bring(fleet, "server-memory", file, TOKEN)
+
+
 async def test_a_policy_that_allows_credentials_lets_them_come(fleet: Fleet, tmp_path: Path) -> None:
-    file = graph(tmp_path, entity("vault", f"The token is ghp_{'aB3dE6gH9j' * 3}kL2mN5"))
+    file = graph(tmp_path, entity("vault", f"The token is {TOKEN}"))
     assert kinds((await bring(fleet, "server-memory", file)).left_out) == {"credential": 1}
     await set_policy(fleet, ["secrets", "allow"])
     assert (await bring(at(fleet, NOW + timedelta(minutes=2)), "server-memory", file)).left_out == []
@@ -372,7 +485,7 @@ def test_the_graph_of_the_service_is_named(tmp_path: Path) -> None:
 
 
 def test_a_relation_with_a_credential_is_not_shown() -> None:
-    memory = ForeignMemory("server-memory", "origin", [], [LeftOut("relation", "line 3", "hunter2 opens vault")])
+    memory = ForeignMemory("server-memory", [], [LeftOut("relation", "line 3", "hunter2 opens vault")])
     assert fitting_lessons(memory, None, NOW, rule_of).left_out == [
         LeftOut("relation", "line 3", "not shown, has a credential")
     ]
@@ -381,7 +494,7 @@ def test_a_relation_with_a_credential_is_not_shown() -> None:
 def test_times_to_come_are_now_and_a_creation_is_no_later_than_its_change() -> None:
     tomorrow = NOW + timedelta(days=1)
     text = ForeignText("here", RETRY, "of a test", ("tests",), created=tomorrow, changed=AT)
-    memory = ForeignMemory("cerebro", "origin", [text, text._replace(text=SMALL, changed=tomorrow)], ())
+    memory = ForeignMemory("cerebro", [text, text._replace(text=SMALL, changed=tomorrow)], ())
     times = [
         (one.pattern.discovered_at, one.pattern.last_reinforced)
         for one in fitting_lessons(memory, None, NOW, rule_of).lessons
@@ -442,12 +555,15 @@ def test_the_command_names_25_parts_and_counts_the_others(
         "  and 6 more",
         "Only an agent of that name recalls them until they are shared; --program gives them to yours.",
     ]
-    assert main(["import", "--from", "server-memory", file, "--program", "basher", "--json"]) == 0
+    assert main(["import", "--from", "server-memory", file, "--program", "basher", "--origin", "ana", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["new"], len(answer["leftOut"]), answer["leftOutCounts"]) == (
+    assert (answer["new"], answer["origin"], len(answer["leftOut"]), answer["leftOutCounts"]) == (
         {"basher": 1},
+        "ana",
         25,
         {"damaged": 1, "relation": 30},
     )
     assert main(["import", file, "--dry-run"]) == 2
     assert "--dry-run: goes with --from" in capsys.readouterr().err
+    assert main(["import", file, "--origin", ""]) == 2
+    assert "--origin: goes with --from" in capsys.readouterr().err

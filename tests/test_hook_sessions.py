@@ -19,6 +19,7 @@ from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration.hook_state import HookState
 from fleet_memory.integration.hooks import MAX_REMEMBERED, answer_hook, forget_old_sessions
+from fleet_memory.integration.starting import Installation
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process
@@ -207,7 +208,9 @@ def test_a_damaged_fact_is_as_if_it_were_not_there(state: HookState, tmp_path: P
 
 
 def test_the_next_start_maintains_the_fleet_after_its_answer(taught: Settings, tmp_path: Path) -> None:
-    """Two agents agree, a session ends, another starts: soon the fleet knows it."""
+    """Two agents agree, a session ends, another starts: soon the fleet knows it, and no code of the project ran."""
+    project, ran = tmp_path / "proj", tmp_path / "ran"
+    (project / "numpy.py").write_text(f"open({str(ran)!r}, 'w')", encoding="utf-8")
     environment = {
         **os.environ,
         "FLEET_MEMORY_STORE": str(taught.store[0]),
@@ -216,10 +219,22 @@ def test_the_next_start_maintains_the_fleet_after_its_answer(taught: Settings, t
     }
 
     def run(*words: str, stdin: str = "{}") -> str:
-        command = [sys.executable, "-m", "fleet_memory", *words]
-        return subprocess.run(  # noqa: S603
-            command, input=stdin, capture_output=True, text=True, encoding="utf-8", env=environment, check=True
-        ).stdout
+        command = [
+            *Installation(Path(), sys.executable, Path(), is_virtual=True, find=lambda _: None).words(shared=False),
+            *words,
+        ]
+        done = subprocess.run(  # noqa: S603
+            command,
+            input=stdin,
+            cwd=project,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+            check=True,
+        )
+        assert not ran.exists()
+        return done.stdout
 
     run("call", "store_memory", json.dumps({"programId": "sark", "pattern": {**LESSON, "evidence": "another saw it"}}))
     assert run("hook", "SessionEnd") == ""

@@ -1,6 +1,7 @@
 """Who an agent in a coding client is: one project is one program, whichever folder the client is in."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -50,6 +51,18 @@ def test_a_project_is_one_program_in_all_of_its_folders(settings: Settings, stat
     repository(tmp_path, "proj")
     for inside in ("proj", "proj/src", "proj/src/deep"):
         assert program(settings, state, {"cwd": str(folder(tmp_path, inside))}) == "proj"
+
+
+def test_a_credential_is_no_name_of_a_program_or_an_agent(settings: Settings, state: HookState, tmp_path: Path) -> None:
+    token = "gh" + "p_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    name = program(settings, state, {"cwd": str(folder(tmp_path, token))})
+    agent = agent_of(settings, "proj", {"agent_id": "a1", "agent_type": token})
+    assert re.fullmatch(r"agent-[0-9a-f]{6} proj/agent-[0-9a-f]{6}", f"{name} {agent}")
+    assert not any(token in file.read_text(encoding="utf-8") for file in state_files(tmp_path))
+
+
+def state_files(folder: Path) -> list[Path]:
+    return [file for file in (folder / "state").rglob("*") if file.is_file()]
 
 
 def test_the_clients_project_goes_before_the_folder_it_drifted_to(

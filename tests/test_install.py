@@ -125,7 +125,7 @@ def test_the_entry_starts_this_version_with_the_given_settings(home: Path) -> No
         "type": "stdio",
         "command": sys.executable,
         "args": [
-            *["-m", "fleet_memory", "serve", "--store", str(home / "team.db")],
+            *["-P", "-m", "fleet_memory", "serve", "--store", str(home / "team.db")],
             *["--program", "basher", "--toolsets", "core,state"],
         ],
     }
@@ -136,7 +136,7 @@ def test_other_settings_replace_the_entry_and_undo_still_leads_back_to_the_first
     for program in ("basher", "sark"):
         install("codex", "--program", program)
     (server,) = [tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"]]
-    assert server["args"][3:5] == ["--program", "sark"]
+    assert server["args"][4:6] == ["--program", "sark"]
     install("codex", "--undo")
     assert contents(home, "codex") == before
 
@@ -149,7 +149,7 @@ def test_claude_code_gets_the_server_and_a_hook_for_each_event(home: Path) -> No
     commands = {
         event: [each["command"] for group in groups for each in group["hooks"]] for event, groups in hooks.items()
     }
-    words = [sys.executable, "-m", "fleet_memory", "hook"]
+    words = [sys.executable, "-P", "-m", "fleet_memory", "hook"]
     ours = {
         event: shell_command([*words, event, "--program", "basher"], windows=sys.platform == "win32")
         for event in commands
@@ -263,6 +263,29 @@ def test_a_file_that_cannot_be_edited_is_left_alone_and_named(
     assert (home / name).read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("cursor", '{"mcpServers": {"fleet-memory": {"url": "https://fleet.example/mcp", "headers": {"A": "b"}}}}'),
+        ("gemini", '{"mcpServers": {"fleet-memory": {"httpUrl": "https://fleet.example/mcp"}}}'),
+        ("windsurf", '{"mcpServers": {"fleet-memory": {"serverUrl": "https://fleet.example/mcp"}}}'),
+        ("opencode", '{"mcp": {"fleet-memory": {"type": "remote", "url": "https://fleet.example/mcp"}}}'),
+        ("codex", '[mcp_servers.fleet-memory]\nurl = "https://fleet.example/mcp"\nbearer_token_env_var = "T"\n'),
+    ],
+)
+def test_an_entry_of_a_remote_server_is_its_owner_s(
+    home: Path, capsys: pytest.CaptureFixture[str], client: str, text: str
+) -> None:
+    (file,) = (home / name for name in FILES[client])
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    assert install(client) == 2
+    assert f"{file}: fleet-memory is a remote server there" in capsys.readouterr().err
+    assert install(client, "--undo") == 0
+    assert "Nothing to do" in capsys.readouterr().out
+    assert file.read_text() == text
+
+
 @pytest.mark.parametrize(("arguments", "problem"), [(["emacs"], "CLIENT"), (["codex", "--project"], "--project")])
 def test_what_does_not_exist_is_a_usage_error(
     capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str
@@ -287,7 +310,7 @@ def test_keys_that_the_owner_added_to_our_entry_stay(home: Path) -> None:
     entry = entry_of(home, ".cursor/mcp.json")
     assert {key: entry[key] for key in own} == own
     words = ["serve", "--program", "basher", "--toolsets", "core,state"]
-    assert entry["args"] == ["-m", "fleet_memory", *words]  # the owner's variables become no flags
+    assert entry["args"] == ["-P", "-m", "fleet_memory", *words]  # the owner's variables become no flags
 
 
 def test_keys_that_the_owner_added_to_our_table_stay(home: Path) -> None:
@@ -310,6 +333,39 @@ def test_settings_of_an_earlier_run_stay_unless_given_anew(home: Path) -> None:
     assert args[-6:] == ["--fleet", "other", "--program", "basher", "--toolsets", "core,state"]
 
 
+def test_words_of_the_owner_stay_in_either_spelling(home: Path) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    own = ["--fleet", "old", "serve", "--maintain", "--store=/data/team.db", "--fleet=team", "--new", "flag"]
+    file.write_text(json.dumps({"mcpServers": {"fleet-memory": {"command": "fleet-memory", "args": own}}}))
+    for _ in range(2):
+        install("cursor")
+        kept = [
+            "--store",
+            "/data/team.db",
+            "--fleet",
+            "team",
+            "--toolsets",
+            "core,state",
+            "--maintain",
+            "--new",
+            "flag",
+        ]
+        assert entry_of(home, ".cursor/mcp.json")["args"] == ["-P", "-m", "fleet_memory", "serve", *kept]
+
+
+def test_hooks_have_the_memory_of_the_entry_s_variables(home: Path) -> None:
+    variables = {"FLEET_MEMORY_STORE": "/data/team.db", "FLEET_MEMORY_PROGRAM": "basher", "OPENAI_API_KEY": "geheim"}
+    entry = {"command": "fleet-memory", "args": ["serve", "--fleet", "team"], "env": variables}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"fleet-memory": entry}}))
+    install("claude-code")
+    assert entry_of(home, ".claude.json")["args"][4:] == ["--fleet", "team", "--toolsets", "core,state"]
+    hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
+    words = ["--store", "/data/team.db", "--fleet", "team", "--program", "basher"]
+    commands = [hooks[event][0]["hooks"][0]["command"].split()[-6:] for event in EVENTS]
+    assert commands == [words for _ in EVENTS]
+
+
 def test_an_entry_of_the_owner_comes_back(home: Path) -> None:
     file = home / ".cursor/mcp.json"
     file.parent.mkdir()
@@ -319,6 +375,34 @@ def test_an_entry_of_the_owner_comes_back(home: Path) -> None:
     install("cursor", "--program", "basher")
     install("cursor", "--undo")
     assert file.read_text() == before
+
+
+def test_an_entry_that_the_owner_put_in_place_of_ours_comes_back(home: Path) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    install("cursor")
+    own = '{"mcpServers": {"fleet-memory": {"command": "docker", "args": ["run", "mine"], "env": {"A": "b"}}}}'
+    file.write_text(own)
+    install("cursor")
+    install("cursor", "--program", "basher")
+    install("cursor", "--undo")
+    assert json.loads(file.read_text()) == json.loads(own)
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_run_that_ended_between_the_record_and_the_file_takes_nothing_for_the_owner_s(
+    home: Path, *, is_written: bool
+) -> None:
+    before = put(home, "cursor")
+    install("cursor")
+    (file,) = before
+    first = file.read_bytes()
+    install("cursor", "--program", "basher")
+    if not is_written:
+        file.write_bytes(first)
+    install("cursor", "--program", "sark")
+    install("cursor", "--undo")
+    assert contents(home, "cursor") == before
 
 
 def test_undo_takes_out_an_entry_that_was_installed_before_and_after_an_edit(home: Path) -> None:
@@ -376,7 +460,7 @@ def test_each_way_to_write_servers_in_toml_takes_an_entry_and_gives_it_back(home
     assert install("codex") == 0
     after = file.read_bytes().decode()
     before = tomllib.loads(text)
-    ours = {"command": sys.executable, "args": ["-m", "fleet_memory", "serve", "--toolsets", "core,state"]}
+    ours = {"command": sys.executable, "args": ["-P", "-m", "fleet_memory", "serve", "--toolsets", "core,state"]}
     assert tomllib.loads(after) == {**before, "mcp_servers": {**before.get("mcp_servers", {}), "fleet-memory": ours}}
     assert after.count("\r\n") == (after.count("\n") if "\r\n" in text else 0)
     assert install("codex", "--program", "basher") == 0
@@ -391,6 +475,25 @@ def test_a_table_that_codex_wrote_something_behind_is_taken_out_without_its_comm
     file.write_text(file.read_text() + later)
     assert install("codex", "--undo") == 0
     assert file.read_text() == later
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("codex", '[mcp_servers.fleet-memory]\ncommand = "docker"  # ask Ana\nstartup_timeout_sec = nan\n'),
+        ("cursor", '{"mcpServers": {"fleet-memory": {"command": "docker", "disabled": false}}}'),
+        ("cursor", '{"mcpServers": {"fleet-memory": {"command": "half a pair: \\ud800"}}}'),
+    ],
+)
+def test_an_entry_of_the_owner_comes_back_without_the_keys_that_it_did_not_have(
+    home: Path, client: str, text: str
+) -> None:
+    (file,) = (home / name for name in FILES[client])
+    file.parent.mkdir()
+    file.write_text(text)
+    assert install(client) == 0
+    assert install(client, "--undo") == 0
+    assert file.read_text() == text
 
 
 class Terminal(io.StringIO):
@@ -422,6 +525,31 @@ def test_a_file_that_changes_while_the_question_waits_is_asked_about_again(
     assert "fleet-memory" in json.loads(file.read_text())["mcpServers"]
     install("cursor", "--undo")
     assert file.read_text() == '{"visits": 2}'
+
+
+def test_a_change_of_the_client_while_ours_is_written_is_not_lost(home: Path) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"visits": 1}')
+    later = ['{"visits": 2}']
+
+    def write_once(event: str, arguments: tuple[object, ...]) -> None:  # stays in this process, and does nothing more
+        if event == "open" and later and ".cursor/.mcp.json." in str(arguments[0]).replace("\\", "/"):
+            file.write_text(later.pop())
+
+    sys.addaudithook(write_once)
+    assert install("cursor") == 0
+    assert json.loads(file.read_text())["visits"] == 2
+    assert "fleet-memory" in json.loads(file.read_text())["mcpServers"]
+
+
+def test_drafts_that_a_killed_run_left_go_with_the_next(home: Path) -> None:
+    folder = home / ".cursor"
+    folder.mkdir()
+    (folder / ".mcp.json.k2j4h6g8.fleet-memory").write_text("{")
+    (folder / ".mcp.json.k2j4h6g8").write_text("of another program")
+    install("cursor")
+    assert {file.name for file in folder.iterdir()} == {"mcp.json", ".mcp.json.k2j4h6g8"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
@@ -496,7 +624,7 @@ def test_the_client_itself_adds_and_removes_the_server_where_it_can(
     put_claude(home)
     assert install("claude-code") == 0
     assert "$ claude mcp add-json --scope user fleet-memory" in capsys.readouterr().out
-    assert entry_of(home, ".claude.json")["args"][:2] == ["-m", "fleet_memory"]
+    assert entry_of(home, ".claude.json")["args"][:3] == ["-P", "-m", "fleet_memory"]
     assert install("claude-code", "--program", "basher") == 0  # by the file: the client would replace the whole entry
     assert install("claude-code", "--undo") == 0
     assert calls(home) == ["mcp add-json --scope", "mcp remove --scope"]
@@ -512,12 +640,31 @@ def test_a_client_that_fails_is_replaced_by_an_edit_of_its_file(home: Path) -> N
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell script stands in for the client")
-def test_a_server_that_the_client_added_goes_when_the_hooks_cannot_be_written(home: Path) -> None:
+def test_when_the_hooks_cannot_be_written_the_client_is_not_called(home: Path) -> None:
     put_claude(home)
-    (home / ".claude").mkdir()
-    (home / ".claude/settings.json").symlink_to("/proc/fleet-memory/settings.json")
-    assert install("claude-code") == 2
-    assert calls(home) == ["mcp add-json --scope", "mcp remove --scope"]
+    assert install("claude-code") == 0
+    file = home / ".claude.json"
+    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "env"), {"OPENAI_API_KEY": "k"}))
+    before = file.read_bytes()
+    settings = home / ".claude/settings.json"
+    target = settings.with_name("s" * 250)  # beside which no draft can be: not even root may write it
+    settings.rename(target)
+    settings.symlink_to(target)
+    assert install("claude-code", "--undo") == 2
+    assert file.read_bytes() == before
+    assert "hooks" in target.read_text()
+    assert calls(home) == ["mcp add-json --scope"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands in for the client")
+def test_an_entry_that_was_there_before_comes_back_without_the_client(home: Path) -> None:
+    put_claude(home)
+    own = '{"mcpServers": {"fleet-memory": {"command": "docker", "env": {"A": "b"}}}}'
+    (home / ".claude.json").write_text(own)
+    assert install("claude-code") == 0
+    assert install("claude-code", "--undo") == 0
+    assert (home / ".claude.json").read_text() == own
+    assert not (home / "calls").exists()
 
 
 def test_with_the_plugin_nothing_is_installed_twice(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -526,6 +673,34 @@ def test_with_the_plugin_nothing_is_installed_twice(home: Path, capsys: pytest.C
     assert install("claude-code") == 1
     assert "the plugin fleet-memory@fleet-memory is on" in capsys.readouterr().err
     assert not (home / ".claude.json").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes no folder that somebody is in")
+@pytest.mark.parametrize("command", [["install", "cursor", "--yes"], ["install", "claude-code", "--undo"], ["doctor"]])
+def test_a_folder_that_was_deleted_is_a_usage_error(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    folder = home / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert main(command) == 2
+    assert "this folder was deleted" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
+def test_undo_is_done_when_its_record_cannot_be_deleted(home: Path) -> None:
+    before = put(home, "cursor")
+    install("cursor")
+    records = home / ".local/state/fleet-memory/installed"
+    (record,) = records.iterdir()
+    target = home / "record.json"
+    record.rename(target)
+    record.symlink_to(target)
+    target.unlink()
+    target.mkdir()  # which no unlink deletes
+    assert install("cursor", "--undo") == 0
+    assert contents(home, "cursor") == before
 
 
 def test_agents_that_would_have_one_name_are_asked_for_another(
@@ -540,7 +715,7 @@ def test_agents_that_would_have_one_name_are_asked_for_another(
     monkeypatch.setattr(sys, "stdin", Terminal("iso\ny\n"))
     assert main(["install", "codex", "--no-check"]) == 0
     args = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"]["args"]
-    assert args[3:5] == ["--program", "iso"]
+    assert args[4:6] == ["--program", "iso"]
 
 
 def test_an_answer_that_is_no_name_changes_nothing(

@@ -217,6 +217,8 @@ def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_own_memory")
 def test_the_command_shows_every_value_with_its_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "set", "threshold", "2"]) == 0
+    capsys.readouterr()
     assert main(["policy", "show"]) == 0
     first, *_ = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"threshold +2 +Independent votes that publish an entry \(2 to 10; default 2\)", first)

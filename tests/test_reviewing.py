@@ -256,6 +256,7 @@ def test_a_wrong_call_is_refused(words: list[str], code: int, said: str, capsys:
 
 
 def test_a_bound_process_judges_no_pair(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "set", "judging", "people"]) == 0
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "basher")
     assert main(["review"]) == 1
     assert "only an operator" in capsys.readouterr().err

@@ -3,14 +3,12 @@
 import argparse
 from typing import Final
 
-import anyio
-
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, agreed, print_answer
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.rules.text.counting import counted
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
@@ -28,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Show the items to delete, ask, delete the program and print the result."""
-    preview = anyio.run(with_fleet, settings, lambda fleet: preview_deletion(fleet, given.name))
+    preview = with_memory(settings, lambda fleet: preview_deletion(fleet, given.name))
     if given.dry_run:
         print_answer({"dryRun": True, **_wire(preview)}, _report(preview, "would archive"), as_json=given.json)
         return 0
     question = f"Delete {given.name} with {counted(preview.patterns, 'lesson')} and {counted(preview.notes, 'note')}?"
     if not (given.yes or agreed(question)):
         return EXIT_NO
-    deleted = anyio.run(with_fleet, settings, lambda fleet: delete_program(fleet, given.name))
+    deleted = with_memory(settings, lambda fleet: delete_program(fleet, given.name))
     print_answer(_wire(deleted), _report(deleted, "archived"), as_json=given.json)
     return 0
 

@@ -4,7 +4,7 @@ import argparse
 from collections import Counter
 from typing import Final
 
-from fleet_memory.cli.existing import read_memory
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, print_answer, with_omitted
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.looking import LatestPrograms, existing_program, latest_programs
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the domains, and how many domains and programs are left out."""
     program = settings.program
-    entries, lessons, unread = read_memory(settings, lambda fleet: _counts(fleet, program))
+    entries, lessons, unread = with_memory(settings, lambda fleet: _counts(fleet, program))
     names = sorted(entries | lessons, key=lambda name: (-entries[name] - lessons[name], name))
     rows = [{"domain": name, "entries": entries[name], "lessons": lessons[name]} for name in names[: given.limit]]
     more = len(names) - len(rows)

@@ -1,4 +1,4 @@
-"""The memory of a command that reads: it must be there, and reading it must not create it."""
+"""The memory of a command that reads, or changes what must be there: a mistyped path must not create one."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ def is_there(place: StoreLocation) -> bool:
     return not isinstance(place, SqliteFile) or os.path.exists(place.path)  # noqa: PTH110 no error where a user may not look
 
 
-def read_memory(settings: Settings, work: Callable[[Fleet], Awaitable[_T]]) -> _T:
+def with_memory(settings: Settings, work: Callable[[Fleet], Awaitable[_T]]) -> _T:
     """Return the result of one piece of work on a memory that is there already. Raises MemoryNotFoundError."""
     place = settings.store
     if isinstance(place, SqliteFile) and not is_there(place):

@@ -12,10 +12,10 @@ from fleet_memory.cli.printing import print_answer
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign
+from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign, read_foreign
 from fleet_memory.rules.lifecycle.foreign import ForeignLesson
 from fleet_memory.schemas.foreign import FOREIGN_SOURCES, LeftOut, LeftOutKind
-from fleet_memory.server.composition import with_fleet
+from fleet_memory.server.composition import caller_of_process, with_fleet
 from fleet_memory.settings import Settings
 
 MAX_LEFT_OUT_NAMED: Final = 25  # parts that became no lesson; the others are counted
@@ -32,19 +32,29 @@ def add_foreign(parser: argparse.ArgumentParser) -> None:
         help=f"FILE is a memory of {', '.join(FOREIGN_SOURCES)}: its texts become lessons",
     )
     parser.add_argument("--program", metavar="PROGRAM", help="with --from: takes all lessons")
+    parser.add_argument(
+        "--origin", metavar="NAME", help="with --from: whose memory it is; those of two names are two origins"
+    )
     parser.add_argument("--dry-run", action="store_true", help="with --from: show what would come and do nothing")
 
 
 def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
     """Store the lessons and print how many came, and what became none."""
-    place = Path(given.file)
+    caller_of_process(settings).require_curation()
+    memory = read_foreign(given.source, Path(given.file), given.origin)
     with progress_bar("lessons") as step:
 
         async def import_(fleet: Fleet) -> ImportedForeign:
-            return await import_foreign(fleet, given.source, place, given.program, dry_run=given.dry_run, step=step)
+            return await import_foreign(fleet, memory, given.program, dry_run=given.dry_run, step=step)
 
         imported = anyio.run(with_fleet, settings, import_)
-    content = {"fleet": settings.fleet, "source": given.source, "dryRun": given.dry_run, **_content(imported)}
+    content = {
+        "fleet": settings.fleet,
+        "source": given.source,
+        "origin": given.origin,
+        "dryRun": given.dry_run,
+        **_content(imported),
+    }
     lines = _lines(imported, dry_run=given.dry_run)
     if given.program is None and any(imported.new.values()):
         lines.append("Only an agent of that name recalls them until they are shared; --program gives them to yours.")
@@ -54,8 +64,11 @@ def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
 
 def require_import_flags(given: argparse.Namespace) -> None:
     """Raise InvalidArgumentError for a flag of `--from` without it."""
-    if not given.source and (given.dry_run or given.program):
-        raise InvalidArgumentError(f"{'--dry-run' if given.dry_run else '--program'}: goes with --from")
+    flags = {"--dry-run": given.dry_run, "--program": given.program, "--origin": given.origin}
+    if not given.source and (
+        alone := next((flag for flag, value in flags.items() if value not in (None, False)), None)
+    ):
+        raise InvalidArgumentError(f"{alone}: goes with --from")
 
 
 def _content(imported: ImportedForeign) -> Mapping[str, object]:

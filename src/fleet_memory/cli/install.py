@@ -13,11 +13,11 @@ from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgum
 from fleet_memory.integration.changes import ChangedMeanwhileError, FileChange, planned_changes
 from fleet_memory.integration.claude_hooks import ClaudeHooks, plugin_here
 from fleet_memory.integration.client_commands import carry_out, runnable
-from fleet_memory.integration.clients import CLIENTS, Client, known_clients
+from fleet_memory.integration.clients import CLIENTS, Client, known_clients, this_folder
 from fleet_memory.integration.diagnosis import findings
 from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.parts import Part
-from fleet_memory.integration.server_entry import ServerEntry, server_in, servers_here
+from fleet_memory.integration.server_entry import ServerEntry, StartedServer, server_in, servers_here
 from fleet_memory.integration.starting import shell_command, this_installation
 from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
@@ -46,7 +46,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if given.client not in CLIENTS:
         complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
         return EXIT_USAGE
-    plugin = plugin_here(Path.cwd()) if given.client == "claude-code" and not given.undo else None
+    folder = this_folder()
+    plugin = plugin_here(folder) if given.client == "claude-code" and not given.undo else None
     if plugin:
         complain(
             f"the plugin {plugin} is on and brings the same server and hooks; with both, each hook runs twice. "
@@ -73,7 +74,7 @@ def _installed(given: argparse.Namespace, settings: Settings, changes: Sequence[
     if writes:
         carry_out(changes)
     checks = not (given.dry_run or given.undo or given.no_check)
-    found = findings(settings, Path.cwd(), given.client) if checks else []
+    found = findings(settings, this_folder(), given.client) if checks else []
     content = {"client": given.client, "written": writes, "files": [str(change.file) for change in changes]}
     text = "\n".join(filter(None, [*_outcome(given, changes), doctor.diagnosis_text(found)]))
     print_answer(content | doctor.diagnosis_json(found), text, as_json=given.json)
@@ -103,20 +104,22 @@ def _shown(change: FileChange) -> str:
 
 
 def _parts(given: argparse.Namespace, settings: Settings, client: Client) -> list[Part]:
-    project = Path.cwd() if given.project else None
-    flags = _flags(given, settings, client, project)
+    project = this_folder() if given.project else None
+    earlier = None if given.undo else server_in(client, client.file(project))
+    flags = _flags(given, settings, earlier, project)
     start = this_installation().words(shared=given.project)
-    entry = ServerEntry(client, [*start, "serve", *_words(flags)], project)
+    others = earlier.words_without(flags) if earlier else []
+    entry = ServerEntry(client, [*start, "serve", *_words(flags), *others], project)
     if given.client != "claude-code":
         return [entry]
-    of_hooks = _words({flag: value for flag, value in flags.items() if flag != "--toolsets"})  # hooks offer no tools
     windows = sys.platform == "win32"
+    of_hooks = _words(_flags_of_hooks(flags, earlier))
     commands = {event: shell_command([*start, "hook", event, *of_hooks], windows=windows) for event in EVENTS}
     return [entry, ClaudeHooks(commands, project)]
 
 
 def _flags(
-    given: argparse.Namespace, settings: Settings, client: Client, project: Path | None
+    given: argparse.Namespace, settings: Settings, earlier: StartedServer | None, project: Path | None
 ) -> dict[str, str | None]:
     """Return the entry's settings: those given as flags, else those of an earlier run."""
     flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS}
@@ -124,11 +127,17 @@ def _flags(
         flags["--store"] = _place(settings.store.path.absolute(), project)
     if given.undo:
         return flags
-    earlier = server_in(client, client.file(project))
     if earlier:
         flags = {flag: value or earlier.flag(flag) for flag, value in flags.items()}
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
-    return flags | {"--program": _agent(given, flags["--program"])}
+    program = flags["--program"] or (earlier.program if earlier else None)
+    return flags | {"--program": _agent(given, program) or flags["--program"]}
+
+
+def _flags_of_hooks(flags: Mapping[str, str | None], earlier: StartedServer | None) -> dict[str, str | None]:
+    """Return the settings of the hooks: the entry's, also those in its `env`, which the client keeps from hooks."""
+    names = [setting.flag for setting in SETTINGS if setting.name in USES and setting.name != "toolsets"]
+    return {flag: flags[flag] or (earlier.setting(flag) if earlier else None) for flag in names}
 
 
 def _words(flags: Mapping[str, str | None]) -> list[str]:
@@ -148,11 +157,13 @@ def _place(file: Path, project: Path | None) -> str:
 
 
 def _agent(given: argparse.Namespace, program: str | None) -> str | None:
-    """Return the agent's name; a person is asked for one where another client's agent has the same or none either."""
-    servers = servers_here(Path.cwd())
-    alike = [name for name, server in servers.items() if name != given.client and server.program == program]
+    """Return another name for the agent, None to leave it; asked for where another client's has the same or none."""
+    servers = servers_here(this_folder())
+    alike = [
+        name for name, server in servers.items() if name != given.client and server.words and server.program == program
+    ]
     if not alike:
-        return program
+        return None
     _show(
         given,
         f"{' and '.join(alike)} {'has' if len(alike) == 1 else 'have'} fleet-memory too, with "
@@ -160,7 +171,7 @@ def _agent(given: argparse.Namespace, program: str | None) -> str | None:
         "as one: give each its own with --agent NAME.",
     )
     if program or given.yes or given.dry_run or not (sys.stdin and sys.stdin.isatty()):
-        return program
+        return None
     sys.stderr.write("The name of this client's agent, or nothing to leave it: ")
     sys.stderr.flush()
     name = sys.stdin.readline().strip()

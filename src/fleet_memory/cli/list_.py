@@ -4,7 +4,7 @@ import argparse
 from datetime import datetime
 from typing import Final, NamedTuple, get_args
 
-from fleet_memory.cli.existing import read_memory
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, one_line, print_answer, with_omitted
 from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.errors import InvalidArgumentError
@@ -47,9 +47,9 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         of = "entries, without --program" if program is None else "lessons"
         raise InvalidArgumentError(f"--state: the states of {of}, are {', '.join(known)}")
     if program is None:
-        listed = read_memory(settings, lambda fleet: _entries(fleet, given))
+        listed = with_memory(settings, lambda fleet: _entries(fleet, given))
     else:
-        listed = read_memory(settings, lambda fleet: _lessons(fleet, program, given))
+        listed = with_memory(settings, lambda fleet: _lessons(fleet, program, given))
     close = [f"Close domains are {', '.join(listed.close)}."] if listed.close else []
     lines = [*(listed.lines or ["nothing matches"]), *omitted_line(listed.omitted), *close]
     wire = {**listed.wire, **({"suggestions": listed.close} if listed.close else {})}

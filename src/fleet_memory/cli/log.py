@@ -4,7 +4,7 @@ import argparse
 from datetime import UTC, datetime
 from typing import Final
 
-from fleet_memory.cli.existing import read_memory
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, one_line, print_answer
 from fleet_memory.jobs.looking import MAX_LEDGER_LINES, latest_lines
 from fleet_memory.schemas.knowledge import LedgerLine
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the changes, and how many are left out."""
-    latest = read_memory(settings, lambda fleet: latest_lines(fleet, given.since, given.limit))
+    latest = with_memory(settings, lambda fleet: latest_lines(fleet, given.since, given.limit))
     wire = {
         "changes": [line.wire() for line in latest.lines],
         **({"omitted": latest.omitted} if latest.omitted else {}),

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-import anyio
-
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.model_run import model_line
 from fleet_memory.cli.printing import add_json_flag, print_json, say
 from fleet_memory.cli.settings_flags import MEMORY
@@ -16,7 +15,6 @@ from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_m
 from fleet_memory.rules.health.fleet import curation_advice, relearnt_entries
 from fleet_memory.rules.health.waiting import people_advice, programs_advice
 from fleet_memory.schemas.health import JudgingCounts, RelearntEntry
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.freshness import fleet_judging
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
@@ -58,10 +56,11 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
             step(int(done), int(total), message)
 
         async def maintain(fleet: Fleet) -> _Outcome:
+            fleet.caller.require_curation()  # a bound server does the same, and shows nothing of it: this names lessons
             work = rehearse_maintenance if given.dry_run else maintain_fleet
             return await _with_advice(fleet, await work(fleet, report, rebuild=given.rebuild))
 
-        outcome = anyio.run(with_fleet, replace(settings, maintain=True), maintain)
+        outcome = with_memory(replace(settings, maintain=True), maintain)
     if given.json:
         print_json(_wire(outcome))
     else:

@@ -6,6 +6,7 @@ from typing import Final
 
 import anyio
 
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, print_json, say
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import InvalidArgumentError
@@ -38,7 +39,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Show the policy, or set it and print each change; with --apply, also the entries that it takes back."""
     if given.action == "show":
         _require_show_alone(given)
-        _show(anyio.run(with_fleet, settings, _rows), as_json=given.json)
+        _show(with_memory(settings, _rows), as_json=given.json)
         return 0
     if not (given.words or given.apply):
         raise InvalidArgumentError("policy set: NAME VALUE or --apply is missing, e.g. threshold 3")

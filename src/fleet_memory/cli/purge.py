@@ -2,22 +2,25 @@
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-import anyio
-
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import EXIT_NO
+from fleet_memory.integration.hook_state import user_state
 from fleet_memory.jobs.erasing import Erased, erase, preview_erasure
+from fleet_memory.jobs.erasing.findings import Found
 from fleet_memory.jobs.erasing.plan import Wanted
-from fleet_memory.server.composition import with_fleet
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
 EXAMPLE: Final = "fleet-memory purge --text hunter2 --dry-run"
 USES: Final = MEMORY
 
+_CHANGES: Final = {"would erase": "would change", "erased": "changed"}
 _NOT_SCRUBBED: Final = (
     "another process keeps the memory file in use, so that what was erased may still lie in its free space: "
     "stop the servers that use it and run this again"
@@ -40,22 +43,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Show what goes, ask, erase it, and say what is left; 1 when something is."""
+    """Show what goes, ask, erase it, and say what is left; 1 when something is, or nothing was there to erase."""
     text = sys.stdin.read().strip() if given.text == "-" else given.text  # there it is in no shell's history
     wanted = Wanted(text, given.program, given.pattern, given.entry, given.why)
-    preview = anyio.run(with_fleet, settings, lambda fleet: preview_erasure(fleet, wanted))
+    preview = with_memory(settings, lambda fleet: preview_erasure(fleet, wanted))
     if given.dry_run:
         _print(preview, "would erase", given)
-        return 0
+        return 0 if preview.documents else EXIT_NO
     if not given.yes:
         complain(_report(preview, "would erase", shows=given.show))
         if not agreed("Erase this for good? Nothing brings it back."):
             return EXIT_NO
-    erased = anyio.run(with_fleet, settings, lambda fleet: erase(fleet, wanted))
+    erased = with_memory(settings, lambda fleet: erase(fleet, wanted))
+    if given.program is not None and given.pattern is None:
+        user_state().forget_program(given.program)
     _print(erased, "erased", given)
     if not erased.is_scrubbed:
         complain(_NOT_SCRUBBED)
-    return 0 if erased.is_scrubbed and not erased.left else EXIT_NO
+    return 0 if erased.documents and erased.is_scrubbed and not erased.left else EXIT_NO
 
 
 def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:
@@ -65,33 +70,59 @@ def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:
 
 def _report(erased: Erased, verb: str, *, shows: bool) -> str:
     """Return the result as lines, at most 25 of a kind."""
-    counts = ", ".join(f"{kind} {count}" for kind, count in erased.documents.items())
-    lines = [f"{verb}: {counts}" if counts else "nothing in this memory holds it"]
-    for title, names in _lists(erased, shows=shows):
+    gone, changed = erased.found.gone, erased.found.changed
+    lines = [] if erased.documents else ["nothing in this memory holds it"]
+    for title, names in (
+        (verb, [*_lines(gone, "all of "), *([", ".join(gone.other_sums())] if gone.other_sums() else [])]),
+        (_CHANGES[verb], [*_lines(changed), *([", ".join(changed.other_sums())] if changed.other_sums() else [])]),
+        ("still there", list(erased.left)),
+        ("programs of another spelling, which stay", list(erased.alike)),
+        ("texts", list(erased.texts) if shows else []),
+    ):
         more = len(names) - MAX_OF_A_KIND
-        lines += [f"{title}:", *(f"  {name}" for name in names[:MAX_OF_A_KIND])]
+        lines += [f"{title}:", *(f"  {name}" for name in names[:MAX_OF_A_KIND])] if names else []
         lines += [f"  and {more} more"] if more > 0 else []
     return "\n".join(lines)
 
 
-def _lists(erased: Erased, *, shows: bool) -> list[tuple[str, tuple[str, ...]]]:
-    lists = [
-        ("programs", erased.programs),
-        ("entries, as they are called afterwards", erased.entries),
-        ("still there", erased.left),
-        ("texts", erased.texts if shows else ()),
-    ]
-    return [(title, names) for title, names in lists if names]
+def _lines(found: Found, whole: str = "") -> Iterator[str]:
+    """Yield e.g. "2 lessons of iso: use-wal, use-mmap", "entry pattern/ops/x: loses what it has of sark"."""
+    yield from (f"{whole}{name}: {counts}" for name, counts in found.programs.items())
+    ids: dict[str, list[str]] = {}
+    for name in sorted(found.lessons):
+        program_id, _, id_ = name.partition("/")
+        ids.setdefault(program_id, []).append(id_)
+    for program_id, some in ids.items():
+        more = f" and {len(some) - MAX_OF_A_KIND} more" if len(some) > MAX_OF_A_KIND else ""
+        yield f"{counted(len(some), 'lesson')} of {program_id}: {', '.join(some[:MAX_OF_A_KIND])}{more}"
+    yield from (f"entry {key}{f': {change}' if change else ''}" for key, change in found.entries.items())
+    yield from (f"the name {before}: becomes {after}" for before, after in found.names.items())
 
 
 def _wire(erased: Erased, *, shows: bool) -> dict[str, object]:
     """Return the result as JSON, at most 25 of a kind; `omitted` counts the others."""
-    lists = {"programs": erased.programs, "entries": erased.entries, "left": erased.left}
+    lists: dict[str, Sequence[object]] = {"left": erased.left}
+    if erased.alike:
+        lists["otherSpellings"] = erased.alike
     if shows:
         lists["texts"] = erased.texts
-    omitted = {name: len(names) - MAX_OF_A_KIND for name, names in lists.items() if len(names) > MAX_OF_A_KIND}
+    gone, changed = erased.found.gone, erased.found.changed
+    parts: dict[str, dict[str, Sequence[object]]] = {
+        "erased": {"programs": [*gone.programs], "lessons": sorted(gone.lessons), "entries": [*gone.entries]},
+        "changed": {
+            "lessons": sorted(changed.lessons),
+            "entries": [{"key": key, "change": change} for key, change in changed.entries.items()],
+            "names": [{"before": before, "after": after} for before, after in changed.names.items()],
+        },
+    }
+    counts = {"erased": +gone.others, "changed": +changed.others}
+    named = {f"{part}.{kind}": names for part, kinds in parts.items() for kind, names in kinds.items()} | lists
+    omitted = {name: len(names) - MAX_OF_A_KIND for name, names in named.items() if len(names) > MAX_OF_A_KIND}
     return {
-        "documents": erased.documents,
+        **{
+            part: {**{kind: names[:MAX_OF_A_KIND] for kind, names in kinds.items() if names}, **counts[part]}
+            for part, kinds in parts.items()
+        },
         **{name: list(names[:MAX_OF_A_KIND]) for name, names in lists.items()},
         "scrubbed": erased.is_scrubbed,
         **({"omitted": omitted} if omitted else {}),

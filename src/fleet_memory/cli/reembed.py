@@ -3,15 +3,13 @@
 import argparse
 from typing import Final
 
-import anyio
-
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, print_answer
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.rules.text.counting import counted
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = "fleet-memory reembed --embedder lexical"
@@ -26,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Give everything its new vector and print how much got one; 1 when a program was left out."""
     with progress_bar("programs and entries") as step:
-        moved = anyio.run(with_fleet, settings, lambda fleet: reembed_fleet(fleet, step))
+        moved = with_memory(settings, lambda fleet: reembed_fleet(fleet, step))
     lines = [
         f"{counted(moved.patterns, 'lesson')} and {counted(moved.entries, 'entry', 'entries')}: {moved.embedder}",
         *(f"left out: {one}" for one in moved.skipped),

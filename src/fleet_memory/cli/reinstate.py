@@ -3,12 +3,10 @@
 import argparse
 from typing import Final
 
-import anyio
-
 from fleet_memory.cli.entry_words import add_key, add_why, print_curated
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.jobs.curation import reinstate_entry
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = 'fleet-memory reinstate pattern/git/rebase-often --why "we rebase again"'
@@ -23,5 +21,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Bring the entry back and print its state; 1 when it was not retired."""
-    curated = anyio.run(with_fleet, settings, lambda fleet: reinstate_entry(fleet, given.key, given.why))
+    curated = with_memory(settings, lambda fleet: reinstate_entry(fleet, given.key, given.why))
     return print_curated(curated, as_json=given.json)

@@ -3,12 +3,10 @@
 import argparse
 from typing import Final
 
-import anyio
-
 from fleet_memory.cli.entry_words import add_key, add_why, print_curated
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.jobs.curation import retire_entry
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = 'fleet-memory retire pattern/git/rebase-often --why "we merge now"'
@@ -23,5 +21,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Retire the entry and print its state; 1 when it was retired before."""
-    curated = anyio.run(with_fleet, settings, lambda fleet: retire_entry(fleet, given.key, given.why))
+    curated = with_memory(settings, lambda fleet: retire_entry(fleet, given.key, given.why))
     return print_curated(curated, as_json=given.json)

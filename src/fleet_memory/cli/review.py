@@ -5,8 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias, get_args
 
-import anyio
-
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import print_answer, print_json, say
 from fleet_memory.cli.review_report import WaitingPair, pair_report, pair_wire, waiting_pairs
 from fleet_memory.cli.settings_flags import MEMORY
@@ -17,7 +16,6 @@ from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.value import InvalidValueError
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
@@ -60,14 +58,14 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         raise InvalidArgumentError("--limit: at least 1")
 
     def carry_out(verdict: NewVerdict) -> Judged:
-        return anyio.run(with_fleet, settings, lambda fleet: _judge(fleet, verdict))
+        return with_memory(settings, lambda fleet: _judge(fleet, verdict))
 
     if given.pair is not None:
         judged = carry_out(_new_verdict(given.pair, given.verdict, given.reason))
-        anyio.run(with_fleet, settings, publish_now)
+        with_memory(settings, publish_now)
         print_answer(_outcome_wire(judged), _outcome(judged), as_json=given.json)
         return 0
-    pairs = anyio.run(with_fleet, settings, _waiting)
+    pairs = with_memory(settings, _waiting)
     if given.json:
         omitted = max(0, len(pairs) - given.limit)
         listed = [pair_wire(one) for one in pairs[: given.limit]]
@@ -75,7 +73,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         return 0
     count = review_pairs(pairs, sys.stdin, say, lambda verdict: _outcome(carry_out(verdict)))
     if count:
-        anyio.run(with_fleet, settings, publish_now)
+        with_memory(settings, publish_now)
     say(f"{count} judged, {len(pairs) - count} left" if pairs else "no pair waits")
     return 0
 

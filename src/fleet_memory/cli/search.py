@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 from typing import Final, NamedTuple
 
-from fleet_memory.cli.existing import read_memory
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.list_ import entry_line, lesson_line
 from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, print_answer, with_omitted
 from fleet_memory.cli.settings_flags import OWN_MEMORY
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print what fits best, and what was left out."""
-    found = read_memory(settings, lambda fleet: _found(fleet, settings.program, " ".join(given.words), given.limit))
+    found = with_memory(settings, lambda fleet: _found(fleet, settings.program, " ".join(given.words), given.limit))
     note = "" if found.well else NEAREST if found.best else "Nothing matched. Try other words."
     lines = [*([note] if note else []), *(hit.line for hit in found.best), *omitted_line(found.omitted)]
     if found.unread:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from fleet_memory.cli.existing import read_memory
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, one_line, print_answer
 from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
@@ -39,13 +39,13 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the entry or the lesson; a lesson of the archive with how to bring it back."""
     name: str = given.name
     if name.startswith(KEY_PREFIXES):
-        entry = read_memory(settings, lambda fleet: gsp_read(fleet, name, MAX_TOKENS))
+        entry = with_memory(settings, lambda fleet: gsp_read(fleet, name, MAX_TOKENS))
         print_answer(entry.wire(), "\n".join(_entry_lines(entry)), as_json=given.json)
         return 0
     program, lesson_id = (settings.program, name) if settings.program else name.rpartition("/")[::2]
     if not program:
         raise InvalidArgumentError("KEY|ID: whose lesson? Pass --program, or PROGRAM/ID. Keys begin with pattern/")
-    wire, lines = read_memory(settings, lambda fleet: _lesson(fleet, program, lesson_id))
+    wire, lines = with_memory(settings, lambda fleet: _lesson(fleet, program, lesson_id))
     print_answer(wire, "\n".join(lines), as_json=given.json)
     return 0
 

@@ -3,14 +3,12 @@
 import argparse
 from typing import Final
 
-import anyio
-
 from fleet_memory.cli.entry_words import add_key, add_why
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import print_answer
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.splitting import split_entry
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = 'fleet-memory split pattern/git/rebase-often --program iso --why "about svn"'
@@ -30,9 +28,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     program = given.program
     if program is None:
         raise InvalidArgumentError("--program: required; whose contribution is not the same?")
-    split = anyio.run(
-        with_fleet, settings, lambda fleet: split_entry(fleet, given.key, program, given.pattern, given.why)
-    )
+    split = with_memory(settings, lambda fleet: split_entry(fleet, given.key, program, given.pattern, given.why))
     wire = {"key": split.key, "state": split.state, "programId": split.program_id, "patternId": split.pattern_id}
     text = f"{split.key} is {split.state}, without {split.program_id}/{split.pattern_id}"
     print_answer(wire, text, as_json=given.json)

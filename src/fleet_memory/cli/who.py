@@ -4,7 +4,7 @@ import argparse
 from collections import defaultdict
 from typing import Final, NamedTuple
 
-from fleet_memory.cli.existing import read_memory
+from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, print_answer, with_omitted
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.looking import LatestPrograms, existing_program, latest_programs
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the programs, the one that changed last first, and how many are left out."""
-    agents, omitted = read_memory(settings, lambda fleet: _agents(fleet, settings.program, given.limit))
+    agents, omitted = with_memory(settings, lambda fleet: _agents(fleet, settings.program, given.limit))
     shown = None if settings.program else MAX_KEYS_IN_LINE
     wire = with_omitted({"programs": [agent._asdict() for agent in agents]}, programs=omitted)
     lines = [line for agent in agents for line in _lines(agent, shown)] or ["no program has stored anything"]

@@ -9,8 +9,10 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,6 +22,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration.parts import Before, Part
 
 _BOM: Final = b"\xef\xbb\xbf"
+_DRAFT: Final = ".fleet-memory"  # the end of a draft's name
 _SHOWN_LINES: Final = 3  # around a change; chosen
 _SHOWN_CHARS: Final = 80  # before a change in a line; chosen
 
@@ -27,7 +30,7 @@ _SHOWN_CHARS: Final = 80  # before a change in a line; chosen
 class FileChange(NamedTuple):
     """One file before and after, None where it does not exist, and the record that belongs to it, None for none.
 
-    `command` is the client's own that does the same, and `reverse` the one that takes it back; empty where none does.
+    `command` is the client's own that does the same; empty where none does.
     """
 
     part: Part
@@ -35,7 +38,6 @@ class FileChange(NamedTuple):
     after: bytes | None
     record: bytes | None
     command: Sequence[str] = ()
-    reverse: Sequence[str] = ()
 
     @property
     def file(self) -> Path:
@@ -68,37 +70,30 @@ def planned_changes(parts: Sequence[Part], *, undo: bool) -> list[FileChange]:
     return [change for change in changes if change.after != change.before]
 
 
-def write_changes(changes: Sequence[FileChange]) -> None:
-    """Write all changes, or restore the files that were written.
+def make_changes(changes: Sequence[FileChange], by_command: Callable[[FileChange], bool]) -> None:
+    """Make all changes, or restore the files that were written; records that belong to no change go.
 
+    `by_command` makes a change by its command, and returns whether that worked; else the file is written. Commands
+    come last, because nothing can take one back: the client may have dropped the owner's keys.
     Raises ChangedMeanwhileError, and InvalidArgumentError when a file cannot be written.
     """
     written = list[FileChange]()
     try:
-        for change in changes:
+        for change in sorted(changes, key=lambda change: bool(change.command)):
             _require_unchanged(change)
-            written.append(change)
-            keep_record(change)
-            _write(change.file, change.after)
+            if change.record is not None:
+                _write(_record_file(change.file), change.record, mode=0o600)
+            if not by_command(change):
+                written.append(change)
+                _write(change.file, change.after, partial(_require_unchanged, change))
     except (ChangedMeanwhileError, InvalidArgumentError):
         for change in written:
-            with suppress(InvalidArgumentError):  # the first problem is the one to tell
-                if content_of(change.file) == change.after:
-                    _write(change.file, change.before)
+            _restore(change)
         raise
-
-
-def keep_record(change: FileChange) -> None:
-    """Write the record of a change, if it has one. Raises InvalidArgumentError."""
-    if change.record is not None:
-        _write(_record_file(change.file), change.record, mode=0o600)
-
-
-def drop_records(changes: Sequence[FileChange]) -> None:
-    """Delete the records of changes that have none, once all are made. Raises InvalidArgumentError."""
     for change in changes:
         if change.record is None:
-            _write(_record_file(change.file), None)
+            with suppress(InvalidArgumentError):  # left behind it harms nothing: it knows the entry that it is of
+                _write(_record_file(change.file), None)
 
 
 @contextmanager
@@ -130,6 +125,12 @@ def _require_unchanged(change: FileChange) -> None:
         raise ChangedMeanwhileError(change.file)
 
 
+def _restore(change: FileChange) -> None:
+    undone = change._replace(before=change.after, after=change.before)
+    with suppress(ChangedMeanwhileError, InvalidArgumentError):  # the first problem is the one to tell
+        _write(undone.file, undone.after, partial(_require_unchanged, undone))
+
+
 def _count_alike(old: Sequence[str], new: Sequence[str]) -> int:
     """Return the length of what two sequences start with alike."""
     return next(
@@ -143,12 +144,14 @@ def _installing(part: Part) -> FileChange:
     with naming(part.file):
         after = part.put(text)
         is_in, state = part.is_in(text), part.before(text)
-    record = _record(part.file) if is_in else None
-    if record is None:  # the first one leads back to before all of ours
+    record, ours = (_record(part.file) or {}) if is_in else {}, [_fingerprint(part.before(after))]
+    if _fingerprint(state) in _listed(record.get("ours")):  # else another's entry, perhaps in the place of ours
+        record["ours"] = [_fingerprint(state), *ours]  # of both: the run may end before it writes the file
+    else:  # the first one leads back to before all of ours
         start = {} if text.strip() else {"start": None if before is None else text}
-        record = {"file": str(part.file), "keys": state.keys, "values": state.values, **start}
-    commands = () if is_in else (part.add, part.remove)  # a client's own replaces the whole entry
-    return FileChange(part, before, _bytes(after, before), json.dumps(record).encode(), *commands)
+        record = {"file": str(part.file), "keys": state.keys, "values": state.values, "ours": ours, **start}
+    command = () if is_in else part.add  # a client's own replaces the whole entry
+    return FileChange(part, before, _bytes(after, before), json.dumps(record).encode(), command)
 
 
 def _undoing(part: Part) -> FileChange:
@@ -164,7 +167,16 @@ def _undoing(part: Part) -> FileChange:
     if "start" in record and (after or b"").removeprefix(_BOM).strip() in (b"", b"{}"):
         start = record["start"]
         after = _bytes(start, before) if isinstance(start, str) else None
-    return FileChange(part, before, after, None, () if state.values else part.remove, part.add)
+    return FileChange(part, before, after, None, () if state.values else part.remove)
+
+
+def _fingerprint(state: Before) -> str:
+    """Return a hash of the values of our keys, by which a record knows the part that it belongs to."""
+    return hashlib.sha256(json.dumps(state.values, sort_keys=True).encode()).hexdigest()
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _bytes(text: str, before: bytes | None) -> bytes:
@@ -192,24 +204,37 @@ def _record_file(file: Path) -> Path:
     return platformdirs.user_state_path("fleet-memory", appauthor=False) / "installed" / f"{name}.json"
 
 
-def _write(file: Path, content: bytes | None, *, mode: int = 0o644) -> None:
-    """Replace a file, or a link's target, in one step, None to delete it; an existing file keeps its mode."""
+def _write(file: Path, content: bytes | None, check: Callable[[], None] = lambda: None, *, mode: int = 0o644) -> None:
+    """Replace a file, or a link's target, in one step, None to delete it; an existing file keeps its mode.
+
+    `check` may raise directly before that step. Drafts that a killed run left go. Raises ChangedMeanwhileError when
+    another run takes this one's draft for such, and InvalidArgumentError.
+    """
     target = file.resolve()
     draft: Path | None = None
     try:
         if content is None:
+            check()
             target.unlink(missing_ok=True)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as written:
+        for left in target.parent.glob(f".{escape(target.name)}.*{_DRAFT}"):
+            left.unlink(missing_ok=True)
+        with tempfile.NamedTemporaryFile(
+            dir=target.parent, prefix=f".{target.name}.", suffix=_DRAFT, delete=False
+        ) as written:
             draft = Path(written.name)
             written.write(content)
             written.flush()
             os.fsync(written.fileno())
         draft.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else mode)
+        check()
         draft.replace(target)
     except OSError as error:
+        if draft is not None and not draft.exists():
+            raise ChangedMeanwhileError(file) from error
+        raise InvalidArgumentError(f"{file}: cannot be written: {error.strerror}; no file was changed") from error
+    finally:
         if draft is not None:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
-        raise InvalidArgumentError(f"{file}: cannot be written: {error.strerror}; no file was changed") from error

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration.changes import (
-    ChangedMeanwhileError,
-    FileChange,
-    drop_records,
-    keep_record,
-    read_text,
-    write_changes,
-)
+from fleet_memory.integration.changes import FileChange, make_changes, read_text
 
 MAX_COMMAND_S: Final = 60  # chosen: some clients are slow to start
 
@@ -32,17 +24,7 @@ def carry_out(changes: Sequence[FileChange]) -> None:
 
     Raises ChangedMeanwhileError, and InvalidArgumentError when a file cannot be written.
     """
-    by_command = list[FileChange]()
-    by_file = list[FileChange]()
-    for change in changes:
-        (by_command if _changed_by_command(change) else by_file).append(change)
-    try:
-        write_changes(by_file)
-    except (ChangedMeanwhileError, InvalidArgumentError):
-        for change in by_command:
-            _run(runnable(change.reverse))
-        raise
-    drop_records(changes)
+    make_changes(changes, _changed_by_command)
 
 
 def _changed_by_command(change: FileChange) -> bool:
@@ -51,7 +33,6 @@ def _changed_by_command(change: FileChange) -> bool:
     if not words:
         return False
     wanted = change.part.is_in((change.after or b"").decode("utf-8-sig"))
-    keep_record(change)
     return _run(words) and change.part.is_in(read_text(change.file)) == wanted
 
 

@@ -23,6 +23,7 @@ from fleet_memory.integration.identity import program_of
 from fleet_memory.integration.probing import probed
 from fleet_memory.integration.server_entry import StartedServer, server_in
 from fleet_memory.integration.starting import this_installation
+from fleet_memory.jobs.check import is_wanting
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.server.composition import open_embedder, with_fleet
 from fleet_memory.settings import Settings
@@ -99,9 +100,8 @@ def _embedder(settings: Settings) -> Finding:
     except FleetMemoryError as error:
         return Finding("embedder", is_ok=False, text=_words_of(error), advice="mend FLEET_MEMORY_EMBEDDER")
     took = f"{embedder.name}, loaded in {time.perf_counter() - start:.1f} s"
-    if embedder.degraded:
-        return Finding("embedder", is_ok=False, text=f"{took}: {embedder.degraded}")  # which says what to do
-    return Finding("embedder", is_ok=True, text=took)
+    text = ": ".join(filter(None, (took, embedder.degraded)))  # which says what to do
+    return Finding("embedder", is_ok=not is_wanting(embedder), text=text)
 
 
 def _agent(settings: Settings, folder: Path) -> list[Finding]:
@@ -139,6 +139,8 @@ def _client(name: str, client: Client, folder: Path) -> Finding | None:
 
 
 def _probed(name: str, source: str, server: StartedServer) -> Finding:
+    if not server.words:
+        return Finding(name, is_ok=True, text=f"{source} names a remote server, which was not asked")
     command = " ".join(server.words[:1])
     probe = probed(server)
     again = f"{NAME} install {name}"

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.integration.hook_state import HookState, short_hash
+from fleet_memory.integration.hook_state import HookState, folded_name, short_hash
 from fleet_memory.settings import Settings, is_name
 
 PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"  # where Claude Code was started, whatever folder it went to since
@@ -39,8 +39,14 @@ def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> s
     The main agent of a session may have a type too, but no id. Where a program is configured it is everyone's: the
     server refuses every other.
     """
-    kind = _sanitised(str(given.get("agent_type") or "")) if given.get("agent_id") and not settings.program else ""
+    kind = _kind(str(given.get("agent_type") or "")) if given.get("agent_id") and not settings.program else ""
     return f"{program[: _MAX_CHARS - len(kind) - 1]}/{kind}" if kind else program
+
+
+def _kind(agent_type: str) -> str:
+    """Return the type of an agent as names have it; one that is a credential is hashed."""
+    kind = _sanitised(agent_type)
+    return kind if kind or not agent_type else f"{NAMELESS}-{short_hash(agent_type, _HASH_CHARS)}"
 
 
 def project_root(start: Path) -> Path:
@@ -76,19 +82,17 @@ def project_name(root: Path, state: HookState) -> str:
     if not name:
         return f"{NAMELESS}-{_root_hash(root)}"
     own = {"root": str(root), "name": name}
-    holder = state.claim("programs", _folded(name), own, lambda fact: not Path(str(fact.get("root", ""))).is_dir())
+    holder = state.claim("programs", folded_name(name), own, lambda fact: not Path(str(fact.get("root", ""))).is_dir())
     if _is_same(Path(str(holder.get("root", ""))), root) and is_name(str(holder.get("name"))):
         return str(holder["name"])  # as its folder was written first: `Proj` is `proj` where case does not count
     return f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{_root_hash(root)}"
 
 
 def _sanitised(name: str) -> str:
-    return _FOREIGN.sub("-", name).strip("-")[:_MAX_CHARS]
+    """Return a name without the letters that a program's has not; "" for one that is a credential."""
+    from fleet_memory.rules.text.credentials import credential_in  # noqa: PLC0415 hooks without a name go without
 
-
-def _folded(name: str) -> str:
-    """Return a name as votes compare it: two that differ in their case alone are one origin."""
-    return unicodedata.normalize("NFKC", name).casefold()
+    return "" if credential_in(name) else _FOREIGN.sub("-", name).strip("-")[:_MAX_CHARS]
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -1,18 +1,20 @@
 """The server's entry among a client's servers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration import jsonc, toml
 from fleet_memory.integration.changes import naming, read_text
 from fleet_memory.integration.clients import NAME, Client, known_clients
 from fleet_memory.integration.parts import Before, value_at
+
+_REMOTE: Final = frozenset({"url", "httpUrl", "serverUrl"})  # the address in an entry: of most, of Gemini, of Windsurf
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class ServerEntry:
 
     def put(self, text: str) -> str:
         """Set the entry's own keys."""
+        if _is_remote(value_at(self._read(text), self._path)):
+            raise InvalidArgumentError(
+                f"{NAME} is a remote server there; nothing was changed. Take it out first to have one of this machine"
+            )
         if self._is_toml:
             return toml.put_table(text, self._path, self._entry)
         if not self.is_in(text):
@@ -49,8 +55,9 @@ class ServerEntry:
         return text
 
     def is_in(self, text: str) -> bool:
-        """Whether there is an entry of our name."""
-        return value_at(self._read(text), self._path) is not None
+        """Whether there is an entry of our name; one of a remote server is never ours."""
+        found = value_at(self._read(text), self._path)
+        return found is not None and not _is_remote(found)
 
     def before(self, text: str) -> Before:
         """Return the entry's own keys as they are."""
@@ -65,8 +72,11 @@ class ServerEntry:
         """Restore an entry that was there, else cut it, and the object around it if that was made for it."""
         if self._is_toml:
             if before.values is None:
-                return toml.cut_table(text, self._path)
-            return toml.put_table(text, self._path, {"args": [], **before.values})
+                return toml.cut_value(text, self._path)
+            text = toml.put_table(text, self._path, before.values)
+            for key in self._entry.keys() - before.values.keys():
+                text = toml.cut_value(text, (*self._path, key))
+            return text
         if before.values is None:
             text = jsonc.cut(text, self._path)
             is_empty = before.keys < 1 and self._read(text).get(self.client.key) == {}
@@ -94,15 +104,31 @@ class ServerEntry:
         return toml.read_document(text) if self._is_toml else jsonc.read_object(text)
 
 
+def _is_remote(entry: object) -> bool:
+    return isinstance(entry, dict) and "command" not in entry and not _REMOTE.isdisjoint(entry)
+
+
 class StartedServer(NamedTuple):
-    """How a client starts the server: command and arguments, and variables for it."""
+    """How a client starts the server: command and arguments, none for a remote one, and variables for it."""
 
     words: Sequence[str]
     variables: Mapping[str, str]
 
     def flag(self, flag: str) -> str | None:
-        """Return the value of a flag in the words, e.g. "basher" of "--program"."""
-        return dict(pairwise(self.words)).get(flag)
+        """Return the value of a flag in the words, e.g. "basher" of "--program basher" and "--program=basher"."""
+        joined = (word.partition("=") for word in self.words)
+        return (dict(pairwise(self.words)) | {name: value for name, sign, value in joined if sign}).get(flag)
+
+    def words_without(self, flags: Container[str]) -> list[str]:
+        """Return the words of `serve` that are none of these flags and no value of one, e.g. "--maintain"."""
+        words = iter(self.words[self.words.index("serve") + 1 :] if "serve" in self.words else ())
+        kept = list[str]()
+        for word in words:
+            if word in flags:
+                next(words, None)
+            elif word.partition("=")[0] not in flags:
+                kept.append(word)
+        return kept
 
     def setting(self, flag: str) -> str | None:
         """Return the setting of a flag: the flag's value, else the variable's."""
@@ -124,6 +150,8 @@ def server_in(client: Client, file: Path) -> StartedServer | None:
     if not isinstance(entry, dict):
         return None
     command, args, variables = entry.get("command"), entry.get("args"), entry.get("environment", entry.get("env"))
+    if _is_remote(entry):
+        return StartedServer([], {})
     words = command if isinstance(command, list) else [command, *(args if isinstance(args, list) else ())]
     named = variables if isinstance(variables, dict) else {}
     return StartedServer([str(word) for word in words], {str(name): str(value) for name, value in named.items()})

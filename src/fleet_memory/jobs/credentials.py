@@ -1,15 +1,11 @@
 """Refuses texts with credentials before they are written, unless the fleet's policy allows them."""
 
-import re
-from typing import Final
-
 from pydantic import JsonValue
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.text.credentials import Credential, credential_at
-
-_WORD: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")  # a name that the caller made up and a refusal may show
+from fleet_memory.rules.text.shown_names import shown
 
 
 async def require_no_credential(fleet: Fleet, field: str, value: JsonValue) -> None:
@@ -25,7 +21,7 @@ async def refuse_credential(fleet: Fleet, found: Credential, field: str = "") ->
     """Raise InvalidArgumentError for a credential that was found, unless the policy allows them. Billed 1R a minute."""
     if (await fleet.policies.read(fleet.now())).secrets == "allow":
         return
-    parts = [part if _WORD.fullmatch(part) else "…" for part in map(str, found.place)]
+    parts = map(shown, map(str, found.place))
     place = ".".join([field, *parts] if field else parts)
     raise InvalidArgumentError(
         f"{place or 'arguments'}: holds a credential (rule {found.rule}), which memory never keeps; nothing was "

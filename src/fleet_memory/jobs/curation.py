@@ -48,7 +48,14 @@ class Curated(NamedTuple):
 
 
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
-    """Return the changes that seeding would make; writes nothing."""
+    """Return the changes that seeding would make; writes nothing.
+
+    Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a credential, which names the entry by
+    its number in the file.
+    """
+    fleet.caller.require_curation()
+    for number, one in enumerate(wanted.values(), 1):
+        await require_no_credential(fleet, f"entry {number}", one.model_dump())
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
     rules = [rule.entry for rule in iter_readable(found, versioned_entry) if rule.entry is not None]
     return seed_differences(wanted, rules)
@@ -61,8 +68,6 @@ async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> S
     was lost.
     """
     fleet.caller.require_curation()
-    for key, one in wanted.items():
-        await require_no_credential(fleet, key, one.model_dump())
     plan = await plan_seeding(fleet, wanted)
     for key, one in {**plan.added, **plan.changed}.items():
         await _set_rule(fleet, key, one)

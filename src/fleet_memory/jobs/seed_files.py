@@ -2,13 +2,14 @@
 
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.knowledge.seeding import key_of
+from fleet_memory.rules.text.shown_names import shown
 from fleet_memory.schemas.seeds import Seed, SeedFile
 
 
@@ -20,8 +21,7 @@ def read_seeds(file: Path) -> dict[str, Seed]:
         return _keyed(SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "FILE"
-        raise InvalidArgumentError(f"{place}: {first['msg']} (in {file.name})") from error
+        raise InvalidArgumentError(f"{_place(first['loc'])}: {first['msg']} (in {file.name})") from error
     except ValueError as error:
         raise InvalidArgumentError(f"FILE: {file.name}: {error}") from error
     except RecursionError as error:
@@ -38,11 +38,20 @@ def _text(file: Path) -> str:
         raise InvalidArgumentError(f"FILE: {file.name} cannot be read: {error.strerror}") from error
 
 
+def _place(location: Sequence[str | int]) -> str:
+    """Return where a problem is, e.g. "entry 1.text" for the first entry's text."""
+    match location:
+        case ["entry", int(at), *fields]:
+            return ".".join([f"entry {at + 1}", *map(shown, map(str, fields))])
+        case _:
+            return ".".join(map(shown, map(str, location))) or "FILE"
+
+
 def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
     found: dict[str, Seed] = {}
-    for position, one in enumerate(seeds):
+    for number, one in enumerate(seeds, 1):
         key = key_of(one)
         if key in found:
-            raise InvalidArgumentError(f"entry.{position}.key: {key!r} is an earlier entry's too; give one another key")
+            raise InvalidArgumentError(f"entry {number}.key: {key!r} is an earlier entry's too; give one another key")
         found[key] = one
     return found

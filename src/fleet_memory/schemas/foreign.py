@@ -45,10 +45,10 @@ class LeftOut(NamedTuple):
 class ForeignMemory(NamedTuple):
     """Another program's memory as it was read.
 
-    `origin` is equal for the same memory whenever and from wherever it is read: all lessons from it are one origin.
+    `origin` is the name that a person gave for whose memory it is, "" without one: no file tells it from its copies.
     """
 
     source: ForeignSource
-    origin: str
     texts: Sequence[ForeignText]
     left_out: Sequence[LeftOut]
+    origin: str = ""

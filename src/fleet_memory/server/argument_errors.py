@@ -12,14 +12,13 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from fleet_memory.rules.text.closest import close_names
-from fleet_memory.rules.text.credentials import credential_in
+from fleet_memory.rules.text.shown_names import is_shown, shown
 from fleet_memory.server.json_schema import Schema
 
 Location: TypeAlias = tuple[int | str, ...]
 
 _MAX_PROBLEMS: Final = 6  # named in one refusal
 _MAX_NAME_CHARS: Final = 60  # characters of a name that the client made up that are compared with known ones
-_WORD: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")  # a name or value that the client made up and a refusal may show
 _NUMBER: Final = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?")
 CALLER_NAMES: Final = ("programId", "agentId")  # each stands for the other
 _OTHER_WORDS: Final = {  # that agents have for an argument, in lower case
@@ -67,15 +66,6 @@ def closest(name: str, known: Sequence[str], unlisted: Sequence[str] = ()) -> st
     return f"did you mean {near[0]}?" if near else f"allowed: {', '.join(known) or 'nothing'}"
 
 
-def shown(name: str) -> str:
-    """Return a name that the client made up as a refusal shows it: one word of at most 30 characters, else "…"."""
-    return name if _is_shown(name) else "…"
-
-
-def _is_shown(word: str) -> bool:
-    return bool(_WORD.fullmatch(word)) and credential_in(word) is None
-
-
 def _problem(problem: ErrorDetails, schema: Schema, sent_at: Location) -> str:
     location = problem["loc"]
     path = ".".join(shown(str(part)) for part in sent_at) or "arguments"
@@ -101,7 +91,7 @@ def _not_among(sent: object, words: Sequence[str]) -> str:
         return f"{_as_json(sent)} is not one of {allowed}"
     near = close_names(sent[:_MAX_NAME_CHARS], words, 1)
     hint = f", did you mean {near[0]}?" if near else ""
-    return (f"{sent!r} is not one of {allowed}" if _is_shown(sent) else f"must be one of {allowed}") + hint
+    return (f"{sent!r} is not one of {allowed}" if is_shown(sent) else f"must be one of {allowed}") + hint
 
 
 def _instead(sent: object) -> str:

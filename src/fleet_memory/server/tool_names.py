@@ -9,8 +9,9 @@ from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.shown_names import shown
 from fleet_memory.schemas.fields import MAX_NAME_CHARS
-from fleet_memory.server.argument_errors import closest, shown
+from fleet_memory.server.argument_errors import closest
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.prompts import refused
 from fleet_memory.settings import SETTINGS

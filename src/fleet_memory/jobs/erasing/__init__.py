@@ -11,6 +11,7 @@ from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.erasing.documents import holds_text
+from fleet_memory.jobs.erasing.findings import Findings
 from fleet_memory.jobs.erasing.plan import Plan, Wanted, plan_erasure, wish
 from fleet_memory.jobs.erasing.rounds import ErasingRound
 from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
@@ -31,17 +32,18 @@ MAX_ROUNDS: Final = 3  # times that the whole fleet is looked through while serv
 
 
 class Erased(NamedTuple):
-    """What a purge erased, or would: documents by kind, and where; the texts for people who ask for them.
+    """What a purge erased, or would: documents by kind, their names, and the texts for people who ask for them.
 
     `left` are documents that still hold it, or cannot be read. `is_scrubbed`: nothing of it is in the store's files.
+    `alike`: programs of the erased one's name in another spelling, which stay.
     """
 
     documents: dict[str, int]
-    programs: tuple[str, ...]
-    entries: tuple[str, ...]
+    found: Findings
     texts: tuple[str, ...]
     left: tuple[str, ...] = ()
     is_scrubbed: bool = True
+    alike: tuple[str, ...] = ()
 
 
 async def preview_erasure(fleet: Fleet, wanted: Wanted) -> Erased:
@@ -111,13 +113,14 @@ async def _plan_again(fleet: Fleet, wanted: Wanted, before: Plan) -> Plan:
         pairs=now.erasure.pairs | old.pairs,
         lessons=now.erasure.lessons | old.lessons,
         entries={**old.entries, **now.erasure.entries},
+        made=now.erasure.made | old.made,
     )
     return replace(now, erasure=erasure)
 
 
 async def _note(fleet: Fleet, writer: FencedWriter, preview: ErasingRound, why: str) -> None:
     """Note in the ledger that something is erased: first, so that it is there however the run ends."""
-    counts = ", ".join(f"{count} {kind}" for kind, count in preview.documents.items())
+    counts = preview.found.sums()
     line = LedgerLine(
         event="erased",
         key=PURGE_KEY,
@@ -155,8 +158,8 @@ _GROUPS: Final = (  # leases and notes of runs hold times, counts and random ids
 def _report(plan: Plan, round_: ErasingRound, left: tuple[str, ...]) -> Erased:
     return Erased(
         dict(round_.documents),
-        tuple(sorted(round_.programs)),
-        tuple(sorted(round_.entries)),
+        round_.found,
         tuple(sorted(plan.texts)),
         left,
+        alike=tuple(sorted(plan.alike)),
     )

@@ -10,6 +10,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pairs import versioned_pair
+from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.stored_json import NO_TEXT, plain
 from fleet_memory.rules.erasing.knowledge import entry_after, goes_with_pair, line_of_ledger_after, pair_after
@@ -69,6 +70,14 @@ def pair_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Writ
         return [Write(document.ref, None, document.revision)]
     after = pair_after(versioned.pair, erasure)
     return [] if after is versioned.pair else [fleet.pairs.write(versioned, after)]
+
+
+def policy_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Write]:
+    """Return the write that takes a judge model's name out of the policy: its only text of anybody's words."""
+    before = versioned_policy(document)
+    if not erasure.erases(before.policy.judge_model):
+        return []
+    return [fleet.policies.write(before, replace(before.policy, judge_model=""))]
 
 
 def ledger_writes(document: Document, erasure: Erasure) -> list[Write]:

@@ -12,7 +12,15 @@ from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
 from fleet_memory.rules.erasing.knowledge import entry_fate, goes_with_pair
-from fleet_memory.rules.erasing.targets import ERASED, MIN_NEEDLE_CHARS, Erasure, Renamed, folded, hashed_key
+from fleet_memory.rules.erasing.targets import (
+    ERASED,
+    MIN_NEEDLE_CHARS,
+    Erasure,
+    Renamed,
+    folded,
+    hashed_key,
+    names_made_of,
+)
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
@@ -42,10 +50,14 @@ class FoundText(NamedTuple):
 
 @dataclass
 class Plan:
-    """The whole erasure, the texts of the lessons and entries that go, and the documents that cannot be read."""
+    """The whole erasure, the texts of the lessons and entries that go, and the documents that cannot be read.
+
+    `alike`: programs of the wanted one's name in another spelling, which stay.
+    """
 
     erasure: Erasure
     texts: set[str] = field(default_factory=set)
+    alike: set[str] = field(default_factory=set)
     unreadable: list[UnreadableDocument] = field(default_factory=list)
 
 
@@ -75,22 +87,30 @@ async def plan_erasure(fleet: Fleet, wanted: Wanted) -> Plan:
     entries = [one.entry for one in await fleet.knowledge.all(plan.unreadable) if one.entry is not None]
     plan.erasure = _with_entry(plan.erasure, entries, (await fleet.knowledge.snapshots.read()).rows)
     pairs = [pair async for pair in _pairs(fleet, plan)]
-    names, others = set[tuple[str, str]](), set[str]()
+    names, others, stay = set[tuple[str, str]](), set[str](), {one.value.pattern for one in entries}
     async for lesson in _lessons(fleet, entries, pairs, plan):
         if plan.erasure.is_lesson_text(*lesson[:3]):
             plan.texts.add(lesson.text)
             names.add((lesson.program_id, lesson.pattern_id))
-        elif lesson.lives:
+            continue
+        stay.add(lesson.text)
+        if lesson.lives:
             others.add(text_hash(lesson.text))
     texts = {entry.value.pattern for entry in entries if plan.erasure.erases(entry.value.pattern)}
     plan.texts |= texts
     words = {text_hash(text) for text in plan.texts} | plan.erasure.words
     lessons = frozenset() if plan.erasure.program_id is not None else frozenset(names)  # those it knows by name
     erasure = replace(plan.erasure, lessons=lessons, words=frozenset(words - others))
+    if erasure.needle:
+        erasure = replace(erasure, made=_names_of({*plan.texts, wanted.text or ""}), kept=_names_of(stay - plan.texts))
     erasure = replace(erasure, entries=_fates(entries, erasure))
     gone = frozenset(pair.pair_id for pair in pairs if goes_with_pair(pair, erasure))
     plan.erasure = replace(erasure, pairs=gone)
     return plan
+
+
+def _names_of(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(map(names_made_of, texts)))
 
 
 def _with_entry(erasure: Erasure, entries: Iterable[Entry], rows: Sequence[KnowledgeRow]) -> Erasure:
@@ -131,6 +151,8 @@ async def _lessons(
     async for block in fleet.programs.in_blocks():
         plan.unreadable += block.unreadable
         for versioned in block.programs:
+            if plan.erasure.is_spelt_otherwise(versioned.program.program_id):
+                plan.alike.add(versioned.program.program_id)
             for lesson in _lessons_of(versioned.program):
                 yield lesson
     async for lesson in _archived_lessons(fleet, plan):

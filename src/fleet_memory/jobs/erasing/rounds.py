@@ -13,11 +13,13 @@ from fleet_memory.jobs.erasing.documents import (
     ledger_writes,
     page_writes,
     pair_writes,
+    policy_writes,
     program_writes,
     record_writes,
     removal_writes,
     trace_writes,
 )
+from fleet_memory.jobs.erasing.findings import Findings
 from fleet_memory.jobs.erasing.plan import Plan
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.repositories.blocks import document_blocks
@@ -40,8 +42,7 @@ class ErasingRound:
     writer: FencedWriter
     plan: Plan
     documents: Counter[str] = field(default_factory=Counter)
-    programs: set[str] = field(default_factory=set)
-    entries: set[str] = field(default_factory=set)
+    found: Findings = field(default_factory=Findings)
 
     @property
     def erasure(self) -> Erasure:
@@ -57,6 +58,8 @@ class ErasingRound:
         await self._each("ledger", paths.ledger, lambda document: ledger_writes(document, erasure))
         for group in ("history", "receipts", "waiting", "archive"):
             await self._each(group, paths.collection(group), lambda document: record_writes(document, erasure))
+        for document in filter(None, await self.fleet.knowledge.store.get(paths.policy)):
+            await self._one("policy", document, lambda document: policy_writes(self.fleet, document, erasure))
         await self._maintenance()
         await self.writer.commit()  # renews the lease
         await self._programs(program_writes)
@@ -70,12 +73,16 @@ class ErasingRound:
     async def _each(self, kind: str, collection: str, writes_of: _WritesOf) -> None:
         async for documents in document_blocks(self.fleet.knowledge.store, Query(collection)):
             for document in documents:
-                writes = decoded(document, writes_of)
-                if isinstance(writes, UnreadableDocument):
-                    self.plan.unreadable.append(writes)
-                elif writes:
-                    self.documents[kind] += 1
-                    await self._commit(writes, partial(self._writes_again, document, writes_of))
+                await self._one(kind, document, writes_of)
+
+    async def _one(self, kind: str, document: Document, writes_of: _WritesOf) -> None:
+        writes = decoded(document, writes_of)
+        if isinstance(writes, UnreadableDocument):
+            self.plan.unreadable.append(writes)
+        elif writes:
+            self.documents[kind] += 1
+            self.found.document(kind, writes)
+            await self._commit(writes, partial(self._writes_again, document, writes_of))
 
     async def _writes_again(self, document: Document, writes_of: _WritesOf) -> Sequence[Write]:
         (now,) = await self.fleet.knowledge.store.get(document.ref)
@@ -106,8 +113,9 @@ class ErasingRound:
                 if self.erasure.is_program(name):
                     continue
                 if writes := writes_of(self.fleet, versioned, self.erasure):
-                    self.documents["programs"] += writes_of is program_writes
-                    self.programs.add(name)
+                    if writes_of is program_writes:
+                        self.documents["programs"] += 1
+                        self.found.program(versioned.program, self.erasure)
                     await self._commit(writes, partial(self._program_again, name, writes_of))
 
     async def _program_again(self, name: str, writes_of: _ProgramWritesOf) -> Sequence[Write]:
@@ -121,7 +129,7 @@ class ErasingRound:
             key = versioned.entry.key
             if writes := await self._entry_writes(key):
                 self.documents["entries"] += 1
-                self.entries.add(self.erasure.key_after(key))
+                self.found.entry(versioned.entry, self.erasure)
                 await self._commit(writes, partial(self._entry_writes, key))
 
     async def _entry_writes(self, key: str) -> Sequence[Write]:
@@ -156,7 +164,7 @@ class ErasingRound:
         if versioned.revision == ABSENT:
             return
         self.documents["programs"] += 1
-        self.programs.add(name)
+        self.found.whole(versioned.program)
         await self._commit(removal_writes(self.fleet, versioned), partial(self._removal, name))
 
     async def _removal(self, name: str) -> Sequence[Write]:

@@ -1,5 +1,6 @@
 """Entries, pairs and lines of the ledger without what a purge erases."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from fleet_memory.rules.erasing.targets import ERASED, Erasure, Renamed, hashed_key, is_text_of, scrubbed
@@ -19,7 +20,7 @@ def entry_fate(entry: Entry, erasure: Erasure) -> Renamed | None:
     left = [line for line in entry.provenance if not _goes(line, erasure)]
     gone = [line.pattern for line in entry.provenance if _goes(line, erasure)]
     if not _text_goes(entry, erasure):
-        made_of_gone = any(entry.key.startswith(knowledge_key(entry.value.domain, text)) for text in gone)
+        made_of_gone = _is_made_of(entry, gone) and not _is_made_of(entry, [line.pattern for line in left])
         named = erasure.erases_name(entry.key) or made_of_gone
         return Renamed(hashed_key(entry.key), stays=True) if named else None
     if not left or entry.tier == "constitutional":
@@ -35,7 +36,9 @@ def entry_after(entry: Entry, erasure: Erasure) -> Entry | None:
         return None
     lines = tuple(_line_after(line, erasure) for line in entry.provenance if not _goes(line, erasure))
     words = tuple(_word_after(word, erasure) for word in entry.words if not erasure.is_program(word.program_id))
-    after = replace(entry, provenance=lines, words=words, key=fate.key if fate else entry.key)
+    names = tuple(name for name in entry.value.contributors if not erasure.is_program(name))
+    value = entry.value if names == entry.value.contributors else replace(entry.value, contributors=names)
+    after = replace(entry, value=value, provenance=lines, words=words, key=fate.key if fate else entry.key)
     if fate is not None and fate.keeper is not None:
         after = _with_text_of(after, next(line for line in lines if _is(line, fate.keeper)))
     if erasure.erases_name(after.value.domain):
@@ -70,14 +73,18 @@ def line_of_ledger_after(line: LedgerLine, erasure: Erasure) -> LedgerLine:
     names = tuple(_lesson_name_after(name, erasure) for name in line.patterns)
     by_it = erasure.is_program(line.by) or line.key == erasure.key
     why = ERASED if line.why and (by_it or erasure.erases(line.why)) else line.why
-    after = replace(line, key=key, patterns=names, why=why)
+    after = replace(line, key=key, patterns=names, why=why, by=erasure.program_after(line.by))
     return line if after == line else after
 
 
 def _lesson_name_after(name: str, erasure: Erasure) -> str:
     """Return "basher/erased-3f1c…" for "basher/push-token-ghp" if that lesson goes, or its id holds what goes."""
     program_id, slash, pattern_id = name.partition("/")
-    return f"{program_id}{slash}{erasure.name_after(program_id, pattern_id)}"
+    return f"{erasure.program_after(program_id)}{slash}{erasure.name_after(program_id, pattern_id)}"
+
+
+def _is_made_of(entry: Entry, texts: Iterable[str]) -> bool:
+    return any(entry.key.startswith(knowledge_key(entry.value.domain, text)) for text in texts)
 
 
 def _text_goes(entry: Entry, erasure: Erasure) -> bool:
@@ -142,6 +149,7 @@ def _is_replaced(key: str, erasure: Erasure) -> bool:
 def _side_after(side: Side, erasure: Erasure) -> Side:
     after = replace(
         side,
+        program_id=erasure.program_after(side.program_id),
         key=erasure.key_after(side.key) if side.key is not None else None,
         pattern_id=erasure.name_after(side.program_id, side.pattern_id) if side.pattern_id else "",
         evidence=scrubbed(side.evidence, erasure),
@@ -151,6 +159,13 @@ def _side_after(side: Side, erasure: Erasure) -> Side:
 
 
 def _judgement_after(judgement: Judgement, erasure: Erasure) -> Judgement:
-    by_it = judgement.program_id is not None and erasure.is_program(judgement.program_id)
+    name = judgement.program_id
+    by_it = name is not None and erasure.is_program(name)
     goes = judgement.reason and (by_it or erasure.erases(judgement.reason))
-    return replace(judgement, reason=ERASED) if goes else judgement
+    after = replace(
+        judgement,
+        program_id=erasure.program_after(name) if name is not None else None,
+        reason=ERASED if goes else judgement.reason,
+        also=tuple(map(erasure.program_after, judgement.also)),
+    )
+    return judgement if after == judgement else after

@@ -4,15 +4,25 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from fleet_memory.rules.knowledge.votes import same_program
-from fleet_memory.rules.text.keys import digest, slug, text_hash
+from fleet_memory.rules.text.keys import (
+    MAX_ID_WORDS,
+    MAX_SLUG_CHARS,
+    MAX_SLUG_WORDS,
+    digest,
+    pattern_id,
+    slug,
+    text_hash,
+)
 
 MIN_NEEDLE_CHARS: Final = 4  # characters of a text to look for; shorter ones stand in nearly every lesson. Chosen
 ERASED: Final = "(erased)"  # in place of a text whose document stays
 _HASHED: Final = "erased-"  # what the id of an erased lesson begins with
 _WORD: Final = re.compile(r"[a-z0-9]+")
+_HASH_END: Final = re.compile(r"[0-9a-f]{6}|[0-9a-f]{10}")  # of an id; of a key that another text had already
 
 
 def folded(text: str) -> str:
@@ -37,8 +47,8 @@ class Erasure:
     """What is to go. One of `needle` (folded), `program_id` (with `pattern_id`: one lesson) and `key` is given.
 
     The rest is found in the fleet first: `lessons` are (program id, pattern id) of texts that go, `words` the hashes of
-    these, `pairs` the ids of their pairs, `entries` by their keys. A lesson that was rewritten since stays, but for its
-    id.
+    these, `pairs` the ids of their pairs, `entries` by their keys. `made` is what names are made of the texts that go,
+    `kept` of texts that stay (`names_made_of`). A lesson that was rewritten since stays, but for its id.
     """
 
     needle: str = ""
@@ -49,30 +59,57 @@ class Erasure:
     words: frozenset[str] = frozenset()
     pairs: frozenset[str] = frozenset()
     entries: Mapping[str, Renamed] = field(default_factory=dict)
+    made: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
 
     def erases(self, text: str) -> bool:
         """Whether a text holds the one that is looked for."""
         return bool(self.needle) and self.needle in folded(text)
 
     def erases_name(self, name: str) -> bool:
-        """Whether an id or a key holds it, as it stands or as names are made of texts."""
+        """Whether an id or a key holds it, as it stands, or was made of a text that does."""
         if not self.needle:
             return False
-        made = slug(self.needle, len(self.needle))
-        spelt = "-".join(_WORD.findall(self.needle))
         flat = "-".join(_WORD.findall(name.casefold()))
-        parts = {part for part in (spelt, made if "-" in made else "") if len(part) >= MIN_NEEDLE_CHARS}
-        return self.erases(name) or any(part in flat for part in parts)
+        spelt = any(f"-{part}-" in f"-{flat}-" for part in self._spellings)
+        return spelt or self.erases(name) or self._is_made_of_it(name.rpartition("/")[2])
+
+    @cached_property
+    def _spellings(self) -> frozenset[str]:
+        """Return how names spell the whole text: with its plain words and without."""
+        made, spelt = slug(self.needle, len(self.needle)), "-".join(_WORD.findall(self.needle))
+        return frozenset(part for part in (spelt, made if "-" in made else "") if len(part) >= MIN_NEEDLE_CHARS)
+
+    def _is_made_of_it(self, name: str) -> bool:
+        """Whether a name was made of a text that goes, or of one that is stored no more and had it."""
+        readable, _, end = name.rpartition("-")
+        if not _HASH_END.fullmatch(end):
+            readable, end = name, ""
+        if name in self.kept:
+            return False
+        if end in self.made:
+            return True
+        return readable not in self.kept and (readable in self.made or self._may_be_of_it(readable, has_hash=bool(end)))
+
+    def _may_be_of_it(self, readable: str, *, has_hash: bool) -> bool:
+        """Whether a made name has the text's only topic word, or was cut after the first of them."""
+        words, wanted, is_full = readable.split("-"), slug(self.needle), len(readable) >= MAX_SLUG_CHARS - 1
+        if has_hash and len(wanted) >= MIN_NEEDLE_CHARS and wanted in words:
+            return True
+        if not is_full and len(words) != MAX_SLUG_WORDS and not (has_hash and len(words) == MAX_ID_WORDS):
+            return False
+        ends = ("-".join(words[start:]) + ("" if is_full else "-") for start in range(len(words)))
+        return any(len(end) > MIN_NEEDLE_CHARS and f"{wanted}-".startswith(end) for end in ends)
 
     def is_program(self, program_id: str) -> bool:
-        """Whether all of a program goes."""
-        return self.program_id is not None and self.pattern_id is None and self._is_of(program_id)
+        """Whether all of a program goes: the one of exactly this name; another spelling is another memory."""
+        return self.pattern_id is None and program_id == self.program_id
 
     def is_lesson(self, program_id: str, pattern_id: str) -> bool:
         """Whether a text of a lesson of this name goes."""
         if (program_id, pattern_id) in self.lessons:
             return True
-        return self._is_of(program_id) and self.pattern_id in (None, pattern_id)
+        return program_id == self.program_id and self.pattern_id in (None, pattern_id)
 
     def is_lesson_text(self, program_id: str, pattern_id: str, text: str) -> bool:
         """Whether a lesson of this text goes."""
@@ -91,8 +128,21 @@ class Erasure:
             return renamed.key
         return hashed_key(key) if self.erases_name(key) or key == self.key else key
 
-    def _is_of(self, program_id: str) -> bool:
-        return self.program_id is not None and same_program(program_id) == same_program(self.program_id)
+    def program_after(self, program_id: str) -> str:
+        """Return the name of a program after the purge, e.g. in its verdicts: a hash if all of it goes."""
+        return f"{_HASHED}{digest(program_id)[:6]}" if self.is_program(program_id) else program_id
+
+    def is_spelt_otherwise(self, program_id: str) -> bool:
+        """Whether a program has the name of the one that goes in another spelling, which votes take for the same."""
+        if self.program_id is None or program_id == self.program_id:
+            return False
+        return same_program(program_id) == same_program(self.program_id)
+
+
+def names_made_of(text: str) -> set[str]:
+    """Return what names are made of a text: the readable part of its key, its id, and the id's end."""
+    id_, readable = pattern_id(text), slug(text)
+    return {id_, id_.rpartition("-")[2], *([readable] if "-" in readable else [])}
 
 
 def hashed_key(key: str) -> str:

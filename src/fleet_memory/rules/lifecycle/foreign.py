@@ -18,6 +18,7 @@ from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.value import InvalidValueError
 
 FOREIGN_CONFIDENCE: Final = 0.5  # nothing is known of how sure anybody was; Source: docs/other-memories.md, chosen
+MAX_ORIGIN_CHARS: Final = 50  # characters of the name of a memory's owner; chosen: its mark is a session's name
 MAX_TAGS: Final = 10
 MAX_TAG_CHARS: Final = 50
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")  # half a character, which JSON can have and UTF-8 cannot
@@ -156,7 +157,7 @@ def _lesson(
 ) -> ForeignLesson | LeftOut:
     statement, context = text.text.strip(), f"Imported from {memory.source}: {text.context}"
     tags = _tags([memory.source, *text.tags])
-    if rule := next(filter(None, map(credential_in, (statement, context, *text.topics, *tags))), None):
+    if rule := next(filter(None, map(credential_in, _kept(text, statement, context, tags))), None):
         return LeftOut("credential", text.place, f"rule {rule}")
     if _SURROGATE.search("".join((statement, context, text.project, *text.topics))):
         return LeftOut("damaged", text.place, "not Unicode text")
@@ -171,7 +172,7 @@ def _lesson(
         "discoveredAt": min(text.created or changed, changed),
         "lastReinforced": changed,
         "projectId": project,
-        "sessionId": f"import:{memory.source}:{memory.origin}",
+        "sessionId": _origin_of(memory),
         "tags": tags,
     }
     try:
@@ -182,9 +183,21 @@ def _lesson(
     return ForeignLesson(program_id or name_of(text.owner) or memory.source, text.place, pattern)
 
 
+def _kept(text: ForeignText, statement: str, context: str, tags: Sequence[str]) -> list[str]:
+    """Return all that a lesson would keep of a text, and the statement with each name that stands over it."""
+    names = [*text.topics, *tags]
+    owners = [text.owner, text.project, name_of(text.owner), name_of(text.project)]
+    return [statement, context, *names, *owners, *(f"{name}: {statement}" for name in names)]
+
+
 def source_of(memory: ForeignMemory) -> Source:
-    """Return where the lessons of a memory come from: one connection, however often it is read."""
-    return Source(connection=f"import:{memory.source}:{memory.origin}", client=memory.source)
+    """Return where the lessons of a memory come from: one connection for all memories of its origin."""
+    return Source(connection=_origin_of(memory), client=memory.source)
+
+
+def _origin_of(memory: ForeignMemory) -> str:
+    """Return the mark of an origin, e.g. `import:of:ana` for a named memory; the others of a source are one."""
+    return f"import:of:{memory.origin.casefold()}" if memory.origin else f"import:{memory.source}"
 
 
 def name_of(text: str) -> str:

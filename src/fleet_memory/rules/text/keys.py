@@ -7,8 +7,8 @@ from typing import Final
 from fleet_memory.rules.text.normalisation import normalised
 
 MAX_SLUG_CHARS: Final = 60  # characters; with "pattern/", a domain of 100 and a suffix a key stays under 220
-_MAX_SLUG_WORDS: Final = 6
-_MAX_ID_WORDS: Final = 4  # each answer with the lesson repeats it; Source: docs/recall.md, "The shape of a hit"
+MAX_SLUG_WORDS: Final = 6
+MAX_ID_WORDS: Final = 4  # each answer with the lesson repeats it; Source: docs/recall.md, "The shape of a hit"
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
 # Words that carry no topic; without them the key of the article's own entry comes out as printed there. A "never" or
@@ -19,7 +19,7 @@ _PLAIN_WORDS: Final = frozenset(
 )
 
 
-def slug(text: str, max_words: int = _MAX_SLUG_WORDS) -> str:
+def slug(text: str, max_words: int = MAX_SLUG_WORDS) -> str:
     """Return the first topic words of `text`, lower case, joined by "-"; "lesson" when it has none."""
     words = [word for word in _WORD.findall(_POSSESSIVE.sub("", text.lower())) if word not in _PLAIN_WORDS]
     return "-".join(words[:max_words])[:MAX_SLUG_CHARS].strip("-") or "lesson"
@@ -42,7 +42,7 @@ def pair_id(words: str, other_words: str) -> str:
 
 def pattern_id(text: str) -> str:
     """Return the id of a pattern that its agent did not name: readable, and the same for the same words."""
-    return f"{slug(text, _MAX_ID_WORDS)}-{text_hash(text)[:6]}"
+    return f"{slug(text, MAX_ID_WORDS)}-{text_hash(text)[:6]}"
 
 
 def knowledge_key(domain: str, text: str) -> str:

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.text.front_matter import MarkdownFile, markdown_file
-from fleet_memory.rules.text.keys import digest
 from fleet_memory.rules.text.markdown_blocks import TextBlock, text_blocks
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
@@ -53,7 +52,7 @@ def read_basic_memory(folder: Path) -> ForeignMemory:
         found = _read_note(file, file.relative_to(folder).as_posix())
         texts += found.texts
         left_out += found.left_out
-    return ForeignMemory("basic-memory", digest(str(folder.resolve()))[:12], texts, left_out)
+    return ForeignMemory("basic-memory", texts, left_out)
 
 
 def _is_note(place: Path, file: Path) -> bool:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from fleet_memory.jobs.transfer.foreign.sqlite_rows import Row, read_rows
-from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
 DATABASE: Final = "memory.sqlite3"  # in cerebro's home
@@ -28,8 +27,7 @@ def read_cerebro(place: Path) -> ForeignMemory:
             left_out.append(LeftOut("damaged", _place(row), "not a text"))
         else:
             texts.append(_entry_text(row))
-    first = digest(str(rows[0]["text"]), str(rows[0]["created_at"])) if rows else ""
-    return ForeignMemory("cerebro", first[:12], texts, left_out)
+    return ForeignMemory("cerebro", texts, left_out)
 
 
 def _place(row: Row) -> str:

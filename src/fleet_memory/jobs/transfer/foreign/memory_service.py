@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from fleet_memory.jobs.transfer.foreign.sqlite_rows import Row, count_rows, read_rows
-from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
 _NO_TOPIC: Final = ("untagged", "sys", "q", "t", "source", "agent", "crew", "proj", "user")  # tags, or their prefixes
@@ -30,8 +29,7 @@ def read_memory_service(file: Path) -> ForeignMemory:
     for table, of in (("memory_graph", "links between memories"), ("beliefs", "beliefs derived from memories")):
         if count := count_rows(file, table):
             left_out.append(LeftOut("relation", table, f"{of}: {count}"))
-    first = digest(str(rows[0]["content"]), str(rows[0]["created_at"])) if rows else ""
-    return ForeignMemory("mcp-memory-service", first[:12], texts, left_out)
+    return ForeignMemory("mcp-memory-service", texts, left_out)
 
 
 def _text(place: str, row: Row, content: str) -> ForeignText:

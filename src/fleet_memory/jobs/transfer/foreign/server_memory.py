@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
 
@@ -26,13 +25,13 @@ def read_server_memory(file: Path) -> ForeignMemory:
         changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     except OSError as error:
         raise InvalidArgumentError(f"FILE: {file.name} cannot be read: {error.strerror}") from error
-    texts, left_out, entities = list[ForeignText](), list[LeftOut](), list[str]()
+    texts, left_out, entities = list[ForeignText](), list[LeftOut](), 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         match _object(line):
             case {"type": "entity", "name": str(name), "observations": list(observations)} as entity:
-                entities.append(digest(ascii([name, *observations[:1]])))
+                entities += 1
                 kind = str(entity.get("entityType") or "")
                 found = _observations(name, kind, observations, changed)
                 texts += found.texts
@@ -43,7 +42,7 @@ def read_server_memory(file: Path) -> ForeignMemory:
                 left_out.append(LeftOut("damaged", f"line {number}", "no entity or relation"))
     if not entities:
         raise InvalidArgumentError(f"FILE: {file.name} has no entity; is it a memory of server-memory?")
-    return ForeignMemory("server-memory", entities[0][:12], texts, left_out)
+    return ForeignMemory("server-memory", texts, left_out)
 
 
 def _observations(name: str, kind: str, observations: list[object], changed: datetime) -> _Found:

@@ -6,20 +6,21 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from anyio import to_thread
-
-from fleet_memory.errors import EmbedderError
+from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
+from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
 from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
 from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
 from fleet_memory.jobs.transfer.foreign.server_memory import read_server_memory
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle.foreign import (
+    MAX_ORIGIN_CHARS,
     ForeignLesson,
     Taken,
     faded_lessons,
     fitting_lessons,
+    name_of,
     source_of,
     with_foreign_lessons,
 )
@@ -53,17 +54,30 @@ class ImportedForeign(NamedTuple):
     left_out: Sequence[LeftOut]
 
 
+def read_foreign(source: ForeignSource, place: Path, origin: str | None = None) -> ForeignMemory:
+    """Return another program's memory; `origin` names whose it is.
+
+    Memories of different names are different origins; those without a name are one origin for each source. Raises
+    InvalidArgumentError for a memory that cannot be read and an `origin` that is no name.
+    """
+    if origin is not None and (not origin or len(origin) > MAX_ORIGIN_CHARS or name_of(origin) != origin):
+        raise InvalidArgumentError(
+            f"--origin: must be a name of at most {MAX_ORIGIN_CHARS} Latin letters, digits and ._:/-, e.g. ana"
+        )
+    return READERS[source](place)._replace(origin=origin or "")
+
+
 async def import_foreign(
-    fleet: Fleet, source: ForeignSource, place: Path, program_id: str | None, *, dry_run: bool, step: CountProgress
+    fleet: Fleet, memory: ForeignMemory, program_id: str | None, *, dry_run: bool, step: CountProgress
 ) -> ImportedForeign:
     """Store another program's memory as lessons; running it again changes nothing. With `dry_run` it writes nothing.
 
     Lessons that a program has or had are left as they are. Billed 1 read of the policy and each program, page and
     archived lesson, and 1 write every 50 lessons. Raises ForbiddenError unless the caller may curate,
-    InvalidArgumentError for a memory that cannot be read.
+    InvalidArgumentError for a name that is a credential.
     """
     fleet.caller.require_curation()
-    memory = await to_thread.run_sync(READERS[source], place)
+    await require_no_credential(fleet, "--program", program_id)
     refuses = (await fleet.policies.read(fleet.now())).secrets == "refuse"
     fitting = fitting_lessons(memory, program_id, fleet.now(), credential_in if refuses else _no_credential)
     groups = defaultdict[str, list[ForeignLesson]](list)
