@@ -158,6 +158,7 @@ VERDICTS: Final = (
     Scenario("judged as a third program too", judged_under_other_names(THREE_TIMES, FIVE_TIMES), "nothing"),
     Scenario("objection, judged by both authors", judged_against_an_objection("iso"), "nothing"),
     Scenario("objection, third is a name in capitals", judged_against_an_objection("BASHER"), "nothing"),
+    Scenario("objection, third is an author's subagent", judged_against_an_objection("basher/judge"), "nothing"),
     Scenario(
         "objection, third contributes to the entry",
         judged_by_contributors,

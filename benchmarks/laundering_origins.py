@@ -68,6 +68,13 @@ async def names_of_two_forms(world: World, *, honest: bool) -> None:
         await other.stores(CHECK)
 
 
+async def program_and_its_subagents(world: World, *, honest: bool) -> None:
+    """Play a program and its subagents, each in a session of its own; honest: two subagents of a team."""
+    names = ("team/basher", "team/iso") if honest else ("basher", "basher/iso", "basher/iso/sark")
+    for name in names:
+        await world.agent(name, session=f"session of {name}").stores(LOOK)
+
+
 async def one_session_in_two_programs(world: World, *, honest: bool) -> None:
     """Play two programs of one session; the second sends its lesson again from its next session."""
     basher = world.agent("basher", session="monday")
@@ -164,6 +171,12 @@ ONE_ORIGIN: Final = (
     Scenario("handover outside the server", handed_over_outside, TWO, TWO, NEVER_SHOWN),
     Scenario("names that differ in case", names_of_two_cases, "nothing", THREE),
     Scenario("names that differ in Unicode form", names_of_two_forms, "1 refused; nothing"),
+    Scenario(
+        "a program and its subagents",
+        program_and_its_subagents,
+        "candidate, 1 vote: basher, basher/iso, basher/iso/sark",
+        "fresh, 2 votes: team/basher, team/iso",
+    ),
     Scenario("one session in two programs", one_session_in_two_programs, "candidate, 1 vote: basher, iso"),
     Scenario("one session under two ids", one_session_under_two_ids, TWO, TWO, STATED),
     Scenario("one file in three, as evidence", copied_file(COPIED), "candidate, 1 vote: basher, iso, sark", THREE),

@@ -123,7 +123,8 @@ def commands_page() -> str:
         "`fleet-memory --help` lists the commands, `fleet-memory COMMAND --help` explains one. Settings may stand "
         "before the command or after it; each is also an environment variable ([configuration](configuration.md)). A "
         "command takes those that count for it and refuses the others.",
-        "Without `--json` a command prints text for people; with it one JSON object on stdout, and nothing else there. "
+        "Without `--json` a command prints text for people; with it one JSON object on stdout, and nothing else there; "
+        "a command that fails prints nothing there, and one line on stderr. "
         "`call` always prints the tool's JSON. Questions, progress and problems go to stderr. Without a terminal and "
         "without `--yes` the answer to a question is no.",
         f"Exit codes: {EXIT_CODES}. A reader that goes away, as in `| head`, is no error.",

@@ -99,6 +99,31 @@ def test_a_value_is_read_with_its_key_and_its_place_is_named() -> None:
     assert credential_at({"limit": 3, "tags": ["a", None]}) is None
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"config": {"cacheKey": "9f86d081884c7d65" + "9a2feaa0c55ad015"}},
+        {"baselines": {"auth_p95": "412ms-at-500rps"}},
+        {"notes": {"access": "bastion-2.internal via vpn3"}},
+        {"notes": {"access": "bastion-2.internal-eu1"}},
+    ],
+)
+def test_a_name_that_does_not_end_as_a_keys_makes_no_credential_of_its_value(value: object) -> None:
+    assert credential_at(value) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("apiKey=", "api_key: ", "SECRET_KEY_BASE=", "STRIPE_KEY_2=", "JWT_SECRET_DEV=", "_auth=", "DB_PASSWORD="),
+        *("X-Api-Key: ", "the client secret of the bot is ", "the key we use is ", "the token for staging is "),
+        *("webhook secret -> ", "credentials: "),
+    ],
+)
+def test_a_name_that_ends_as_a_keys_is_found_with_a_random_value(name: str) -> None:
+    assert credential_in(name + "Zx9kTq77" + "wPl0vRt5") == "generic-api-key"
+
+
 ARGUMENTS: dict[str, dict[str, object]] = {
     "gsp_bootstrap": {"task": TEXT},
     "store_memory": {"pattern": {"pattern": "Push tags", "domain": "ci", "confidence": 0.8, "evidence": TEXT}},
@@ -156,6 +181,38 @@ async def test_a_word_that_is_a_credential_is_not_repeated_by_a_refusal(client: 
 
 
 @pytest.mark.anyio
+async def test_an_unknown_key_that_is_a_credential_is_neither_repeated_nor_logged(
+    full_client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    result = await full_client.call_tool("gsp_read", {"key": f"pattern/{TOKEN}"})
+    assert result.is_error
+    assert TOKEN not in str(result.content)
+    assert "There is no knowledge entry '…'" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+def test_an_unknown_name_that_is_a_credential_is_not_repeated_by_commands(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    anyio.run(with_fleet, settings, lambda fleet: learnt(fleet, "basher", "Push tags"))
+    codes = [
+        main(words)
+        for words in (
+            ["policy", "set", TOKEN, "1"],
+            ["policy", "set", "threshold", TOKEN],
+            ["retire", f"pattern/{TOKEN}", "--why", "old"],
+            ["delete-program", TOKEN, "--yes"],
+        )
+    ]
+    printed = capsys.readouterr()
+    assert (codes, printed.out, TOKEN in printed.err) == ([2, 2, 1, 2], "", False)
+    assert printed.err.count("…") == 4
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("rule", "key"), [("github-pat", TOKEN), ("anthropic-api-key", "sk-" + "ant-api03-hunter2hunter2XYZW0987")]
 )
@@ -199,6 +256,7 @@ def test_a_seed_file_with_a_credential_is_refused_before_its_changes_are_shown(
 ) -> None:
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    assert anyio.run(with_fleet, settings, lambda fleet: fleet.knowledge.all()) == []  # a dry run makes no memory
     file = tmp_path / "rules.json"
     clean = {"text": "Push tags with the bot", "domain": "ci"}
     entries = [clean, {**clean, "key": "push", **fields}]

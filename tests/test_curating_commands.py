@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -67,6 +69,57 @@ def test_seed_lets_no_rule_take_the_place_of_another_unless_it_is_told_to(
     assert main(["seed", rules, "--yes"]) == 0
 
 
+@pytest.mark.parametrize("flags", [["--yes"], []])
+def test_seed_asks_whether_a_rule_of_nearly_the_same_words_is_gone(
+    rules: str, flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    reviews = '[[entry]]\ntext = "Never push to main without two reviews"\ndomain = "git"\n'
+    edited = reviews.replace("two", "three")
+    assert main(["seed", rules, "--yes"]) == 0
+    Path(rules).write_text(SEEDS + reviews, encoding="utf-8")
+    assert main(["seed", rules, "--yes"]) == 0
+    Path(rules).write_text(SEEDS + edited, encoding="utf-8")
+    capsys.readouterr()
+    assert main(["seed", rules, *flags]) == 1
+    refused = capsys.readouterr().err
+    (new, old) = re.findall(r"constitution/\S+?-[0-9a-f]{6}(?= says|,)", refused)
+    assert f"{new} says nearly the same as {old}, which the file does not have." in refused
+    assert main(["show", new]) == 1
+    assert main(["seed", rules, "--dry-run"]) == 0
+    assert main(["seed", rules, "--yes", "--prune"]) == 0
+    assert f"+ {new}: Never push to main without three reviews\n- {old}\n" in capsys.readouterr().out
+    Path(rules).write_text(SEEDS + reviews, encoding="utf-8")
+    assert main(["seed", rules, "--yes"]) == 1
+    assert f"{old} says nearly the same as {new}" in capsys.readouterr().err
+    assert main(["retire", new, "--why", "Two are enough"]) == 0
+    assert main(["seed", rules, "--yes"]) == 0
+
+
+def test_seed_sets_both_rules_where_one_has_a_key_or_the_words_are_others(
+    rules: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = (*(f"Ask the owner before you restart service {name}" for name in "ABC"), "Ask nobody")
+    keys = ('key = "restart-a"\n', "", 'key = "restart-c"\n', "")
+    for text, key in zip(texts, keys, strict=True):
+        Path(rules).write_text(f'[[entry]]\n{key}text = "{text}"\ndomain = "git"\n', encoding="utf-8")
+        assert main(["seed", rules, "--yes"]) == 0
+    assert "constitution/restart-a is not in the file and stays" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flags", [["--json"], []])
+def test_a_reader_that_has_gone_does_not_stop_the_seeding(
+    rules: str, flags: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with monkeypatch.context() as closed, open(writer, "w", buffering=1, encoding="utf-8") as stream:  # noqa: PTH123 of a number
+        closed.setattr(sys, "stdout", stream)
+        main(["seed", rules, "--yes", *flags])
+    capsys.readouterr()
+    assert main(["seed", rules, "--dry-run"]) == 0
+    assert capsys.readouterr().out == "1 unchanged\n"
+
+
 def test_seed_refuses_a_wrong_file(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path(rules).write_text("entry = [", encoding="utf-8")
     assert main(["seed", rules, "--yes"]) == 2
@@ -120,7 +173,7 @@ def test_split_takes_the_contribution_of_a_program_out(capsys: pytest.CaptureFix
     assert main([*split, "--program", "iso"]) == 0
     expected = {"key": KEY, "state": "fresh", "programId": "iso", "patternId": "mine"}
     assert json.loads(capsys.readouterr().out) == expected
-    assert main([*split, "--program", "iso"]) == 2
+    assert main([*split, "--program", "iso"]) == 1
     assert "iso contributes nothing" in capsys.readouterr().err
 
 
@@ -165,4 +218,4 @@ def test_delete_program_prints_what_became_of_it(
         assert main(["delete-program", "iso", "--yes"]) == 1
     assert main(["delete-program", "iso", "--yes", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == deleted
-    assert main(["delete-program", "iso", "--yes"]) == 2
+    assert main(["delete-program", "iso", "--yes"]) == 1

@@ -1,18 +1,23 @@
 """A model that cannot load is in the log once, and in every answer that it affects."""
 
+import platform
 import shutil
 import sys
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+from fleet_memory.errors import EXIT_UNAVAILABLE, EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.similarity.fallback import Fallback
+from fleet_memory.similarity.builds import NO_BUILD, has_builds
+from fleet_memory.similarity.fallback import Fallback, warn_once
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.similarity.minilm import FOLDER, MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
@@ -24,6 +29,11 @@ from fleet_memory.tools.store_memory import store_memory
 from tests.lessons import START, days, new_pattern
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def _unwarned() -> None:
+    warn_once.cache_clear()
 
 
 async def silently(_done: float, _total: float, _message: str) -> None: ...
@@ -105,6 +115,42 @@ async def test_a_machine_without_the_models_libraries_compares_letters_and_says_
     assert not report.healthy
     assert "pip install onnxruntime tokenizers" in str(report.rows["degraded"])
     await store.close()
+
+
+async def test_letters_are_the_default_on_a_machine_that_the_models_libraries_have_no_build_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    store = SqliteStore(tmp_path / "memory.db")
+    for engine in (Fallback(MiniLM()), Fallback(MiniLM())):
+        report = await check_memory(store, "default", engine)
+        assert (report.healthy, report.rows["note"], "degraded" in report.rows) == (True, NO_BUILD, False)
+        with pytest.raises(EmbedderError, match="with --embedder lexical to go over to letters") as refused:
+            await reembed_fleet(Fleet.on(store, "default", engine, lambda: START), lambda *_: None)
+        assert refused.value.exit_code == EXIT_UNAVAILABLE
+    assert caplog.messages == [NO_BUILD]
+    await store.close()
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.13", "3.14", "3.15"])
+@pytest.mark.parametrize("implementation", ["cpython", "pypy"])
+@pytest.mark.parametrize("system", ["linux", "darwin", "win32", "freebsd14"])
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64", "armv7l", "arm64", "AMD64", "ARM64"])
+def test_builds_are_where_the_package_asks_for_them(
+    version: str, implementation: str, system: str, machine: str
+) -> None:
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (marker,) = (Requirement(one).marker for one in project["dependencies"] if one.startswith("onnxruntime"))
+    assert marker is not None
+    environment = {
+        "implementation_name": implementation,
+        "python_version": version,
+        "sys_platform": system,
+        "platform_machine": machine,
+    }
+    major, minor = map(int, version.split("."))
+    assert has_builds(implementation, (major, minor), system, machine) == marker.evaluate(environment)
 
 
 async def test_a_stand_in_leaves_the_models_vectors_as_they_are(

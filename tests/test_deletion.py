@@ -112,7 +112,7 @@ async def test_a_preview_counts_and_writes_nothing(fleet: Fleet) -> None:
 
 async def test_a_deleted_program_is_unknown(fleet: Fleet) -> None:
     await delete_program(fleet, "iso")
-    with pytest.raises(InvalidArgumentError, match="nothing was ever stored for 'iso'"):
+    with pytest.raises(InvalidArgumentError, match="iso has stored nothing"):
         await delete_program(fleet, "iso")
 
 

@@ -132,6 +132,14 @@ def test_a_file_that_cannot_be_read_is_named(home: Path, capsys: pytest.CaptureF
     assert found["cursor"]["text"].startswith(f"{home / '.cursor' / 'mcp.json'}: not JSON")
 
 
+@pytest.mark.usefixtures("home")
+def test_a_projects_hooks_with_a_program_are_the_only_ones_there(capsys: pytest.CaptureFixture[str]) -> None:
+    install("claude-code")
+    install("claude-code", "--project", "--program", "architect")
+    _, found = doctor(capsys)
+    assert found["hooks"] == {"ok": True, "text": f"{', '.join(EVENTS)}: each once"}
+
+
 def test_hooks_are_counted_over_all_files_and_the_plugin(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install("claude-code")
     _, found = doctor(capsys)
@@ -141,6 +149,7 @@ def test_hooks_are_counted_over_all_files_and_the_plugin(home: Path, capsys: pyt
     local.write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "fleet-memory hook Stop"}]}]}}')
     code, found = doctor(capsys)
     assert (code, found["hooks"]["text"]) == (1, "run not once: Stop 2 times")
+    assert "--undo" in found["hooks"]["advice"]
     local.write_text('{"enabledPlugins": {"fleet-memory@fleet-memory": true}}')
     code, found = doctor(capsys)
     assert code == 1

@@ -23,6 +23,7 @@ from mcp import Client
 from fleet_memory.cli import main
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError, KnowledgeNotFoundError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.integration.hook_state import user_state
 from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.erasing import erase, preview_erasure
 from fleet_memory.jobs.erasing.plan import Wanted
@@ -426,6 +427,7 @@ def command(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     """Run `fleet-memory purge` on the memory of the settings."""
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    monkeypatch.setenv("XDG_STATE_HOME", str(settings.store[0]) + ".state")
     anyio.run(with_fleet, settings, lambda fleet: learnt(fleet, "basher", f"The {WORD} build needs two cores"))
     return lambda *words: main(["purge", *words])
 
@@ -476,6 +478,17 @@ def test_the_command_erases_and_says_so_as_json(
         "scrubbed": True,
     }
     assert holds(tmp_path) == []
+
+
+def test_hooks_on_this_machine_forget_a_purged_program(command: Callable[..., int], tmp_path: Path) -> None:
+    state, mine = user_state(), {"root": str(tmp_path), "name": "Basher"}
+    state.claim("programs", "basher", mine, lambda _: False)
+    for session, program in (("s1", "basher"), ("s2", "iso")):
+        state.write("sessions", session, {"program": program})
+    assert command("--program", "basher", "--yes") == 0
+    other = {"root": str(tmp_path / "other"), "name": "basher"}
+    assert state.claim("programs", "basher", other, lambda _: False) == other
+    assert (state.read("sessions", "s1"), state.read("sessions", "s2")) == ({}, {"program": "iso"})
 
 
 @pytest.mark.parametrize("wanted", [("--text", "nowhere"), ("--program", "clu"), ("--entry", SHARED)], ids=" ".join)

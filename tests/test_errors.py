@@ -10,6 +10,7 @@ from fleet_memory.errors import FleetMemoryError, KnowledgeNotFoundError, Patter
 
 EXITS = {
     "invalid_argument": 2,
+    "unknown_name": 1,  # of commands; no tool answers it
     "pattern_not_found": 1,
     "knowledge_not_found": 1,
     "note_not_found": 1,

@@ -18,7 +18,9 @@ import pytest
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration.hook_state import HookState
-from fleet_memory.integration.hooks import MAX_REMEMBERED, answer_hook, forget_old_sessions
+from fleet_memory.integration.hooks import MAX_REMEMBERED, TWICE_WITHIN, answer_hook, forget_old_sessions
+from fleet_memory.integration.project_hooks import PROJECT_SETTINGS
+from fleet_memory.integration.starting import Installation
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process
@@ -145,23 +147,52 @@ def test_two_installations_answer_an_event_once_and_it_is_said(taught: Settings,
     assert context(taught, state, "SessionStart", {**START, "session_id": "s2"})
 
 
-def test_an_event_that_comes_again_later_is_answered_again(taught: Settings, state: HookState) -> None:
-    def at(second: int) -> Settings:
-        return replace(taught, now=datetime(2026, 3, 7, 12, 0, second, tzinfo=UTC))
+@pytest.mark.parametrize("settings_file", PROJECT_SETTINGS)
+def test_a_projects_hook_with_a_program_answers_whichever_comes_first(
+    settings_file: str, taught: Settings, state: HookState, tmp_path: Path
+) -> None:
+    file = tmp_path / "proj" / ".claude" / settings_file
+    file.parent.mkdir()
+    command = "'/opt/a b/fleet-memory' hook SessionStart --program architect"
+    file.write_text(json.dumps({"hooks": {"SessionStart": [{"hooks": [{"command": command}]}]}}), encoding="utf-8")
+    bound = replace(taught, program="architect")
+    for session, order in (("s1", (taught, bound)), ("s2", (bound, taught))):
+        texts = [context(one, state, "SessionStart", {**START, "session_id": session}) for one in order]
+        assert sorted(["You are `architect`" in text for text in texts if text]) == [True]
+    for damaged in (
+        "",
+        "[]",
+        '{"hooks": {"SessionStart": [{"hooks": [{"command": "\'fleet-memory hook"}, 3]}]}}',
+        command,
+    ):
+        file.write_text(damaged, encoding="utf-8")
+        assert "You are `proj`" in context(taught, state, "SessionStart", {**START, "session_id": damaged})
 
-    assert context(at(0), state, "SessionStart", START)
+
+def test_an_event_that_comes_again_later_is_answered_again(taught: Settings, state: HookState, tmp_path: Path) -> None:
+    replayed = replace(taught, now=datetime(2026, 3, 7, 12, tzinfo=UTC))
+    assert context(replayed, state, "SessionStart", START)
     with pytest.raises(InvalidArgumentError):
-        context(at(4), state, "SessionStart", START)
-    assert context(at(10), state, "SessionStart", START)
+        context(replayed, state, "SessionStart", START)
+    for _ in range(2):
+        (run,) = (tmp_path / "state" / "runs").iterdir()
+        earlier = {"at": (datetime.now(UTC) - 2 * TWICE_WITHIN).isoformat(), "run": "first"}
+        run.write_text(json.dumps(earlier), encoding="utf-8")
+        assert context(replayed, state, "SessionStart", START)
 
 
-def test_old_sessions_are_forgotten_and_programs_are_not(settings: Settings, state: HookState, tmp_path: Path) -> None:
+def test_two_memories_both_answer_one_event(taught: Settings, state: HookState) -> None:
+    for memory in (taught, replace(taught, fleet="other")):
+        assert context(memory, state, "SessionStart", START)
+
+
+def test_old_sessions_are_forgotten_and_programs_are_not(state: HookState, tmp_path: Path) -> None:
     for kind in ("sessions", "runs", "programs"):
         state.write(kind, "old", {"program": "proj"})
         for file in (tmp_path / "state" / kind).iterdir():
             os.utime(file, (0, 0))
         state.write(kind, "new", {"program": "proj"})
-    forget_old_sessions(settings, state)
+    forget_old_sessions(state)
     left = {kind: bool(state.read(kind, "old")) for kind in ("sessions", "runs", "programs")}
     assert left == {"sessions": False, "runs": False, "programs": True}
     assert state.read("sessions", "new") == {"program": "proj"}
@@ -207,7 +238,9 @@ def test_a_damaged_fact_is_as_if_it_were_not_there(state: HookState, tmp_path: P
 
 
 def test_the_next_start_maintains_the_fleet_after_its_answer(taught: Settings, tmp_path: Path) -> None:
-    """Two agents agree, a session ends, another starts: soon the fleet knows it."""
+    """Two agents agree, a session ends, another starts: soon the fleet knows it, and no code of the project ran."""
+    project, ran = tmp_path / "proj", tmp_path / "ran"
+    (project / "numpy.py").write_text(f"open({str(ran)!r}, 'w')", encoding="utf-8")
     environment = {
         **os.environ,
         "FLEET_MEMORY_STORE": str(taught.store[0]),
@@ -216,10 +249,22 @@ def test_the_next_start_maintains_the_fleet_after_its_answer(taught: Settings, t
     }
 
     def run(*words: str, stdin: str = "{}") -> str:
-        command = [sys.executable, "-m", "fleet_memory", *words]
-        return subprocess.run(  # noqa: S603
-            command, input=stdin, capture_output=True, text=True, encoding="utf-8", env=environment, check=True
-        ).stdout
+        command = [
+            *Installation(Path(), sys.executable, Path(), is_virtual=True, find=lambda _: None).words(shared=False),
+            *words,
+        ]
+        done = subprocess.run(  # noqa: S603
+            command,
+            input=stdin,
+            cwd=project,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+            check=True,
+        )
+        assert not ran.exists()
+        return done.stdout
 
     run("call", "store_memory", json.dumps({"programId": "sark", "pattern": {**LESSON, "evidence": "another saw it"}}))
     assert run("hook", "SessionEnd") == ""

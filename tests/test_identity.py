@@ -1,6 +1,7 @@
 """Who an agent in a coding client is: one project is one program, whichever folder the client is in."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -50,6 +51,18 @@ def test_a_project_is_one_program_in_all_of_its_folders(settings: Settings, stat
     repository(tmp_path, "proj")
     for inside in ("proj", "proj/src", "proj/src/deep"):
         assert program(settings, state, {"cwd": str(folder(tmp_path, inside))}) == "proj"
+
+
+def test_a_credential_is_no_name_of_a_program_or_an_agent(settings: Settings, state: HookState, tmp_path: Path) -> None:
+    token = "gh" + "p_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    name = program(settings, state, {"cwd": str(folder(tmp_path, token))})
+    agent = agent_of(settings, "proj", {"agent_id": "a1", "agent_type": token})
+    assert re.fullmatch(r"agent-[0-9a-f]{6} proj/agent-[0-9a-f]{6}", f"{name} {agent}")
+    assert not any(token in file.read_text(encoding="utf-8") for file in state_files(tmp_path))
+
+
+def state_files(folder: Path) -> list[Path]:
+    return [file for file in (folder / "state").rglob("*") if file.is_file()]
 
 
 def test_the_clients_project_goes_before_the_folder_it_drifted_to(
@@ -135,6 +148,26 @@ def test_a_moved_project_keeps_its_name(state: HookState, tmp_path: Path) -> Non
     old.rename(folder(tmp_path, "new") / "api")
     assert project_name(folder(tmp_path, "new", "api"), state) == "api"
     assert project_name(folder(tmp_path, "old", "api"), state).startswith("api-")
+
+
+def test_a_project_keeps_its_name_while_the_folder_of_the_shorter_one_is_gone(state: HookState, tmp_path: Path) -> None:
+    drive, home = folder(tmp_path, "drive", "api"), folder(tmp_path, "home", "api")
+    names = [project_name(root, state) for root in (drive, home)]
+    drive.parent.rename(tmp_path / "unplugged")
+    assert project_name(home, state) == names[1]
+    (tmp_path / "unplugged").rename(drive.parent)
+    assert [project_name(root, state) for root in (drive, home)] == names
+
+
+def test_a_folder_that_cannot_be_looked_at_keeps_its_name(state: HookState, tmp_path: Path) -> None:
+    share = folder(tmp_path, "share", "api")
+    assert project_name(share, state) == "api"
+    share.parent.rename(tmp_path / "away")
+    try:
+        share.parent.symlink_to(share.parent)  # a loop: the system answers with an error, as for a share that hangs
+    except OSError:
+        pytest.skip("this system links no folders")
+    assert project_name(folder(tmp_path, "home", "api"), state).startswith("api-")
 
 
 def test_where_no_file_can_be_written_the_folder_names_the_program(tmp_path: Path) -> None:

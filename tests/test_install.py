@@ -125,7 +125,7 @@ def test_the_entry_starts_this_version_with_the_given_settings(home: Path) -> No
         "type": "stdio",
         "command": sys.executable,
         "args": [
-            *["-m", "fleet_memory", "serve", "--store", str(home / "team.db")],
+            *["-P", "-m", "fleet_memory", "serve", "--store", str(home / "team.db")],
             *["--program", "basher", "--toolsets", "core,state"],
         ],
     }
@@ -136,7 +136,7 @@ def test_other_settings_replace_the_entry_and_undo_still_leads_back_to_the_first
     for program in ("basher", "sark"):
         install("codex", "--program", program)
     (server,) = [tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"]]
-    assert server["args"][3:5] == ["--program", "sark"]
+    assert server["args"][4:6] == ["--program", "sark"]
     install("codex", "--undo")
     assert contents(home, "codex") == before
 
@@ -149,7 +149,7 @@ def test_claude_code_gets_the_server_and_a_hook_for_each_event(home: Path) -> No
     commands = {
         event: [each["command"] for group in groups for each in group["hooks"]] for event, groups in hooks.items()
     }
-    words = [sys.executable, "-m", "fleet_memory", "hook"]
+    words = [sys.executable, "-P", "-m", "fleet_memory", "hook"]
     ours = {
         event: shell_command([*words, event, "--program", "basher"], windows=sys.platform == "win32")
         for event in commands
@@ -310,7 +310,7 @@ def test_keys_that_the_owner_added_to_our_entry_stay(home: Path) -> None:
     entry = entry_of(home, ".cursor/mcp.json")
     assert {key: entry[key] for key in own} == own
     words = ["serve", "--program", "basher", "--toolsets", "core,state"]
-    assert entry["args"] == ["-m", "fleet_memory", *words]  # the owner's variables become no flags
+    assert entry["args"] == ["-P", "-m", "fleet_memory", *words]  # the owner's variables become no flags
 
 
 def test_keys_that_the_owner_added_to_our_table_stay(home: Path) -> None:
@@ -351,7 +351,7 @@ def test_words_of_the_owner_stay_in_either_spelling(home: Path) -> None:
             "--new",
             "flag",
         ]
-        assert entry_of(home, ".cursor/mcp.json")["args"] == ["-m", "fleet_memory", "serve", *kept]
+        assert entry_of(home, ".cursor/mcp.json")["args"] == ["-P", "-m", "fleet_memory", "serve", *kept]
 
 
 def test_hooks_have_the_memory_of_the_entry_s_variables(home: Path) -> None:
@@ -359,7 +359,7 @@ def test_hooks_have_the_memory_of_the_entry_s_variables(home: Path) -> None:
     entry = {"command": "fleet-memory", "args": ["serve", "--fleet", "team"], "env": variables}
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"fleet-memory": entry}}))
     install("claude-code")
-    assert entry_of(home, ".claude.json")["args"][3:] == ["--fleet", "team", "--toolsets", "core,state"]
+    assert entry_of(home, ".claude.json")["args"][4:] == ["--fleet", "team", "--toolsets", "core,state"]
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     words = ["--store", "/data/team.db", "--fleet", "team", "--program", "basher"]
     commands = [hooks[event][0]["hooks"][0]["command"].split()[-6:] for event in EVENTS]
@@ -460,7 +460,7 @@ def test_each_way_to_write_servers_in_toml_takes_an_entry_and_gives_it_back(home
     assert install("codex") == 0
     after = file.read_bytes().decode()
     before = tomllib.loads(text)
-    ours = {"command": sys.executable, "args": ["-m", "fleet_memory", "serve", "--toolsets", "core,state"]}
+    ours = {"command": sys.executable, "args": ["-P", "-m", "fleet_memory", "serve", "--toolsets", "core,state"]}
     assert tomllib.loads(after) == {**before, "mcp_servers": {**before.get("mcp_servers", {}), "fleet-memory": ours}}
     assert after.count("\r\n") == (after.count("\n") if "\r\n" in text else 0)
     assert install("codex", "--program", "basher") == 0
@@ -475,6 +475,25 @@ def test_a_table_that_codex_wrote_something_behind_is_taken_out_without_its_comm
     file.write_text(file.read_text() + later)
     assert install("codex", "--undo") == 0
     assert file.read_text() == later
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("codex", '[mcp_servers.fleet-memory]\ncommand = "docker"  # ask Ana\nstartup_timeout_sec = nan\n'),
+        ("cursor", '{"mcpServers": {"fleet-memory": {"command": "docker", "disabled": false}}}'),
+        ("cursor", '{"mcpServers": {"fleet-memory": {"command": "half a pair: \\ud800"}}}'),
+    ],
+)
+def test_an_entry_of_the_owner_comes_back_without_the_keys_that_it_did_not_have(
+    home: Path, client: str, text: str
+) -> None:
+    (file,) = (home / name for name in FILES[client])
+    file.parent.mkdir()
+    file.write_text(text)
+    assert install(client) == 0
+    assert install(client, "--undo") == 0
+    assert file.read_text() == text
 
 
 class Terminal(io.StringIO):
@@ -506,6 +525,31 @@ def test_a_file_that_changes_while_the_question_waits_is_asked_about_again(
     assert "fleet-memory" in json.loads(file.read_text())["mcpServers"]
     install("cursor", "--undo")
     assert file.read_text() == '{"visits": 2}'
+
+
+def test_a_change_of_the_client_while_ours_is_written_is_not_lost(home: Path) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"visits": 1}')
+    later = ['{"visits": 2}']
+
+    def write_once(event: str, arguments: tuple[object, ...]) -> None:  # stays in this process, and does nothing more
+        if event == "open" and later and ".cursor/.mcp.json." in str(arguments[0]).replace("\\", "/"):
+            file.write_text(later.pop())
+
+    sys.addaudithook(write_once)
+    assert install("cursor") == 0
+    assert json.loads(file.read_text())["visits"] == 2
+    assert "fleet-memory" in json.loads(file.read_text())["mcpServers"]
+
+
+def test_drafts_that_a_killed_run_left_go_with_the_next(home: Path) -> None:
+    folder = home / ".cursor"
+    folder.mkdir()
+    (folder / ".mcp.json.k2j4h6g8.fleet-memory").write_text("{")
+    (folder / ".mcp.json.k2j4h6g8").write_text("of another program")
+    install("cursor")
+    assert {file.name for file in folder.iterdir()} == {"mcp.json", ".mcp.json.k2j4h6g8"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
@@ -580,7 +624,7 @@ def test_the_client_itself_adds_and_removes_the_server_where_it_can(
     put_claude(home)
     assert install("claude-code") == 0
     assert "$ claude mcp add-json --scope user fleet-memory" in capsys.readouterr().out
-    assert entry_of(home, ".claude.json")["args"][:2] == ["-m", "fleet_memory"]
+    assert entry_of(home, ".claude.json")["args"][:3] == ["-P", "-m", "fleet_memory"]
     assert install("claude-code", "--program", "basher") == 0  # by the file: the client would replace the whole entry
     assert install("claude-code", "--undo") == 0
     assert calls(home) == ["mcp add-json --scope", "mcp remove --scope"]
@@ -631,6 +675,34 @@ def test_with_the_plugin_nothing_is_installed_twice(home: Path, capsys: pytest.C
     assert not (home / ".claude.json").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes no folder that somebody is in")
+@pytest.mark.parametrize("command", [["install", "cursor", "--yes"], ["install", "claude-code", "--undo"], ["doctor"]])
+def test_a_folder_that_was_deleted_is_a_usage_error(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    folder = home / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert main(command) == 2
+    assert "this folder was deleted" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
+def test_undo_is_done_when_its_record_cannot_be_deleted(home: Path) -> None:
+    before = put(home, "cursor")
+    install("cursor")
+    records = home / ".local/state/fleet-memory/installed"
+    (record,) = records.iterdir()
+    target = home / "record.json"
+    record.rename(target)
+    record.symlink_to(target)
+    target.unlink()
+    target.mkdir()  # which no unlink deletes
+    assert install("cursor", "--undo") == 0
+    assert contents(home, "cursor") == before
+
+
 def test_agents_that_would_have_one_name_are_asked_for_another(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -643,7 +715,7 @@ def test_agents_that_would_have_one_name_are_asked_for_another(
     monkeypatch.setattr(sys, "stdin", Terminal("iso\ny\n"))
     assert main(["install", "codex", "--no-check"]) == 0
     args = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"]["args"]
-    assert args[3:5] == ["--program", "iso"]
+    assert args[4:6] == ["--program", "iso"]
 
 
 def test_an_answer_that_is_no_name_changes_nothing(

@@ -150,6 +150,21 @@ def test_an_empty_file_becomes_an_object(text: str) -> None:
     assert read_object(put(text, ("a", "b"), 1)) == {"a": {"b": 1}}
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_comment_alone_in_its_object_stays(newline: str) -> None:
+    text = '{\n  "servers": { /* see wiki */ }\n}\n'.replace("\n", newline)
+    changed = put(text, ("servers", "ours"), {"a": 1})
+    expected = '{\n  "servers": { /* see wiki */\n    "ours": {\n      "a": 1\n    }\n  }\n}\n'
+    assert changed == expected.replace("\n", newline)
+    assert "/* see wiki */" in cut(changed, ("servers", "ours"))
+
+
+def test_half_of_a_surrogate_pair_can_be_written() -> None:
+    text = put("{}", ("a",), {"b\ud800": ["\udfff", "😀"]})
+    assert read_object(text.encode().decode()) == {"a": {"b\ud800": ["\udfff", "😀"]}}
+    assert "😀" in text
+
+
 def test_of_equal_keys_the_last_counts_as_for_every_reader() -> None:
     assert put('{"a": 1, "a": 2}', ("a",), 3) == '{"a": 1, "a": 3}'
 

@@ -88,9 +88,9 @@ LAYERS = {
     "server.store_time": layer("stores clock", "", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
-        "integration server.composition tools jobs views rules.retrieval schemas.answers schemas.patterns fleet "
-        "settings clock store_address errors",
-        "anyio mcp platformdirs",
+        "integration server.composition tools jobs views rules.retrieval rules.text schemas.answers schemas.patterns "
+        "fleet settings clock store_address errors",
+        "anyio mcp platformdirs tomlkit",
     ),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(

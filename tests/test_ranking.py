@@ -26,7 +26,7 @@ from fleet_memory.rules.retrieval.ranking import (
 Lesson: TypeAlias = tuple[float, float, float, float]
 """Its cosine, and its shares of words, of identifiers, and its strength."""
 hundredths = st.integers(0, 10_000).map(lambda number: number / 10_000)
-ties = st.integers(0, 10_000).map(lambda number: (number + 0.5) / 10_000)  # between two numbers of four digits
+ties = st.integers(0, 9_999).map(lambda number: (number + 0.5) / 10_000)  # between two numbers of four digits
 units = st.floats(0, 1, allow_nan=False) | st.sampled_from([0.0, 0.2, 0.5, 1.0]) | hundredths | ties
 any_cosine = st.floats(-1, 1, allow_nan=False) | st.just(NO_VECTOR) | units
 pools = st.lists(st.tuples(any_cosine, units, units, units), min_size=1, max_size=20)

@@ -123,8 +123,6 @@ def test_list_says_how_many_it_leaves_out_and_which_names_are_close(capsys: pyte
     answer = answered(capsys, "list", "--program", "basher", "--limit", "1")
     assert (answer["total"], answer["omitted"]) == (2, {"lessons": 1})
     assert answered(capsys, "list", "--domain", "task")["suggestions"] == ["tasks"]
-    assert main(["list", "--program", "bashr"]) == 2
-    assert "bashr has stored nothing. Close names are basher." in capsys.readouterr().err
     assert main(["list", "--state", "stale"]) == 2
 
 
@@ -209,6 +207,60 @@ def test_who_names_the_programs_and_the_entries_that_they_taught(capsys: pytest.
 def test_domains_are_counted_the_commonest_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, "domains") == "tasks: 1 entry, 3 lessons\nci: 0 entries, 1 lesson\n"
     assert printed(capsys, "domains", "--program", "sark") == "ci: 0 entries, 1 lesson\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["list", "search x", "who", "domains", "show mine", "restore", "delete-program bashr --yes", "health"]
+)
+def test_a_program_that_stored_nothing_is_the_same_no_everywhere(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = [] if "bashr" in words else ["--program", "bashr"]
+    assert main([*words.split(), *program, "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["programId"], answer["exists"], answer["suggestions"]) == ("bashr", False, ["basher"])
+    assert main([*words.split(), *program]) == 1
+    assert "bashr" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("show pattern/x/y", "fleet-memory list"),
+        ("retire pattern/x/y --why w", "fleet-memory list"),
+        ("show sark/nowhere-near", "fleet-memory list --program NAME"),
+    ],
+)
+def test_a_person_is_told_a_command_and_no_tool_call(
+    words: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words.split(), "--json"]) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert f"`{command}` lists" in printed.err
+    assert "recall_memory" not in printed.err
+
+
+@pytest.mark.parametrize("words", ["maintain", "reembed", "delete-program basher", "seed rules.toml", "purge --text x"])
+def test_a_bound_process_is_refused_before_it_is_asked_anything(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.toml").write_text('[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n')
+    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "sark")
+    assert main(words.split()) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.split(",")[0]) == ("", "fleet-memory: You are sark")
+
+
+@pytest.mark.parametrize("words", ["list", "show mine", "search x", "who", "domains", "health", "restore"])
+def test_a_flag_names_no_other_program_than_the_environment_does(
+    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "sark")
+    assert main([*words.split(), "--program", "basher"]) == 1
+    refusal = "fleet-memory: You are sark by FLEET_MEMORY_PROGRAM, and --program names basher.\n"
+    assert capsys.readouterr() == ("", refusal)
 
 
 @pytest.mark.parametrize("words", ["log", "who", "domains", "search x", "show basher/mine"])

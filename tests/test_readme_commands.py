@@ -118,7 +118,7 @@ def commands() -> list[list[str]]:
     assert others == {"claude", "uv"}  # the next test has the one, `.ci/run` the other
     prose = re.sub(r"^ *```.*?^ *```$", "", README, flags=re.DOTALL | re.MULTILINE)
     in_sentences = re.findall(r"`(fleet-memory [^`]+)`", prose)
-    assert "fleet-memory install claude-code\n--undo" in in_sentences
+    assert "fleet-memory install claude-code --undo" in in_sentences
     return [shlex.split(line) for line in (*lines, *in_sentences) if line.startswith("fleet-memory ")]
 
 

@@ -91,6 +91,6 @@ async def test_a_lesson_that_is_reworded_meanwhile_keeps_the_vector_of_its_new_w
 
 async def test_an_embedder_that_does_not_load_changes_nothing(fleet: Fleet) -> None:
     before = await documents(fleet)
-    with pytest.raises(EmbedderError, match=r"The model does not load\. Nothing was changed\."):
+    with pytest.raises(EmbedderError, match=r"The model does not load\. Nothing was changed"):
         await reembed_fleet(replace(fleet, embedder=Mirrored("The model does not load.")), uncounted)
     assert await documents(fleet) == before

@@ -33,7 +33,7 @@ def test_it_lists_the_archive_and_brings_back_by_name(capsys: pytest.CaptureFixt
     assert (printed["programId"], [row["patternId"] for row in printed["archive"]]) == ("basher", ["mine"])
     assert main(["restore", "mine", "--json", *BASHER]) == 0
     assert json.loads(capsys.readouterr().out) == {"programId": "basher", "restored": True, "patternId": "mine"}
-    assert main(["restore", "mine", *BASHER]) == 2
+    assert main(["restore", "mine", *BASHER]) == 1
     assert "the archive holds no 'mine'" in capsys.readouterr().err
 
 

@@ -47,7 +47,6 @@ def test_two_are_no_reason_to_warn_and_three_are() -> None:
     (line,) = sessions_advice(MANY_SESSIONS)
     assert line.startswith("3 sessions of yours stored lessons at the same time.")
     assert "FLEET_MEMORY_PROGRAM" in line
-    assert "fleet-memory install" in line
 
 
 lessons = st.lists(

@@ -31,7 +31,7 @@ VENV = PurePosixPath("/home/me/project/.venv")
     [
         (installed(UV_TOOL), ["/home/me/.local/bin/fleet-memory"]),
         (installed(PIPX), ["/home/me/.local/bin/fleet-memory"]),
-        (installed(VENV, script="/home/me/project/run.py"), ["/usr/bin/python", "-m", "fleet_memory"]),
+        (installed(VENV, script="/home/me/project/run.py"), ["/usr/bin/python", "-P", "-m", "fleet_memory"]),
         (installed(UVX, "uvx"), ["/usr/bin/uvx", PINNED]),
         (installed(UVX), ["uvx", PINNED]),
         (installed(PIPX_RUN, "pipx"), ["/usr/bin/pipx", "run", PINNED]),

@@ -54,6 +54,26 @@ def test_a_reader_that_goes_away_is_no_error(words: str, environment: dict[str, 
     assert shell(f"{{ $FM {words}; echo $? >&2; }} | true", environment) == (0, "", "0\n")
 
 
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [
+        pytest.param(">&-", "stdout is closed", id="closed"),
+        pytest.param(
+            ">/dev/full",
+            "No space left on device",
+            marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full"),
+            id="full",
+        ),
+    ],
+)
+def test_an_export_that_cannot_be_written_is_one_line_and_an_error(
+    where: str, why: str, environment: dict[str, str]
+) -> None:
+    assert shell('$FM call store_memory "$STORE"', environment).code == 0
+    problem = f"fleet-memory: the output cannot be written: {why}\n"
+    assert shell(f"$FM export - {where}", environment) == (5, "", problem)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_an_answer_that_cannot_be_written_is_one_line_and_what_changed_stays(
     environment: dict[str, str],

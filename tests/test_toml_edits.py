@@ -1,5 +1,6 @@
 """Edits of TOML: right in value, and without a trace anywhere else."""
 
+import re
 import tomllib
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration.toml import cut_table, put_table
+from fleet_memory.integration.toml import cut_value, put_table
 
 PATH = ("mcp_servers", "fleet-memory")
 VALUES = {"command": 'C:\\fleet "memory"', "args": ["serve", "é"]}
@@ -20,6 +21,7 @@ TABLES = [
     "[profiles.work]\n# nothing yet\n\n\n",
     "# only a comment\n[tui]\n'odd key' = 1979-05-27T07:32:00Z\n",
 ]
+SWAPPED = "[mcp_servers.a]\nx = 1\n[[rules]]\ny = 1\n"  # tomlkit would put the servers together
 HEADS = ["", "# mine\n", 'model = "x"\n\n', "a.b.c = 1 # dotted\n"]
 DOCUMENTS = st.builds(
     lambda head, tables, newline: (head + "".join(tables)).replace("\n", newline),
@@ -39,15 +41,15 @@ def test_a_table_is_put_in_changed_and_taken_out_without_a_trace(before: str) ->
     changed = put_table(text, PATH, {"args": []})
     assert tomllib.loads(changed)["mcp_servers"]["fleet-memory"] == {**VALUES, "args": []}
     assert text.startswith(before)
-    assert cut_table(changed, PATH) == before
-    assert cut_table(before, PATH) == before
+    assert cut_value(changed, PATH) == before
+    assert cut_value(before, PATH) == before
 
 
 @given(DOCUMENTS, st.lists(st.sampled_from(TABLES), unique=True))
 def test_everything_that_the_owner_wrote_behind_it_stays(before: str, later: list[str]) -> None:
     later = [table for table in later if table.split("\n")[0] not in before and table.split("\n")[1] not in before]
     text = put_table(before.replace("\r\n", "\n"), PATH, VALUES)
-    assert cut_table(text + "\n# mine\n" + "".join(later), PATH) == before.replace(
+    assert cut_value(text + "\n# mine\n" + "".join(later), PATH) == before.replace(
         "\r\n", "\n"
     ) + "\n# mine\n" + "".join(later)
 
@@ -62,7 +64,28 @@ def test_the_owner_s_keys_and_tables_of_our_entry_stay_until_it_goes() -> None:
         "env": {"A": "b"},
     }
     assert "timeout = 30 # slow\n" in changed
-    assert cut_table(changed, PATH) == ""
+    assert cut_value(changed, PATH) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[mcp_servers.fleet-memory]\ncommand = "docker"  # ask Ana\ntimeout = nan\n\n# of work\n[work]\nx = inf\n',
+        '[mcp_servers]\nfleet-memory = { command = "x", env = { A = "b" } } # mine\n',
+        'mcp_servers.fleet-memory = { command = "x" }\n',
+        '[mcp_servers.fleet-memory] # mine\ncommand = "x" # \u2028 old\n# last\n'
+        '[mcp_servers.fleet-memory.env]\nA = "b"\n# end',
+        SWAPPED
+        + '[mcp_servers.fleet-memory]\ncommand = "x" # mine\n# more\n[mcp_servers.b]\nx = 1\n[[rules]]\ny = 2\n',
+    ],
+)
+def test_each_comment_stays_when_values_are_put_in_and_taken_out(text: str) -> None:
+    changed = put_table(text, PATH, VALUES)
+    assert tomllib.loads(changed)["mcp_servers"]["fleet-memory"].items() >= VALUES.items()
+    assert re.findall("#.*", changed) == re.findall("#.*", text)
+    command = tomllib.loads(text)["mcp_servers"]["fleet-memory"]["command"]
+    back = cut_value(put_table(changed, PATH, {"command": command}), (*PATH, "args"))
+    assert [line for line in back.splitlines() if line] == [line for line in text.splitlines() if line]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +93,8 @@ def test_the_owner_s_keys_and_tables_of_our_entry_stay_until_it_goes() -> None:
     [
         ("mcp_servers = 3\n", "'mcp_servers' is no table"),
         ("a = \n", "line 1"),
-        ('mcp_servers.fleet-memory = { command = "x", env = { A = "b" } }\n', "only its owner can edit"),
+        ("mcp_servers = []\n", "'mcp_servers' is no table"),
+        (f"{SWAPPED}[mcp_servers.'fleet-memory']\ncommand = 'x'\n", "only its owner can edit"),
     ],
 )
 def test_a_text_that_cannot_be_edited_is_refused(text: str, problem: str) -> None:

@@ -12,6 +12,8 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.transfer.reading import times_in
+from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
@@ -63,7 +65,7 @@ BROKEN: dict[str, tuple[str, Json | None, str]] = {
     "a ledger line of no kind": ("ledger", {"event": "eaten", "key": "x"}, "the ledger document .* is not sound"),
     "an entry without a text": ("gsp", {"key": "x", "state": "fresh"}, "the gsp document .* is not sound"),
     "a program under the id of another": ("programs", {"programId": "tron", "patterns": {}}, "its id should be tron"),
-    "a program from the future": ("programs", None, "is from the future, later than 2026-03-07"),
+    "a program from the future": ("programs", None, "is from the future: lastUpdate is later than 2026-03-07"),
     "a document of no collection": ("", {"collection": "leases", "id": "x", "fields": {}}, "must have a collection"),
     "a document that is there twice": ("gsp", None, r"gsp/.* is in line \d+ already"),
 }
@@ -92,6 +94,26 @@ async def test_a_line_that_is_not_sound_is_named_and_nothing_is_written(
         await bring(other, exported)
     assert await documents(fleet) == before
     assert await other.programs.all() == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("collection", "field"), [("gsp", "retiredAt"), ("gsp", "publishedAt"), ("ledger", "at")])
+async def test_no_time_of_a_file_is_in_the_future(fleet: Fleet, exported: Path, collection: str, field: str) -> None:
+    lines = lines_of(exported)
+    place = first_of(lines, collection)
+    fields = lines[place]["fields"]
+    assert isinstance(fields, dict)
+    lines[place] = lines[place] | {"fields": fields | {field: "2999-01-01T00:00:00Z"}}
+    await anyio.Path(exported).write_text(sealed(*lines), encoding="utf-8")
+    other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
+    with pytest.raises(InvalidArgumentError, match=f"line {place + 2}: .* from the future: {field} is later than"):
+        await bring(other, exported)
+
+
+def test_a_time_deep_in_a_value_is_found() -> None:
+    notes = {"n1": Note(id="n1", text="x", at=NOW)}
+    program = Program(program_id="basher", shown={"4882dd289fa34031": NOW}, notes=notes)
+    assert sorted(times_in(program)) == [("at", NOW), ("shown", NOW)]
 
 
 @pytest.mark.anyio

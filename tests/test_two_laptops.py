@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.repositories.archive import archive_record
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.programs import Archived, ArchivedNote
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.similarity.lexical import Lexical
@@ -36,6 +36,7 @@ EXAMPLES = int(NIGHTLY or 15)  # the same ones each time, unless it is night
 PHASES = [*Phase] if NIGHTLY else [Phase.explicit, Phase.generate]  # shrinking takes minutes
 END = START + timedelta(days=3_650)  # later than any history
 
+Contributed = tuple[str, str, str, str]
 Steps = Sequence[tuple[Json, datetime]]
 
 
@@ -45,7 +46,7 @@ class Memory(NamedTuple):
     lessons: set[tuple[str, str, str]]
     notes: set[tuple[str, str]]
     handovers: set[tuple[str, str]]
-    contributions: set[tuple[str, str, str, str]]
+    contributions: set[Contributed]
     judges: set[tuple[str, str | None]]
     ledger: set[str]
 
@@ -109,7 +110,7 @@ class Laptop:
             notes=set(notes),
             handovers={(one.program_id, str(one.context_summary)) for one in past},
             contributions={
-                (text_hash(entry.value.pattern), line.program_id, line.pattern_id, line.pattern)
+                (text_hash(entry.value.pattern), line.program_id, line.pattern_id, text_hash(line.pattern))
                 for entry in entries
                 for line in entry.provenance
             },
@@ -122,6 +123,18 @@ class Laptop:
             },
             ledger={one.ref.id for one in await store.find(Query(paths.ledger))},
         )
+
+    async def speaks_against(self, contribution: Contributed) -> bool:
+        """Whether a verdict, the lesson itself or a text that its program was shown takes a contribution out here."""
+        words, program_id, pattern_id, own = contribution
+        program = await self.fleet.programs.read_whole(program_id)
+        entries = [one.entry for one in await self.fleet.knowledge.all() if one.entry]
+        entry = next(one for one in entries if text_hash(one.value.pattern) == words)
+        lesson = program.patterns.get(pattern_id)
+        if lesson is not None and (lesson.knowledge_key != entry.key or lesson.words != own or lesson.echo):
+            return True
+        pairs = await self.fleet.pairs.read(pair_id(words, own))
+        return any(one.pair is not None and one.pair.state in ("open", "different", "contradict") for one in pairs)
 
     async def take(self, other: "Laptop") -> int:
         """Merge the other's file, and return how many documents changed."""
@@ -146,7 +159,10 @@ async def move_there_and_back(folder: Path, first: Steps, second: Steps) -> None
             assert await laptop.take(hub) == 0
         for place in (hub, one, two):
             after = await place.memory()
-            assert [memory.missing_from(after) for memory in before] == [{}, {}]
+            for memory in before:
+                contributions = memory.contributions - after.contributions
+                assert [line for line in contributions if not await place.speaks_against(line)] == []
+                assert memory._replace(contributions=set()).missing_from(after) == {}
             await place.real.propose(END)
             assert (await check_memory(place.real.store_, FLEET, Lexical())).healthy
 

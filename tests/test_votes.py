@@ -10,6 +10,7 @@ from fleet_memory.rules.knowledge.votes import (
     copy_mark,
     counted_contradictions,
     independent_origins,
+    is_one_origin,
     same_program,
     votes,
     voting,
@@ -19,7 +20,7 @@ from fleet_memory.rules.knowledge.votes import testimony_of_word as witness_of_w
 from fleet_memory.schemas.knowledge import OriginRule
 from tests.entries import BOTH, CHECK, LOOK, contribution, entry, word
 
-names = st.sampled_from(["basher", "Basher", "sark", "iso", "ram", "clu"])
+names = st.sampled_from(["basher", "Basher", "sark", "iso", "ram", "clu", "basher/a", "Basher/a/b", "team/a", "team/b"])
 testimonies = st.lists(
     st.builds(
         Witness,
@@ -56,6 +57,22 @@ def test_the_rule_of_connections_never_counts_more(given_: list[Witness]) -> Non
 def test_two_programs_are_two_origins_and_one_in_another_case_is_one() -> None:
     assert independent_origins([Witness("basher"), Witness("sark")]) == 2
     assert independent_origins([Witness("basher"), Witness("Basher"), Witness("\uff42asher")]) == 1
+
+
+def test_a_program_and_those_below_it_are_one_origin_and_two_below_it_are_two_without_it() -> None:
+    proj, reviewer, deep, other = (Witness(name) for name in ("Proj", "proj/reviewer", "proj/x/y", "projector"))
+    for one_origin in ([proj, reviewer], [deep, proj], [reviewer, proj, deep], [Witness("proj/x"), deep]):
+        assert independent_origins(one_origin) == 1
+    for two_origins in ([reviewer, deep], [proj, reviewer, other]):
+        assert independent_origins(two_origins) == 2
+
+
+@given(st.lists(names, max_size=6))
+def test_any_two_names_of_one_line_count_once(chosen: list[str]) -> None:
+    for one in chosen:
+        for two in chosen:
+            assert (independent_origins([Witness(one), Witness(two)]) == 1) == is_one_origin(one, two)
+            assert independent_origins([*map(Witness, chosen), Witness(f"{one}/below")]) <= len(set(chosen))
 
 
 def test_programs_that_share_a_session_are_one_origin_through_chains_too() -> None:

@@ -2,6 +2,8 @@
 
     FleetMemoryError
     ├── InvalidArgumentError      invalid_argument      exit 2
+    │   └── UnknownNameError      unknown_name          exit 1
+    │       └── UnknownProgramError   unknown_name      exit 1
     ├── SettingsError             invalid_argument      exit 2
     ├── PatternNotFoundError      pattern_not_found     exit 1
     ├── KnowledgeNotFoundError    knowledge_not_found   exit 1
@@ -53,6 +55,23 @@ class InvalidArgumentError(FleetMemoryError):
 
     code = "invalid_argument"
     exit_code = EXIT_USAGE
+
+
+class UnknownNameError(InvalidArgumentError):
+    """An argument names something that is not there. Nothing was written."""
+
+    code = "unknown_name"
+    exit_code = EXIT_NO
+
+
+class UnknownProgramError(UnknownNameError):
+    """A program that has stored nothing; `close` are names close to its."""
+
+    def __init__(self, program_id: str, close: Sequence[str] = ()) -> None:
+        known = f"Close names are {', '.join(close)}." if close else "`fleet-memory who` lists the programs."
+        super().__init__(f"{program_id} has stored nothing. {known}")
+        self.program_id = program_id
+        self.close = close
 
 
 class SettingsError(FleetMemoryError):

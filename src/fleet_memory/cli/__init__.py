@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from fleet_memory import __version__
-from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams
+from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams, print_answer
 from fleet_memory.cli.settings_flags import ALL, add_settings, refusing_parser, settings_of
-from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError
+from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError, UnknownProgramError
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.settings import SETTINGS
 
@@ -63,6 +63,13 @@ COMMANDS: Final = (  # in the order of --help
     Command("hook", "hook", "answer a coding client's hook: SessionStart, PreCompact, Stop or SessionEnd"),
     Command("demo", "demo", "watch three agents learn and share"),
 )
+READING: Final = frozenset(  # commands that change nothing
+    {"check", "health", "list", "show", "search", "log", "who", "domains", "export", "doctor", "demo"}
+)
+_COMMANDS_FOR_CALLS: Final = {
+    "Call recall_memory with scope 'shared' to list the entries.": "`fleet-memory list` lists the entries.",
+    "Call recall_memory to list its patterns.": "`fleet-memory list --program NAME` lists its lessons.",
+}
 
 _logger = logging.getLogger(__name__)
 
@@ -100,14 +107,17 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         else:
             module = _module(command.module)
             given = _parser(command, module).parse_intermixed_args(words)
-            code = int(module.run(given, settings_of(given, uses_of(module))))
+            code = _answered(module, given)
         flush_output()
     except OutputError as error:
         discard_output()
-        complain(f"{error}; what {chosen} has changed by now stays changed")
+        complain(str(error) if chosen in READING else f"{error}; what {chosen} has changed by now stays changed")
         code = error.exit_code
     except FleetMemoryError as error:
-        complain(" ".join(filter(None, (str(error), error.operator_detail))))
+        from fleet_memory.rules.text.shown_names import without_credentials  # noqa: PLC0415 its rules take 7 ms
+
+        words = " ".join(filter(None, (str(error), error.operator_detail)))
+        complain(without_credentials(_for_people(words)))
         code = error.exit_code
     except BrokenPipeError:  # the reader of our output has seen enough, e.g. `| head`
         discard_output()
@@ -118,6 +128,23 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         _logger.exception("%s failed", chosen)
         code = EXIT_CRASHED if chosen == "serve" else EXIT_INTERNAL
     return code
+
+
+def _answered(module: ModuleType, given: argparse.Namespace) -> int:
+    """Run a command; a program that has stored nothing is the same empty answer everywhere."""
+    try:
+        return int(module.run(given, settings_of(given, uses_of(module))))
+    except UnknownProgramError as error:
+        close = {"suggestions": [*error.close]} if error.close else {}
+        print_answer({"programId": error.program_id, "exists": False, **close}, str(error), as_json=given.json)
+        return error.exit_code
+
+
+def _for_people(text: str) -> str:
+    """Return an error's text with commands instead of tool calls."""
+    for call, command in _COMMANDS_FOR_CALLS.items():
+        text = text.replace(call, command)
+    return text
 
 
 def _without_command(chosen: str, words: Sequence[str]) -> int:

@@ -53,7 +53,7 @@ def _exit_codes() -> dict[str, int]:
     kinds = [FleetMemoryError]
     for kind in kinds:
         kinds += kind.__subclasses__()
-    return {kind.code: kind.exit_code for kind in kinds}
+    return {kind.code: kind.exit_code for kind in reversed(kinds)}  # of kinds with one code, that of the widest
 
 
 def _object(text: str) -> dict[str, object]:

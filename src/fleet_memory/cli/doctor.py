@@ -2,11 +2,11 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from fleet_memory.cli.printing import add_json_flag, print_answer
 from fleet_memory.errors import EXIT_NO
+from fleet_memory.integration.clients import this_folder
 from fleet_memory.integration.diagnosis import Finding, findings
 from fleet_memory.settings import Settings
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the findings; 1 when something needs doing."""
-    found = findings(settings, Path.cwd())
+    found = findings(settings, this_folder())
     print_answer(diagnosis_json(found), diagnosis_text(found), as_json=given.json)
     return 0 if is_healthy(found) else EXIT_NO
 

@@ -1,7 +1,6 @@
 """`fleet-memory export`: write the fleet's memory to a file."""
 
 import argparse
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,7 +9,7 @@ import anyio
 from anyio import to_thread
 
 from fleet_memory.cli.memory_dir import add_memory_dir, run_memory_dir
-from fleet_memory.cli.printing import add_json_flag, complain, print_answer
+from fleet_memory.cli.printing import add_json_flag, complain, flush_output, print_answer, require_stdout, say
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
@@ -55,14 +54,17 @@ def _run(given: argparse.Namespace, settings: Settings) -> int:
         complain(f"there is no memory at {settings.store.path}; nothing was written")
         return EXIT_NO
     file = None if given.file == STDOUT else Path(given.file)
-    if file is not None:
+    if file is None:
+        require_stdout()
+    else:
         require_room(file, force=given.force)
     content = _exported(settings, file, allow_empty=given.allow_empty)
     if not content.documents and not given.allow_empty:
         complain(f"fleet {settings.fleet} has no memory; nothing was written (--allow-empty writes it all the same)")
         return EXIT_NO
     if file is None:
-        sys.stdout.write(content.text)
+        say(content.text, end="")
+        flush_output()
         complain(f"wrote {content.documents} documents of fleet {settings.fleet}")
     else:
         answer = {"fleet": settings.fleet, "documents": content.documents, "file": str(file)}

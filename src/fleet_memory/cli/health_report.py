@@ -7,6 +7,8 @@ from typing import Final
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.model_run import model_line
 from fleet_memory.cli.printing import table_lines
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.looking import existing_program
 from fleet_memory.rules.health.fleet import HORIZONS
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.answers.health import FleetHealthAnswer, HealthAnswer
@@ -25,11 +27,21 @@ _RATES: Final = {
 
 
 def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
-    """Return the health of the program that the settings name, of the whole fleet if they name none."""
+    """Return the health of the program that the settings name, of the whole fleet if they name none.
+
+    Raises UnknownProgramError.
+    """
     program = settings.program
     if program is None:
         return with_memory(settings, lambda fleet: fleet_health(fleet, _MAX_TOKENS))
-    return with_memory(settings, lambda fleet: memory_health(fleet, program))
+
+    async def existing(fleet: Fleet) -> HealthAnswer:
+        answer = await memory_health(fleet, program)
+        if answer.exists is False:
+            await existing_program(fleet, program)
+        return answer
+
+    return with_memory(settings, existing)
 
 
 def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:

@@ -81,7 +81,7 @@ def _answer(given: argparse.Namespace, settings: Settings) -> bool:
         flush_output()
     if given.event != "SessionStart":
         return False
-    hooks.forget_old_sessions(settings, state)
+    hooks.forget_old_sessions(state)
     return hooks.is_maintenance_due(settings, state)
 
 
@@ -89,7 +89,7 @@ def _maintain_in_background(flags: Sequence[str]) -> None:
     """Start `fleet-memory hook maintain` as a process of its own, which outlives the hook and its client."""
     detached = {"creationflags": _DETACHED} if sys.platform == "win32" else {"start_new_session": True}
     subprocess.Popen(  # noqa: S603 this very program
-        [sys.executable, "-m", "fleet_memory", "hook", MAINTAIN, *flags],
+        [sys.executable, "-P", "-m", "fleet_memory", "hook", MAINTAIN, *flags],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,  # a pipe of the client's that stays open would make it wait
         stderr=subprocess.DEVNULL,

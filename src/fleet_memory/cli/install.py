@@ -13,7 +13,7 @@ from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgum
 from fleet_memory.integration.changes import ChangedMeanwhileError, FileChange, planned_changes
 from fleet_memory.integration.claude_hooks import ClaudeHooks, plugin_here
 from fleet_memory.integration.client_commands import carry_out, runnable
-from fleet_memory.integration.clients import CLIENTS, Client, known_clients
+from fleet_memory.integration.clients import CLIENTS, Client, known_clients, this_folder
 from fleet_memory.integration.diagnosis import findings
 from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.parts import Part
@@ -46,7 +46,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if given.client not in CLIENTS:
         complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
         return EXIT_USAGE
-    plugin = plugin_here(Path.cwd()) if given.client == "claude-code" and not given.undo else None
+    folder = this_folder()
+    plugin = plugin_here(folder) if given.client == "claude-code" and not given.undo else None
     if plugin:
         complain(
             f"the plugin {plugin} is on and brings the same server and hooks; with both, each hook runs twice. "
@@ -73,7 +74,7 @@ def _installed(given: argparse.Namespace, settings: Settings, changes: Sequence[
     if writes:
         carry_out(changes)
     checks = not (given.dry_run or given.undo or given.no_check)
-    found = findings(settings, Path.cwd(), given.client) if checks else []
+    found = findings(settings, this_folder(), given.client) if checks else []
     content = {"client": given.client, "written": writes, "files": [str(change.file) for change in changes]}
     text = "\n".join(filter(None, [*_outcome(given, changes), doctor.diagnosis_text(found)]))
     print_answer(content | doctor.diagnosis_json(found), text, as_json=given.json)
@@ -103,7 +104,7 @@ def _shown(change: FileChange) -> str:
 
 
 def _parts(given: argparse.Namespace, settings: Settings, client: Client) -> list[Part]:
-    project = Path.cwd() if given.project else None
+    project = this_folder() if given.project else None
     earlier = None if given.undo else server_in(client, client.file(project))
     flags = _flags(given, settings, earlier, project)
     start = this_installation().words(shared=given.project)
@@ -157,7 +158,7 @@ def _place(file: Path, project: Path | None) -> str:
 
 def _agent(given: argparse.Namespace, program: str | None) -> str | None:
     """Return another name for the agent, None to leave it; asked for where another client's has the same or none."""
-    servers = servers_here(Path.cwd())
+    servers = servers_here(this_folder())
     alike = [
         name for name, server in servers.items() if name != given.client and server.words and server.program == program
     ]

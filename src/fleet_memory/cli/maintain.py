@@ -56,6 +56,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
             step(int(done), int(total), message)
 
         async def maintain(fleet: Fleet) -> _Outcome:
+            fleet.caller.require_curation()  # a bound server does the same, and shows nothing of it: this names lessons
             work = rehearse_maintenance if given.dry_run else maintain_fleet
             return await _with_advice(fleet, await work(fleet, report, rebuild=given.rebuild))
 

@@ -81,10 +81,16 @@ def agreed(question: str = "Write this?") -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def say(text: str) -> None:
+def say(text: str, end: str = "\n") -> None:
     """Print to stdout. Raises BrokenPipeError when its reader has gone, OutputError when it cannot be written."""
     with _output_errors():
-        print(text)  # noqa: T201 this is the command line
+        print(text, end=end)  # noqa: T201 this is the command line
+
+
+def require_stdout() -> None:
+    """Raise OutputError where a shell closed stdout (`>&-`), for a command that is useless without it."""
+    if isinstance(sys.stdout, _ClosedStream):
+        raise OutputError("the output cannot be written: stdout is closed")
 
 
 def complain(text: str) -> None:
@@ -101,7 +107,12 @@ def flush_output() -> None:
 
 def discard_output() -> None:
     """Discard unprinted output: at exit Python itself retries writes that failed."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(sys.stdout, _ClosedStream):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _ClosedStream(io.StringIO):
+    """Stands for a stream that a shell closed."""
 
 
 def prepare_streams() -> None:
@@ -116,7 +127,7 @@ def prepare_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets this number, the lowest that is free
         if getattr(sys, name) is None:
-            setattr(sys, name, io.StringIO())
+            setattr(sys, name, _ClosedStream())
     for stream, errors in (
         (sys.stdin, "surrogateescape"),
         (sys.stdout, "backslashreplace"),

@@ -9,6 +9,7 @@ from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.errors import EXIT_NO
+from fleet_memory.integration.hook_state import user_state
 from fleet_memory.jobs.erasing import Erased, erase, preview_erasure
 from fleet_memory.jobs.erasing.findings import Found
 from fleet_memory.jobs.erasing.plan import Wanted
@@ -54,6 +55,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         if not agreed("Erase this for good? Nothing brings it back."):
             return EXIT_NO
     erased = with_memory(settings, lambda fleet: erase(fleet, wanted))
+    if given.program is not None and given.pattern is None:
+        user_state().forget_program(given.program)
     _print(erased, "erased", given)
     if not erased.is_scrubbed:
         complain(_NOT_SCRUBBED)

@@ -8,6 +8,8 @@ from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, print_answer
 from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.restoration import ArchiveRow, list_archive, restore_archived
 from fleet_memory.settings import Settings
 
@@ -27,7 +29,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if program is None:
         raise InvalidArgumentError("--program: required; whose archive is it?")
     if given.id is None:
-        archive = with_memory(settings, lambda fleet: list_archive(fleet, program))
+        archive = with_memory(settings, lambda fleet: _archive(fleet, program))
         lines = [f"{row['id']}  {str(row['at'])[:10]} {row['reason']}: {row['text']}" for row in archive]
         text = "\n".join(lines) or f"nothing of {program} is in the archive"
         print_answer({"programId": program, "archive": archive}, text, as_json=given.json)
@@ -35,6 +37,14 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     restored = with_memory(settings, lambda fleet: restore_archived(fleet, program, given.id))
     print_answer({"programId": program, **restored}, _report(program, restored), as_json=given.json)
     return 0 if restored["restored"] else EXIT_NO
+
+
+async def _archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
+    """Return the archive of a program, also a deleted one. Raises UnknownProgramError."""
+    archive = await list_archive(fleet, program_id)
+    if not archive:
+        await existing_program(fleet, program_id)
+    return archive
 
 
 def _report(program: str, restored: ArchiveRow) -> str:

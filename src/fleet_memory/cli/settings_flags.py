@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, NoReturn
 
+from fleet_memory.errors import ForbiddenError
 from fleet_memory.settings import SETTINGS, Settings, load
 
 ALL: Final = tuple(setting.name for setting in SETTINGS)
@@ -51,8 +52,12 @@ def refusing_parser(uses: Collection[str], takers: Callable[[str], Sequence[str]
 def settings_of(given: argparse.Namespace, uses: Collection[str] = ALL) -> Settings:
     """Return the settings of the flags that were given and the environment; what does not count keeps its default.
 
-    The environment's program always counts: it binds whatever runs in it. Raises SettingsError.
+    The environment's program always counts: it binds whatever runs in it, but a server, which is configured. Raises
+    SettingsError, ForbiddenError for a flag that names another program.
     """
+    bound, named = os.environ.get("FLEET_MEMORY_PROGRAM", "").strip(), getattr(given, "program", None)
+    if "program" in uses and uses is not ALL and named and bound not in ("", named):
+        raise ForbiddenError(f"You are {bound} by FLEET_MEMORY_PROGRAM, and --program names {named}.")
     ignored = {setting.variable for setting in SETTINGS if setting.name not in (*uses, "program")}
     environment = {name: value for name, value in os.environ.items() if name not in ignored}
     return load({name: getattr(given, name, None) for name in uses}, environment)

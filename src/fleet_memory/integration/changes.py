@@ -11,6 +11,8 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,6 +22,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration.parts import Before, Part
 
 _BOM: Final = b"\xef\xbb\xbf"
+_DRAFT: Final = ".fleet-memory"  # the end of a draft's name
 _SHOWN_LINES: Final = 3  # around a change; chosen
 _SHOWN_CHARS: Final = 80  # before a change in a line; chosen
 
@@ -81,9 +84,8 @@ def make_changes(changes: Sequence[FileChange], by_command: Callable[[FileChange
             if change.record is not None:
                 _write(_record_file(change.file), change.record, mode=0o600)
             if not by_command(change):
-                _require_unchanged(change)
                 written.append(change)
-                _write(change.file, change.after)
+                _write(change.file, change.after, partial(_require_unchanged, change))
     except (ChangedMeanwhileError, InvalidArgumentError):
         for change in written:
             _restore(change)
@@ -124,9 +126,9 @@ def _require_unchanged(change: FileChange) -> None:
 
 
 def _restore(change: FileChange) -> None:
-    with suppress(InvalidArgumentError):  # the first problem is the one to tell
-        if content_of(change.file) == change.after:
-            _write(change.file, change.before)
+    undone = change._replace(before=change.after, after=change.before)
+    with suppress(ChangedMeanwhileError, InvalidArgumentError):  # the first problem is the one to tell
+        _write(undone.file, undone.after, partial(_require_unchanged, undone))
 
 
 def _count_alike(old: Sequence[str], new: Sequence[str]) -> int:
@@ -202,24 +204,37 @@ def _record_file(file: Path) -> Path:
     return platformdirs.user_state_path("fleet-memory", appauthor=False) / "installed" / f"{name}.json"
 
 
-def _write(file: Path, content: bytes | None, *, mode: int = 0o644) -> None:
-    """Replace a file, or a link's target, in one step, None to delete it; an existing file keeps its mode."""
+def _write(file: Path, content: bytes | None, check: Callable[[], None] = lambda: None, *, mode: int = 0o644) -> None:
+    """Replace a file, or a link's target, in one step, None to delete it; an existing file keeps its mode.
+
+    `check` may raise directly before that step. Drafts that a killed run left go. Raises ChangedMeanwhileError when
+    another run takes this one's draft for such, and InvalidArgumentError.
+    """
     target = file.resolve()
     draft: Path | None = None
     try:
         if content is None:
+            check()
             target.unlink(missing_ok=True)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as written:
+        for left in target.parent.glob(f".{escape(target.name)}.*{_DRAFT}"):
+            left.unlink(missing_ok=True)
+        with tempfile.NamedTemporaryFile(
+            dir=target.parent, prefix=f".{target.name}.", suffix=_DRAFT, delete=False
+        ) as written:
             draft = Path(written.name)
             written.write(content)
             written.flush()
             os.fsync(written.fileno())
         draft.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else mode)
+        check()
         draft.replace(target)
     except OSError as error:
+        if draft is not None and not draft.exists():
+            raise ChangedMeanwhileError(file) from error
+        raise InvalidArgumentError(f"{file}: cannot be written: {error.strerror}; no file was changed") from error
+    finally:
         if draft is not None:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
-        raise InvalidArgumentError(f"{file}: cannot be written: {error.strerror}; no file was changed") from error

@@ -10,6 +10,7 @@ from fleet_memory.integration.changes import naming, read_text
 from fleet_memory.integration.clients import NAME, claude_settings
 from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.parts import Before, value_at
+from fleet_memory.integration.project_hooks import is_ours
 
 HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after five
 
@@ -64,7 +65,7 @@ def our_hooks(text: str, event: str) -> list[tuple[int, int]]:
         (i, j)
         for i, group in enumerate(_groups(text, event))
         for j, hook in enumerate(_hooks(group))
-        if isinstance(hook, dict) and _is_ours(str(hook.get("command")), event)
+        if isinstance(hook, dict) and is_ours(str(hook.get("command")), event)
     ]
 
 
@@ -85,10 +86,6 @@ def settings_here(folder: Path) -> list[Path]:
     of_project = claude_settings(folder)
     files = [claude_settings(None), of_project, of_project.with_name("settings.local.json")]
     return list(dict.fromkeys(file.resolve() for file in files))
-
-
-def _is_ours(command: str, event: str) -> bool:
-    return f" hook {event}" in command and ("fleet-memory" in command or "fleet_memory" in command)
 
 
 def _events(text: str) -> list[str]:

@@ -45,6 +45,14 @@ class Client(NamedTuple):
         return [self.user, *([folder / self.project] if self.project else [])]
 
 
+def this_folder() -> Path:
+    """Return the current folder. Raises InvalidArgumentError when it was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise InvalidArgumentError("this folder was deleted; go to another and try again") from error
+
+
 def known_clients() -> dict[str, Client]:
     """Return every client by its name. Raises InvalidArgumentError for a user without a home."""
     try:

@@ -21,8 +21,10 @@ from fleet_memory.integration.hook_state import user_state
 from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.identity import program_of
 from fleet_memory.integration.probing import probed
+from fleet_memory.integration.project_hooks import program_of_hooks
 from fleet_memory.integration.server_entry import StartedServer, server_in
 from fleet_memory.integration.starting import this_installation
+from fleet_memory.jobs.check import is_wanting
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.server.composition import open_embedder, with_fleet
 from fleet_memory.settings import Settings
@@ -99,9 +101,8 @@ def _embedder(settings: Settings) -> Finding:
     except FleetMemoryError as error:
         return Finding("embedder", is_ok=False, text=_words_of(error), advice="mend FLEET_MEMORY_EMBEDDER")
     took = f"{embedder.name}, loaded in {time.perf_counter() - start:.1f} s"
-    if embedder.degraded:
-        return Finding("embedder", is_ok=False, text=f"{took}: {embedder.degraded}")  # which says what to do
-    return Finding("embedder", is_ok=True, text=took)
+    text = ": ".join(filter(None, (took, embedder.degraded)))  # which says what to do
+    return Finding("embedder", is_ok=not is_wanting(embedder), text=text)
 
 
 def _agent(settings: Settings, folder: Path) -> list[Finding]:
@@ -162,9 +163,11 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
 def _hooks(folder: Path) -> Sequence[Finding]:
     """Count the hooks of each event over all files that Claude Code reads; none at all is no finding."""
     try:
-        texts = [read_text(file) for file in settings_here(folder)]
+        has_program = program_of_hooks(folder, EVENTS[0]) is not None  # then the user's hooks and the plugin's yield
+        files = [file for file in settings_here(folder) if not has_program or file.is_relative_to(folder.resolve())]
+        texts = [read_text(file) for file in files]
         counts = {event: sum(len(our_hooks(text, event)) for text in texts) for event in EVENTS}
-        plugin = plugin_here(folder)
+        plugin = None if has_program else plugin_here(folder)
     except InvalidArgumentError as error:
         return [Finding("hooks", is_ok=False, text=str(error), advice="mend the file")]
     counts = {event: count + bool(plugin) for event, count in counts.items()}
@@ -172,7 +175,9 @@ def _hooks(folder: Path) -> Sequence[Finding]:
         return []
     wrong = [f"{event} {count} times" for event, count in counts.items() if count != 1]
     if wrong:
-        advice = f"claude plugin uninstall {plugin}" if plugin else f"{NAME} install claude-code"
+        several = sum(any(our_hooks(text, event) for event in EVENTS) for text in texts) > 1
+        undo = f"{NAME} install claude-code --undo takes out the user's, and with --project the project's"
+        advice = f"claude plugin uninstall {plugin}" if plugin else undo if several else f"{NAME} install claude-code"
         return [Finding("hooks", is_ok=False, text=f"run not once: {', '.join(wrong)}", advice=advice)]
     return [Finding("hooks", is_ok=True, text=f"{', '.join(EVENTS)}: each once")]
 

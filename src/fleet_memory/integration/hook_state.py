@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import tempfile
+import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -24,6 +25,11 @@ _MAX_ATTEMPTS: Final = 100  # at a claim that others take at the same moment
 def short_hash(text: str, length: int) -> str:
     """Return the first hexadecimal digits of a text's SHA-256, e.g. `short_hash("", 6) == "e3b0c4"`."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+def folded_name(name: str) -> str:
+    """Return a name as votes compare it: two that differ in their case alone are one origin."""
+    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def user_state(*, is_read_only: bool = False) -> "HookState":
@@ -87,6 +93,15 @@ class HookState:
                             earlier.unlink(missing_ok=True)
                         return fact
         return fact
+
+    def forget_program(self, name: str) -> None:
+        """Remove the facts that name a program: which folder has it, and its sessions."""
+        if self._folder is not None and not self._is_read_only:
+            with suppress(OSError):
+                for kind, field in (("programs", "name"), ("sessions", "program")):
+                    for file in (self._folder / kind).glob("*.json"):
+                        if folded_name(str(_content(file).get(field, ""))) == folded_name(name):
+                            file.unlink(missing_ok=True)
 
     def forget_older(self, kind: str, than: datetime) -> None:
         """Remove the facts of a kind that were last written before an instant."""

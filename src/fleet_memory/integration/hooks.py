@@ -18,7 +18,8 @@ from anyio import to_thread
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration.hook_state import Fact, HookState
-from fleet_memory.integration.identity import agent_of, program_of
+from fleet_memory.integration.identity import agent_of, client_folder, program_of
+from fleet_memory.integration.project_hooks import program_of_hooks
 from fleet_memory.integration.transcripts import is_worth_a_reminder
 from fleet_memory.rules.retrieval.prompting import is_worth_reading
 from fleet_memory.settings import Settings, is_name
@@ -26,7 +27,9 @@ from fleet_memory.settings import Settings, is_name
 # Events of Claude Code, each for all of its matchers
 EVENTS: Final = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd")
 MAX_OUTPUT_CHARS: Final = 10_000  # characters that Claude Code reads of a hook's context; Source: its hooks reference
-TWICE_WITHIN: Final = timedelta(seconds=5)  # of two hooks for one event; chosen: they start together
+TWICE_WITHIN: Final = timedelta(
+    seconds=2
+)  # of two hooks for one event; chosen: they start together, and people are slower
 KEEP_SESSIONS: Final = timedelta(days=60)  # chosen: a session is seldom resumed later
 KEEP_RUNS: Final = timedelta(hours=1)  # chosen: far more than `TWICE_WITHIN`, on any clock
 MAX_REMEMBERED: Final = 500  # lessons that a session is remembered to have read; chosen: five boots
@@ -72,9 +75,7 @@ async def answer_hook(settings: Settings, event: str, given: Mapping[str, object
         if settings.maintenance_s:
             await to_thread.run_sync(state.write, "due", _memory_of(settings), {})
         return ""
-    if event == "Stop" and not await to_thread.run_sync(_wants_a_reminder, given):
-        return ""
-    if event == "UserPromptSubmit" and not (settings.prompt_lessons and _is_of_a_person(given)):
+    if not await to_thread.run_sync(_has_something_to_say, settings, event, given):
         return ""
     await to_thread.run_sync(_require_first, settings, event, given, state)
     if event == "Stop":
@@ -121,13 +122,23 @@ def _is_of_a_person(given: Mapping[str, object]) -> bool:
     return given.get("source", "user") in ("user", "sdk") and is_worth_reading(str(given.get("prompt") or ""))
 
 
+def _has_something_to_say(settings: Settings, event: str, given: Mapping[str, object]) -> bool:
+    """Whether an event has an answer, and it is this hook's: one of the project for another program goes before it."""
+    named = program_of_hooks(client_folder(given, os.environ), event)
+    if named is not None and named != settings.program:
+        return False
+    if event == "Stop":
+        return _wants_a_reminder(given)
+    return event != "UserPromptSubmit" or (settings.prompt_lessons and _is_of_a_person(given))
+
+
 def _require_first(settings: Settings, event: str, given: Mapping[str, object], state: HookState) -> None:
     """Raise InvalidArgumentError for the second of two hooks that run for one event of a session."""
     if not given.get("session_id"):
         return
-    now = clock(settings.now)()
+    now = clock(None)()  # of this machine: a replay's time stands still
     fields = ("session_id", "source", "agent_id", "prompt", "trigger", "stop_hook_active")
-    event_id = json.dumps([event, *(given.get(field) for field in fields)])
+    event_id = json.dumps([_memory_of(settings), event, *(given.get(field) for field in fields)])
     run = {"at": now.isoformat(), "run": uuid.uuid4().hex}
     if state.claim("runs", event_id, run, lambda earlier: not _is_just_before(earlier, now)) != run:
         raise InvalidArgumentError(TWICE.format(event=event))
@@ -157,9 +168,9 @@ def _remember(session: _Session, shown: Sequence[str], state: HookState) -> None
         state.write("sessions", session.id, {"program": session.program, "shown": list(shown)[-MAX_REMEMBERED:]})
 
 
-def forget_old_sessions(settings: Settings, state: HookState) -> None:
+def forget_old_sessions(state: HookState) -> None:
     """Remove this machine's facts of sessions that nobody will resume, and of runs that are over."""
-    now = clock(settings.now)()
+    now = clock(None)()
     state.forget_older("sessions", now - KEEP_SESSIONS)
     state.forget_older("runs", now - KEEP_RUNS)
 

@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Final
 
-from fleet_memory.integration.hook_state import HookState, short_hash
+from fleet_memory.integration.hook_state import HookState, folded_name, short_hash
 from fleet_memory.settings import Settings, is_name
 
 PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"  # where Claude Code was started, whatever folder it went to since
@@ -29,8 +30,12 @@ def program_of(
     remembered = str(state.read("sessions", str(given.get("session_id") or "")).get("program", ""))
     if settings.program or is_name(remembered):
         return settings.program or remembered
-    folder = environment.get(PROJECT_VARIABLE) or str(given.get("cwd") or "")
-    return project_name(project_root(Path(folder or Path.cwd())), state)
+    return project_name(project_root(client_folder(given, environment)), state)
+
+
+def client_folder(given: Mapping[str, object], environment: Mapping[str, str]) -> Path:
+    """Return the folder that the client was started in, as far as it says so; else the one that it is in now."""
+    return Path(environment.get(PROJECT_VARIABLE) or str(given.get("cwd") or "") or Path.cwd())
 
 
 def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> str:
@@ -39,8 +44,14 @@ def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> s
     The main agent of a session may have a type too, but no id. Where a program is configured it is everyone's: the
     server refuses every other.
     """
-    kind = _sanitised(str(given.get("agent_type") or "")) if given.get("agent_id") and not settings.program else ""
+    kind = _kind(str(given.get("agent_type") or "")) if given.get("agent_id") and not settings.program else ""
     return f"{program[: _MAX_CHARS - len(kind) - 1]}/{kind}" if kind else program
+
+
+def _kind(agent_type: str) -> str:
+    """Return the type of an agent as names have it; one that is a credential is hashed."""
+    kind = _sanitised(agent_type)
+    return kind if kind or not agent_type else f"{NAMELESS}-{short_hash(agent_type, _HASH_CHARS)}"
 
 
 def project_root(start: Path) -> Path:
@@ -70,25 +81,38 @@ def _main_folder(top: Path) -> Path:
 def project_name(root: Path, state: HookState) -> str:
     """Return the program of a project: its folder's name, with a short hash where that is empty or another's here.
 
-    A name belongs to the first folder of this machine that has it, until that folder is gone.
+    A name belongs to the first folder of this machine that has it. When that folder is gone it is free for one that has
+    no name yet: a folder that has one keeps it.
     """
     name = _sanitised(root.name.removesuffix(".git"))
     if not name:
         return f"{NAMELESS}-{_root_hash(root)}"
+    longer = f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{_root_hash(root)}"
+    if state.read("longer", longer):
+        return longer
     own = {"root": str(root), "name": name}
-    holder = state.claim("programs", _folded(name), own, lambda fact: not Path(str(fact.get("root", ""))).is_dir())
+    holder = state.claim("programs", folded_name(name), own, lambda fact: _is_gone(Path(str(fact.get("root", "")))))
     if _is_same(Path(str(holder.get("root", ""))), root) and is_name(str(holder.get("name"))):
         return str(holder["name"])  # as its folder was written first: `Proj` is `proj` where case does not count
-    return f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{_root_hash(root)}"
+    state.write("longer", longer, {"root": str(root)})
+    return longer
 
 
 def _sanitised(name: str) -> str:
-    return _FOREIGN.sub("-", name).strip("-")[:_MAX_CHARS]
+    """Return a name without the letters that a program's has not; "" for one that is a credential."""
+    from fleet_memory.rules.text.credentials import credential_in  # noqa: PLC0415 hooks without a name go without
+
+    return "" if credential_in(name) else _FOREIGN.sub("-", name).strip("-")[:_MAX_CHARS]
 
 
-def _folded(name: str) -> str:
-    """Return a name as votes compare it: two that differ in their case alone are one origin."""
-    return unicodedata.normalize("NFKC", name).casefold()
+def _is_gone(folder: Path) -> bool:
+    """Whether there is no such folder; one that cannot be looked at is there."""
+    try:
+        return not S_ISDIR(folder.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError:
+        return False
 
 
 def _is_same(one: Path, other: Path) -> bool:

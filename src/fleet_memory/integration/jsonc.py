@@ -147,15 +147,16 @@ def _inserted(texts: _Texts, container: _Container, key: str | int, value: objec
     """Return the text with one more part at the end of the container."""
     text, close, newline = texts.owned, container.close, _newline(texts.owned)
     last = container.parts[-1].end if container.parts else container.start + 1
-    named = f"{json.dumps(key, ensure_ascii=False)}: " if isinstance(key, str) else ""
+    named = f"{_dumped(key)}: " if isinstance(key, str) else ""
     several = "\n" in text[container.start : close]
     if container.parts and not several:
-        return f"{text[:last]}, {named}{json.dumps(value, ensure_ascii=False)}{text[last:]}"
+        return f"{text[:last]}, {named}{_dumped(value)}{text[last:]}"
     outer = _indent(text, container.start)
     indent = _indent(text, container.parts[-1].start) if container.parts else outer + _unit(text)
     part = f"{newline}{indent}{named}{_written(text, value, indent)}"
     if not several:
-        return f"{text[:last]}{part}{newline}{outer}{text[close:]}"
+        comment = text[last:close].rstrip()
+        return f"{text[:last]}{comment}{part}{newline}{outer}{text[close:]}"
     end = len(text[:close].rstrip())  # behind the comments that follow the last part
     trailing = "," in texts.bare[last:close]
     comma = "," if container.parts and not trailing else ""
@@ -183,7 +184,13 @@ def _without(texts: _Texts, container: _Container, part: _Part) -> str:
 
 def _written(text: str, value: object, indent: str) -> str:
     """Return a value as JSON in the manner of the text; all lines but the first begin with `indent`."""
-    return json.dumps(value, ensure_ascii=False, indent=_unit(text)).replace("\n", _newline(text) + indent)
+    return _dumped(value, _unit(text)).replace("\n", _newline(text) + indent)
+
+
+def _dumped(value: object, indent: str | None = None) -> str:
+    """Return a value as JSON; half of a surrogate pair, which UTF-8 cannot write, is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return re.sub(r"[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _newline(text: str) -> str:

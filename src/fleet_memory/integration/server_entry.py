@@ -72,8 +72,11 @@ class ServerEntry:
         """Restore an entry that was there, else cut it, and the object around it if that was made for it."""
         if self._is_toml:
             if before.values is None:
-                return toml.cut_table(text, self._path)
-            return toml.put_table(text, self._path, {"args": [], **before.values})
+                return toml.cut_value(text, self._path)
+            text = toml.put_table(text, self._path, before.values)
+            for key in self._entry.keys() - before.values.keys():
+                text = toml.cut_value(text, (*self._path, key))
+            return text
         if before.values is None:
             text = jsonc.cut(text, self._path)
             is_empty = before.keys < 1 and self._read(text).get(self.client.key) == {}

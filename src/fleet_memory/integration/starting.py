@@ -52,7 +52,7 @@ class Installation(NamedTuple):
             found = next((name for name in runners if self.find(name)), "uvx")
             return [self.find(found) or found, *runners[found]]
         script = self.find(str(self.script)) if self.script.stem == COMMAND else None
-        return [script] if script else [self.python, "-m", "fleet_memory"]
+        return [script] if script else [self.python, "-P", "-m", "fleet_memory"]
 
 
 def this_installation() -> Installation:

@@ -1,33 +1,30 @@
-"""Edits of TOML that leave every other character as it is.
+"""Edits of TOML that keep every comment and key of the owner, by `tomlkit`.
 
-`tomllib` reads; this module splices lines. What comes out is parsed again and must mean what was meant, else nothing is
-changed. Each function raises InvalidArgumentError.
+What comes out is read again by `tomllib` and must mean what was meant, else nothing is changed. Each function raises
+InvalidArgumentError.
 """
 
-import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
-from typing import Final, NamedTuple
+from typing import Final
+
+import tomlkit
+from tomlkit import TOMLDocument
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import InlineTable, Table
 
 from fleet_memory.errors import InvalidArgumentError
 
-_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
-
-
-class _Statement(NamedTuple):
-    """Lines that belong together: a header (`table` is its path), a key with its value, a comment or nothing."""
-
-    text: str
-    table: tuple[str, ...] | None
-    keys: tuple[str, ...]
+_MARK: Final = "\0"  # which no text has that is TOML
 
 
 def read_document(text: str) -> dict[str, object]:
-    """Return the document that the text is."""
+    """Return the document that the text is; a float is its text, so that each is equal to itself."""
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text, parse_float=str)
     except tomllib.TOMLDecodeError as error:
         raise InvalidArgumentError(f"not TOML: {error}; nothing was changed") from error
 
@@ -45,12 +42,11 @@ def put_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> s
     table.update(values)
     if wanted == document:
         return text
-    drafts = [_with_values(text, path, values), _with_inline(text, path, values)]
-    return _meaning((wanted,), drafts, path)
+    return _edited(text, path, lambda part: _with(part, path, values), wanted)
 
 
-def cut_table(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at the path; comments that stand behind it stay."""
+def cut_value(text: str, path: Sequence[str]) -> str:
+    """Return the text without the table or value at the path; comments that stand behind a table stay."""
     wanted = deepcopy(read_document(text))
     above: object = wanted
     for key in path[:-1]:
@@ -59,91 +55,83 @@ def cut_table(text: str, path: Sequence[str]) -> str:
         return text
     del above[path[-1]]
     bare = wanted if above else {key: value for key, value in wanted.items() if key != path[0]}  # a parent by header
-    return _meaning((wanted, bare), [_without_table(text, path), _without_inline(text, path)], path)
+    return _edited(text, path, lambda part: _without(part, path), wanted, bare)
 
 
-def _meaning(wanted: Sequence[Mapping[str, object]], drafts: Sequence[str], path: Sequence[str]) -> str:
-    for draft in drafts:
-        if _loads(draft) in wanted:
-            return draft
+def _edited(text: str, path: Sequence[str], edit: Callable[[str], str], *wanted: Mapping[str, object]) -> str:
+    """Return the first edit that means one of those wanted, with the line ends that the text had."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for before, table, behind in _split(text.replace("\r\n", "\n"), path):
+        with suppress(TOMLKitError, InvalidArgumentError):
+            changed = edit(table)
+            start = before.removesuffix("\n") if before.endswith("\n\n") and not changed else before
+            draft = (start + changed + behind).replace("\n", newline)
+            if read_document(draft) in wanted:
+                return draft
     raise InvalidArgumentError(
         f"{'.'.join(path)} is written in a way that only its owner can edit; nothing was changed"
     )
 
 
-def _loads(text: str) -> dict[str, object] | None:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return None
+def _with(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
+    """Return the text with the values in the table; a new one is a member of an inline table, or stands at the end."""
+    document = tomlkit.parse(text)
+    above, table = _at(document, path[:-1]), _at(document, path)
+    if table is None and not isinstance(above, InlineTable):
+        start = text.removesuffix("\n") + "\n\n" if text else ""
+        return start + tomlkit.dumps({path[0]: {path[1]: values}})
+    _require_same(document, text)
+    if isinstance(above, InlineTable) and table is None:
+        above[path[-1]] = table = tomlkit.inline_table()
+    if isinstance(table, MutableMapping):
+        for key in (key for key in values if table.get(key) != values[key]):
+            table[key] = values[key]
+    return tomlkit.dumps(document)
 
 
-def _statements(text: str) -> list[_Statement]:
-    """Return the statements of a right text: as many lines as parse on their own."""
-    found, lines = list[_Statement](), ""
-    for line in text.splitlines(keepends=True):
-        lines += line
-        if (value := _loads(lines)) is not None:
-            keys = _only_keys(value)
-            found.append(_Statement(lines, keys if line.lstrip().startswith("[") and lines == line else None, keys))
-            lines = ""
+def _without(text: str, path: Sequence[str]) -> str:
+    document = tomlkit.parse(text)
+    _require_same(document, text)
+    above = _at(document, path[:-1])
+    if isinstance(above, MutableMapping):
+        del above[path[-1]]
+    return tomlkit.dumps(document)
+
+
+def _require_same(document: TOMLDocument, text: str) -> None:
+    if tomlkit.dumps(document) != text:  # tables of one kind together where an array of others stood between
+        raise InvalidArgumentError("tomlkit moves tables")
+
+
+def _split(text: str, path: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield ways to split the text into all before the table at the path, or around it, the table, and all behind.
+
+    tomlkit gets only the table to edit: it puts tables together between which an array of others stands.
+    """
+    for table_path in (path, path[:-1]):
+        for header in re.finditer(rf"^(?=\[{re.escape('.'.join(table_path))}\])", text, re.MULTILINE):
+            with suppress(TOMLKitError):
+                before, rest = text[: header.start()], text[header.start() :]
+                table = _marked(tomlkit.parse(rest), table_path).partition(_MARK)[0]
+                if rest.startswith(table):
+                    yield before, table, rest.removeprefix(table)
+    yield "", text, ""
+
+
+def _marked(document: TOMLDocument, path: Sequence[str]) -> str:
+    """Return a document's text with a mark behind the last value of the table at the path."""
+    table = _at(document, path)
+    while isinstance(table, Table):
+        body = table.value.body
+        last = max((i for i, (key, _) in enumerate(body) if key is not None), default=-1)
+        inner = body[last][1] if last >= 0 else None
+        if not isinstance(inner, Table):
+            body.insert(last + 1, (None, tomlkit.ws(_MARK)))
+        table = inner
+    return tomlkit.dumps(document)
+
+
+def _at(found: object, path: Sequence[str]) -> object:
+    for key in path:
+        found = found.get(key) if isinstance(found, MutableMapping) else None
     return found
-
-
-def _only_keys(value: object) -> tuple[str, ...]:
-    """Return the path of a header or of a dotted key, e.g. ("a", "b") of `[a.b]`; a list is an array of tables."""
-    keys = list[str]()
-    while isinstance(value, dict) and len(value) == 1:
-        ((key, value),) = value.items()
-        keys.append(key)
-    return tuple(keys)
-
-
-def _with_values(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
-    statements = _statements(text)
-    head = next((i for i, each in enumerate(statements) if each.table == tuple(path)), None)
-    lines = {key: f"{key} = {json.dumps(value, ensure_ascii=False)}{newline}" for key, value in values.items()}
-    if head is None:
-        name = ".".join(key if _BARE_KEY.fullmatch(key) else json.dumps(key) for key in path)
-        start = text if not text or text.endswith("\n") else text + newline
-        return f"{start}{newline if text else ''}[{name}]{newline}{''.join(lines.values())}"
-    written, last = [each.text for each in statements], head
-    for i in range(head + 1, _end_of_table(statements, head)):
-        for key in statements[i].keys[:1]:
-            last = i
-            if key in values and tomllib.loads(statements[i].text)[key] != values[key]:
-                written[i] = lines[key]
-            lines.pop(key, None)
-    written[last] = written[last].rstrip("\r\n") + newline if lines else written[last]
-    written[last] += "".join(lines.values())
-    return "".join(written)
-
-
-def _without_table(text: str, path: Sequence[str]) -> str:
-    statements = _statements(text)
-    kept = [each.text for each in statements]
-    for head, each in enumerate(statements):
-        if each.table is None or each.table[: len(path)] != tuple(path):
-            continue
-        last = max(i for i in range(head, _end_of_table(statements, head)) if i == head or statements[i].keys)
-        first = head - (head > 0 and not statements[head - 1].text.strip())  # with the empty line before it
-        kept[first : last + 1] = [""] * (last + 1 - first)
-    return "".join(kept)
-
-
-def _end_of_table(statements: Sequence[_Statement], head: int) -> int:
-    return next((i for i in range(head + 1, len(statements)) if statements[i].table is not None), len(statements))
-
-
-def _with_inline(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
-    """Return the text with a new member of an inline table, e.g. `mcp_servers = { ours = {…}, theirs = {…} }`."""
-    member = ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
-    opening = re.compile(rf"^([ \t]*{re.escape(path[0])}\s*=\s*\{{)(\s*\}})?", re.MULTILINE)
-    return opening.sub(
-        lambda found: f"{found[1]} {path[-1]} = {{ {member} }}{found[2] or ','}", _without_inline(text, path), count=1
-    )
-
-
-def _without_inline(text: str, path: Sequence[str]) -> str:
-    return re.sub(rf" {re.escape(path[-1])}\s*=\s*\{{[^{{}}]*\}}\s*?(,|(?=\s*\}}))", "", text, count=1)

@@ -22,6 +22,7 @@ from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.snapshots import Snapshots
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
 from fleet_memory.similarity import Embedder
+from fleet_memory.similarity.builds import NO_BUILD
 from fleet_memory.stores import Document, Query, Store
 
 MAX_NAMED: Final = 25  # unreadable documents that a report names; the rest is counted. Chosen
@@ -56,8 +57,14 @@ async def check_memory(store: Store | None, fleet_id: str, embedder: Embedder) -
     with suppress(EmbedderError):  # `degraded` has its words
         await embedder.vectors(["Does it load?"])
     memory = await _memory(store, fleet_id) if store else CheckReport({"exists": False}, healthy=True)
-    similarity = {"embedder": embedder.name} | ({"degraded": embedder.degraded} if embedder.degraded else {})
-    return CheckReport(memory.rows | similarity, memory.healthy and not embedder.degraded)
+    word = "degraded" if is_wanting(embedder) else "note"
+    similarity = {"embedder": embedder.name} | ({word: embedder.degraded} if embedder.degraded else {})
+    return CheckReport(memory.rows | similarity, memory.healthy and not is_wanting(embedder))
+
+
+def is_wanting(embedder: Embedder) -> bool:
+    """Whether an embedder does worse than it could: not where letters are the default, for want of a build."""
+    return embedder.degraded not in ("", NO_BUILD)
 
 
 async def _memory(store: Store, fleet_id: str) -> CheckReport:

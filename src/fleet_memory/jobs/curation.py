@@ -50,8 +50,10 @@ class Curated(NamedTuple):
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     """Return the changes that seeding would make; writes nothing.
 
-    Raises InvalidArgumentError for a credential, which names the entry by its number in the file.
+    Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a credential, which names the entry by
+    its number in the file.
     """
+    fleet.caller.require_curation()
     for number, one in enumerate(wanted.values(), 1):
         await require_no_credential(fleet, f"entry {number}", one.model_dump())
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
@@ -26,10 +26,8 @@ class Deleted(NamedTuple):
 
 
 async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
-    """Return the effect of a deletion. Raises InvalidArgumentError when there is no such program.
-
-    Billed 1 read for each entry of the fleet.
-    """
+    """Return the effect of a deletion. Raises as `delete_program`. Billed 1 read for each entry of the fleet."""
+    fleet.caller.require_curation()
     return await _counted(fleet, (await _read_existing(fleet, program_id)).program)
 
 
@@ -37,7 +35,7 @@ async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
     """Delete a program. Killed at any moment, running it again finishes the rest and loses nothing.
 
     No other program is shown a text of it afterwards. Raises ForbiddenError unless the caller may curate,
-    InvalidArgumentError when there is no such program, ConflictError when the program keeps writing. Billed 1R 1W for
+    UnknownProgramError when there is no such program, ConflictError when the program keeps writing. Billed 1R 1W for
     each lesson, note, entry and pair of the program, and 1 read for each entry and open pair of the fleet.
     """
     fleet.caller.require_curation()
@@ -86,11 +84,7 @@ def _is_of(pair: Pair, program_id: str) -> bool:
 async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
     (versioned,) = await fleet.programs.read_versioned(program_id)
     if not versioned.program.exists:
-        close = await fleet.programs.suggestions(program_id)
-        raise InvalidArgumentError(
-            f"PROGRAM: nothing was ever stored for {program_id!r}"
-            + (f"; close names: {', '.join(close)}" if close else "")
-        )
+        raise UnknownProgramError(program_id, await fleet.close_programs(program_id))
     return versioned
 
 

@@ -20,8 +20,8 @@ from fleet_memory.rules.consensus.judging import Questions, judgement_of, questi
 from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, no_pair, refusal
 from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
 from fleet_memory.rules.knowledge.entries import settled
-from fleet_memory.rules.knowledge.state import EntryChange, contributes, entry_state
-from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.knowledge.state import EntryChange, entry_state
+from fleet_memory.rules.knowledge.votes import is_one_origin
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.knowledge import EntryState
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, PairState
@@ -186,8 +186,8 @@ async def _close(fleet: Fleet, read: VerdictReads, pair: Pair) -> None:
 
 
 def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, read: VerdictReads) -> Judgement:
-    names = {same_program(side.program_id) for side in (pair.a, pair.b)}
-    own = judge_.program_id is not None and same_program(judge_.program_id) in names
+    judge_name = judge_.program_id
+    own = judge_name is not None and any(is_one_origin(judge_name, side.program_id) for side in (pair.a, pair.b))
     return Judgement(
         verdict=verdict.verdict,
         program_id=judge_.program_id,
@@ -199,9 +199,9 @@ def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, rea
 
 
 def _contributes(judge_: Judge, read: VerdictReads) -> bool:
-    """Whether the judge has a lesson in an entry that the pair is about."""
-    entries = read.documents().entries.values()
-    return judge_.program_id is not None and any(contributes(entry, judge_.program_id) for entry in entries)
+    """Whether the judge's origin has a lesson in an entry that the pair is about."""
+    names = {line.program_id for entry in read.documents().entries.values() for line in entry.provenance}
+    return judge_.program_id is not None and any(is_one_origin(judge_.program_id, name) for name in names)
 
 
 def _over_a_contributors_connection(judge_: Judge, read: VerdictReads) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import iter_versioned_programs
@@ -40,13 +40,11 @@ async def latest_programs(fleet: Fleet, limit: int = MAX_PROGRAMS_READ_FOR_PEOPL
 
 
 async def existing_program(fleet: Fleet, program_id: str) -> Program:
-    """Return a whole program. Billed 1 read, and each page. Raises InvalidArgumentError, with close names."""
+    """Return a whole program. Billed 1 read, and each page. Raises UnknownProgramError, with close names."""
     fleet.caller.require_read(program_id)
     program = await fleet.programs.read_whole(program_id)
     if not program.exists:
-        close = await fleet.programs.suggestions(program_id)
-        known = f"Close names are {', '.join(close)}." if close else "`fleet-memory who` lists the programs."
-        raise InvalidArgumentError(f"--program: {program_id} has stored nothing. {known}")
+        raise UnknownProgramError(program_id, await fleet.programs.suggestions(program_id))
     return program
 
 

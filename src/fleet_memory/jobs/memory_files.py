@@ -3,7 +3,6 @@
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,10 +10,16 @@ from anyio import to_thread
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.knowledge.memory_files import FiledStatement, MemoryFile, filed_entry, filed_lesson, index_file
+from fleet_memory.rules.knowledge.memory_files import (
+    FiledStatement,
+    MemoryFile,
+    filed_entry,
+    filed_lesson,
+    index_file,
+    is_own_file,
+)
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
-from fleet_memory.rules.text.front_matter import markdown_file
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
 
@@ -48,10 +53,11 @@ async def export_memory_files(fleet: Fleet, folder: Path, program_id: str | None
         raise InvalidArgumentError(f"--program: {program_id} has stored nothing")
     if not entries and not await fleet.programs.count():
         return None
-    known = [filed_entry(entry, now) for entry in sorted(entries, key=_order)]
-    own, more = _own(program, {entry.key for entry in entries}, now)
-    files = [*(one.file for one in (*known, *own)), index_file([*known, *own], program.program_id, more)]
-    written, removed = await to_thread.run_sync(_write_folder, folder, files)
+    fleet_id = fleet.programs.paths.fleet_id
+    known = [filed_entry(entry, fleet_id, now) for entry in sorted(entries, key=_order)]
+    own, more = _own(program, {entry.key for entry in entries}, fleet)
+    files = [*(one.file for one in (*known, *own)), index_file([*known, *own], program.program_id, more, fleet_id)]
+    written, removed = await to_thread.run_sync(_write_folder, folder, files, fleet_id)
     return WrittenFolder(len(known), len(own), written, len(files) - written, removed)
 
 
@@ -61,24 +67,26 @@ def _order(entry: Entry) -> tuple[bool, int, float, str]:
     return entry.tier != "constitutional", -len(value.contributors), -value.confidence, entry.key
 
 
-def _own(program: Program, keys: set[str], now: datetime) -> tuple[list[FiledStatement], list[str]]:
+def _own(program: Program, keys: set[str], fleet: Fleet) -> tuple[list[FiledStatement], list[str]]:
     """Return a program's lessons that no entry states, the strongest first, and a line about those that faded."""
+    now = fleet.now()
     lessons = [one for one in program.patterns.values() if one.knowledge_key not in keys]
     living = [one for one in lessons if not is_stale(one, now, program.decay)]
     living.sort(key=lambda one: (-strength(one, now), one.id))
     faded = len(lessons) - len(living)
     more = [f"{faded} of its lessons were not seen true for {program.decay.max_age} days and are no files."]
-    return [filed_lesson(lesson) for lesson in living], more if faded else []
+    return [filed_lesson(lesson, fleet.programs.paths.fleet_id) for lesson in living], more if faded else []
 
 
-def _write_folder(folder: Path, files: Sequence[MemoryFile]) -> tuple[int, int]:
+def _write_folder(folder: Path, files: Sequence[MemoryFile], fleet_id: str) -> tuple[int, int]:
     """Bring a folder up to date, the index last but for the removals; return how many were written and removed."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        present = {file.name: file for file in folder.glob("*.md")}
+        present = {file.name: file for file in folder.iterdir()}
         names = {file.name for file in files}
-        own = {name for name, file in present.items() if _is_own(file)}
-        _require_own(folder, sorted(names & present.keys() - own))
+        own = {name for name, file in present.items() if _is_own(file, fleet_id)}
+        taken = {name.casefold() for name in names}  # file systems of macOS and Windows know no case
+        _require_own(folder, sorted(name for name in present.keys() - own if name.casefold() in taken), fleet_id)
         changed = [file for file in files if file.name not in own or _text(present[file.name]) != file.text]
         for file in changed:
             _write_file(folder / file.name, file.text)
@@ -93,17 +101,18 @@ def _write_folder(folder: Path, files: Sequence[MemoryFile]) -> tuple[int, int]:
     return len(changed), len(gone)
 
 
-def _require_own(folder: Path, names: Iterable[str]) -> None:
+def _require_own(folder: Path, names: Iterable[str], fleet_id: str) -> None:
     if others := list(names):
         raise InvalidArgumentError(
-            f"DIR: {folder.name} has {', '.join(others)}, which this command did not write and does not replace; "
-            "give a folder of its own"
+            f"DIR: {folder.name} has {', '.join(others)}, which this command did not write for fleet {fleet_id} "
+            "and does not replace; give a folder of its own"
         )
 
 
-def _is_own(file: Path) -> bool:
-    """Whether an earlier export wrote this file; a link is somebody else's."""
-    return not file.is_symlink() and file.is_file() and markdown_file(_text(file)).is_own
+def _is_own(file: Path, fleet_id: str) -> bool:
+    """Whether an earlier export of this fleet wrote this file; a link is somebody else's."""
+    is_markdown = file.suffix == ".md" and not file.is_symlink() and file.is_file()
+    return is_markdown and is_own_file(MemoryFile(file.name, _text(file)), fleet_id)
 
 
 def _text(file: Path) -> str:

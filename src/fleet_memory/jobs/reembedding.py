@@ -6,9 +6,9 @@ done, lessons without one are found by their words; the next run compares all th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
-from fleet_memory.errors import EmbedderError
+from fleet_memory.errors import EXIT_UNAVAILABLE, EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import attempt_each
@@ -19,6 +19,17 @@ from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
+
+_INSTEAD: Final = (
+    "Nothing was changed: run this on a machine that has the model, or with --embedder lexical to go over to letters."
+)
+
+
+class ModelMissingError(EmbedderError):
+    """The embedder that the memory would move to does not load here. Nothing was changed."""
+
+    code: ClassVar[str] = "model_missing"
+    exit_code: ClassVar[int] = EXIT_UNAVAILABLE
 
 
 class Moved(NamedTuple):
@@ -34,11 +45,12 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
     """Give everything a vector of the configured embedder; a program that cannot be written is left out and named.
 
     Longer vectors may send a page's weakest lessons to the archive. Raises EmbedderError when the embedder cannot load
-    or answer.
+    or answer, ForbiddenError unless the caller may curate.
     """
+    fleet.caller.require_curation()
     await fleet.embedder.ready()
     if fleet.embedder.degraded:
-        raise EmbedderError(f"{fleet.embedder.degraded} Nothing was changed.")
+        raise ModelMissingError(f"{fleet.embedder.degraded} {_INSTEAD}")
     programs = await fleet.programs.all()
     entries = await fleet.knowledge.all()
     numbered = [*enumerate(programs, 1)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError
+from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError, UnknownNameError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle import forgetting, notes
@@ -40,7 +40,7 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
     """Bring back the lesson or note with this id, its own or the archive's. `restored` is False if it cannot be.
 
     The line leaves the archive in the same commit. `evicted` has the lessons that left for it. Raises
-    InvalidArgumentError for an id that is unknown or ambiguous.
+    UnknownNameError for an unknown id, InvalidArgumentError for an ambiguous one.
     """
     now = fleet.now()
 
@@ -82,9 +82,7 @@ async def _unmark(fleet: Fleet, key: str, program_id: str, pattern_id: str) -> N
 def _wanted(found: Sequence[Document], wanted: str) -> Document:
     named = [document for document in found if wanted in (document.ref.id, _item_id(archive_record(document)))]
     if not named:
-        raise InvalidArgumentError(
-            f"ID: the archive holds no {wanted!r}; run `fleet-memory restore` without it to list"
-        )
+        raise UnknownNameError(f"ID: the archive holds no {wanted!r}; run `fleet-memory restore` without it to list")
     if len(named) > 1:
         ids = ", ".join(sorted(document.ref.id for document in named))
         raise InvalidArgumentError(f"ID: {wanted!r} was archived {len(named)} times; name one: {ids}")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError
+from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError, UnknownNameError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import clean_text, commit_entry
 from fleet_memory.jobs.publishing import publish_now
@@ -74,7 +74,7 @@ def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Cont
     lines = [line for line in theirs if pattern_id in (None, line.pattern_id)]
     if not theirs:
         names = ", ".join(sorted({line.program_id for line in entry.provenance})) or "nobody"
-        raise InvalidArgumentError(f"--program: {program_id} contributes nothing to {entry.key}; contributors: {names}")
+        raise UnknownNameError(f"--program: {program_id} contributes nothing to {entry.key}; contributors: {names}")
     if len(lines) != 1:
         ids = ", ".join(line.pattern_id for line in theirs)
         raise InvalidArgumentError(

@@ -24,6 +24,7 @@ from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.credentials import refuse_credential
 from fleet_memory.rules.text.credentials import credential_at
+from fleet_memory.rules.text.shown_names import without_credentials
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import CALLER_NAMES, Location, refusal_message
 from fleet_memory.server.calling import caller_of_request
@@ -239,6 +240,7 @@ def _result(answer: Value) -> CallToolResult:
 
 
 def _refusal_text(name: str, refusal: FleetMemoryError) -> str:
+    message = without_credentials(str(refusal))
     if refusal.operator_detail:
-        _logger.warning("%s: %s: %s", name, refusal, refusal.operator_detail)
-    return f"{refusal.code}: {refusal}" + (" (retryable)" if refusal.retryable else "")
+        _logger.warning("%s: %s: %s", name, message, refusal.operator_detail)
+    return f"{refusal.code}: {message}" + (" (retryable)" if refusal.retryable else "")

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from functools import cache
 
 from anyio import Lock
 
@@ -9,9 +10,16 @@ from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.similarity import Embedder
+from fleet_memory.similarity.builds import NO_BUILD
 from fleet_memory.similarity.lexical import Lexical
 
 logger = logging.getLogger(__name__)
+
+
+@cache
+def warn_once(text: str) -> None:
+    """Log a warning, once in a process: a command may open its embedder several times."""
+    logger.warning("%s", text)
 
 
 class Fallback:
@@ -60,10 +68,14 @@ class Fallback:
         try:
             await self._engine.ready()
         except EmbedderError as failure:
-            engine, why = self._engine.name, failure.operator_detail
-            logger.warning("%s did not load; comparing letters instead: %s. %s", engine, why, failure)
-            self._engine = Lexical(
-                f"The embedder {self._engine.name} could not be loaded, so lessons are compared by their letters "
-                f"and only those of equal text merge. {failure}"
-            )
+            if str(failure) == NO_BUILD:
+                warn_once(NO_BUILD)
+                self._engine = Lexical(NO_BUILD)
+            else:
+                engine, why = self._engine.name, failure.operator_detail
+                warn_once(f"{engine} did not load; comparing letters instead: {why}. {failure}")
+                self._engine = Lexical(
+                    f"The embedder {engine} could not be loaded, so lessons are compared by their letters "
+                    f"and only those of equal text merge. {failure}"
+                )
         self._settled = True

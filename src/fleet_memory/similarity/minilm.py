@@ -21,6 +21,7 @@ from fleet_memory.allocator import return_freed_memory
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
+from fleet_memory.similarity.builds import NO_BUILD, machine_has_builds
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -32,9 +33,8 @@ MAX_TEXT_TOKENS = 256  # tokens of a text that are read; the published tokenizer
 _TEXTS_PER_TURN = 16
 REMEMBERED = 4096  # texts with cached vectors, about 7 MB
 MISSING = (
-    "The libraries that run the embedding model are not installed; they have no build for some machines and Pythons. "
-    "Install them beside fleet-memory (`pip install onnxruntime tokenizers`), or set FLEET_MEMORY_EMBEDDER=lexical to "
-    "accept the comparison by letters."
+    "The libraries that run the embedding model are not installed. Install them beside fleet-memory "
+    "(`pip install onnxruntime tokenizers`), or set FLEET_MEMORY_EMBEDDER=lexical to accept the comparison by letters."
 )
 
 _logger = logging.getLogger(__name__)
@@ -171,6 +171,8 @@ def _failures() -> tuple[type[Exception], ...]:
 def _unloadable(failure: Exception) -> EmbedderError:
     detail = f"{type(failure).__name__}: {failure}"
     if isinstance(failure, ModuleNotFoundError):  # pyproject.toml asks for them only where they have builds
+        if not machine_has_builds():
+            return EmbedderError(NO_BUILD)
         version = ".".join(platform.python_version_tuple()[:2])
         return EmbedderError(MISSING, operator_detail=f"{detail} (Python {version}, {sysconfig.get_platform()})")
     return EmbedderError(

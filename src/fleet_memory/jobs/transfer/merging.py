@@ -5,7 +5,7 @@ anywhere it leaves whole documents, and the same import again does the rest.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -14,24 +14,32 @@ from fleet_memory.errors import CapacityExceededError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.incoming import Incoming, LedgerLines
-from fleet_memory.repositories.archive import archive_record
+from fleet_memory.jobs.transfer.program_merging import ProgramMerging, concerned, read_grounds, stated_programs
 from fleet_memory.repositories.batching import batches, groups_of
+from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, changed_entry_fields
-from fleet_memory.repositories.history import MAX_SUMMARIES
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.room import with_room
-from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.consensus.merging import merged_pair, with_keys
-from fleet_memory.rules.knowledge.merging import LedgeredEntry, PlacedEntry, merged_entry, placed
-from fleet_memory.rules.lifecycle.merging import Merging, merged_program, with_other_keys
+from fleet_memory.rules.knowledge.entries import ledger_event, under_policy
+from fleet_memory.rules.knowledge.grounds import Grounds, pairs_of_echoes, with_memberships
+from fleet_memory.rules.knowledge.merging import (
+    LedgeredEntry,
+    PlacedEntry,
+    arrived_entry,
+    checked_entry,
+    merged_entry,
+    placed,
+)
 from fleet_memory.rules.lifecycle.merging_states import Stating
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.programs import Archived, PastSummary
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import ABSENT, Ref, Write
 
 DOCUMENTS_PER_COMMIT: Final = 50  # documents looked up and written at once; chosen
@@ -64,7 +72,7 @@ async def merge_incoming(fleet: Fleet, incoming: Incoming, *, overwrite: bool, s
     """Merge memory into a fleet and publish its knowledge; nothing in the fleet is lost. Running it again is fine.
 
     `overwrite`: of two texts of one lesson, the incoming one stays. `step` counts programs, entries and pairs. Billed
-    2 reads for each program and its pages, 1 for each entry of the fleet and each other document, and their writes.
+    4 reads for each program and its pages, 1 for each entry of the fleet and each other document, and their writes.
     Raises ForbiddenError unless the caller may curate, ConflictError when every race was lost, and the store's errors.
     """
     fleet.caller.require_curation()
@@ -85,12 +93,16 @@ class _Merge:
         self._paths = fleet.programs.paths
         self._store = fleet.programs.store
         self._now = fleet.now()
+        self._by = fleet.caller.program_id or PERSON
         self._why = f"import of fleet {incoming.fleet}" if incoming.fleet else "import"
         self._counts = Counter[str]()
         self._divergent: list[str] = []
         self._archived: list[str] = []
         self._left: list[str] = []
         self._is_noted = False
+        self._merging = ProgramMerging(fleet, self._now, overwrite=overwrite)
+        self._entries: dict[str, Entry] = {}  # as they are here after the merge, as far as they were read
+        self._left_entries = set[str]()  # programs that a contribution here was taken from
 
     def result(self) -> Merged:
         """Return the outcome so far."""
@@ -103,20 +115,28 @@ class _Merge:
         places = await self._places()
         keys = {one.key: place.entry.key for one, place in places if one.key != place.entry.key}
         await self._write_records(keys)
+        stated = stated_programs(self._incoming, keys)
+        pairs = {one.pair_id: with_keys(one, keys) for one in self._incoming.pairs}
+        joined = {place.entry.key for _, place in places}
+        others = [one for key, one in self._entries.items() if key not in joined]
+        checked = concerned(others, stated, pairs)
+        copies = [(place.entry, place.joins) if place.joins else (place.entry,) for _, place in places]
+        grounds = await read_grounds(self._fleet, [*copies, *((one,) for one in checked)], stated, pairs, self._merging)
+        policy = await self._fleet.policies.read(self._now)
         for _, place in places:
-            await self._merge_entry(place)
+            attempt = partial(self._merge_entry, under_policy(place.entry, policy), grounds, policy)
+            await retry_conflicts(attempt, f"entry {place.entry.key}")
             self._count_step()
-        for pairs in groups_of(DOCUMENTS_PER_COMMIT, self._incoming.pairs):
-            wanted = {pair.pair_id: with_keys(pair, keys) for pair in pairs}
-            await retry_conflicts(partial(self._merge_pairs, wanted), "pairs")
-            self._count_step(len(pairs))
-        summaries: dict[str, list[PastSummary]] = {}
-        for past in self._incoming.history:
-            summaries.setdefault(past.program_id, []).append(past)
-        for program in self._incoming.programs:
-            theirs = Stating(with_other_keys(program, keys), summaries.get(program.program_id, ()))
+        for entry in checked:
+            await self._change_entry(entry, lambda known: checked_entry(known, grounds, policy, self._now))
+        for ids in groups_of(DOCUMENTS_PER_COMMIT, pairs):
+            await retry_conflicts(partial(self._merge_pairs, {id_: pairs[id_] for id_ in ids}), "pairs")
+            self._count_step(len(ids))
+        for theirs in stated.values():
             await self._merge_program(theirs)
             self._count_step()
+        for name in sorted(self._left_entries - stated.keys()):
+            await self._merge_program(Stating(Program(program_id=name)))
 
     def _count_step(self, count: int = 1) -> None:
         self._counts["steps"] += count
@@ -125,8 +145,9 @@ class _Merge:
 
     async def _places(self) -> list[tuple[Entry, PlacedEntry]]:
         """Return each incoming entry and its place among the fleet's."""
-        found = await self._fleet.knowledge.all() if self._incoming.entries else []
+        found = await self._fleet.knowledge.all()
         known = {one.entry.key: one.entry for one in found if one.entry is not None}
+        self._entries = dict(known)
         places: list[tuple[Entry, PlacedEntry]] = []
         for entry in self._incoming.entries:
             lines = _lines_of(entry, self._incoming.ledger)
@@ -161,27 +182,46 @@ class _Merge:
         found = await self._store.get(*writes)
         return [write for write, known in zip(writes.values(), found, strict=True) if known is None]
 
-    async def _merge_entry(self, place: PlacedEntry) -> None:
-        knowledge, key = self._fleet.knowledge, place.entry.key
-        theirs = LedgeredEntry(place.entry, _lines_of(place.entry, self._incoming.ledger))
-        (versioned,) = await knowledge.read_versioned(key)
+    async def _merge_entry(self, entry: Entry, grounds: Grounds, policy: Policy) -> None:
+        (versioned,) = await self._fleet.knowledge.read_versioned(entry.key)
         if versioned.entry is None:
-            new = replace(place.entry, since=0, unpublished=True)
-            await self._commit(Write(self._paths.entry(key), changed_entry_fields(ABSENT_ENTRY, new), ABSENT))
-            self._count(1, 1)
+            self._entries[entry.key] = await self._add_entry(entry, grounds, policy)
             return
+        theirs = LedgeredEntry(entry, _lines_of(entry, self._incoming.ledger))
         lines = await self._known_lines(versioned.entry)
-        policy = await self._fleet.policies.read(self._now)
 
-        def change(entry: Entry) -> Entry:
-            return merged_entry(LedgeredEntry(entry, lines), theirs, policy, self._now, overwrite=self._overwrite)
+        def change(known: Entry) -> Entry:
+            mine = LedgeredEntry(known, lines)
+            return merged_entry(mine, theirs, policy, self._now, overwrite=self._overwrite, grounds=grounds)
 
-        is_changed = change(versioned.entry) is not versioned.entry
+        self._count(await self._change_entry(versioned.entry, change), 1)
+
+    async def _change_entry(self, before: Entry, change: Callable[[Entry], Entry]) -> bool:
+        """Change an entry of the store, and return whether that changed it."""
+        after = change(before)
+        is_changed = after is not before
         if is_changed:
             await self._note()
-            by = self._fleet.caller.program_id or PERSON
-            await knowledge.update(key, change, by=by, why=self._why, now=self._now)
-        self._count(is_changed, 1)
+            after = await self._fleet.knowledge.update(before.key, change, by=self._by, why=self._why, now=self._now)
+        self._entries[before.key] = after
+        there = {(line.program_id, line.pattern_id) for line in after.provenance}
+        gone = (one for one in before.provenance if (one.program_id, one.pattern_id) not in there)
+        self._left_entries |= {line.program_id for line in gone}
+        return is_changed
+
+    async def _add_entry(self, entry: Entry, grounds: Grounds, policy: Policy) -> Entry:
+        """Write an entry that the store has not; the ledger has a line if its state or its votes are others here."""
+        after = arrived_entry(entry, grounds, policy, self._now)
+        event = ledger_event(entry, after, self._now)
+        writes = [Write(self._paths.entry(entry.key), changed_entry_fields(ABSENT_ENTRY, after), ABSENT)]
+        if event is not None:
+            cause = {"by": self._by, "why": self._why}
+            writes = self._fleet.knowledge.writes(
+                ABSENT_ENTRY, after, **cause, now=self._now, commit_id=new_commit_id(), event=event
+            )
+        await self._commit(*writes)
+        self._count(1, 1)
+        return after
 
     async def _merge_pairs(self, wanted: Mapping[str, Pair]) -> None:
         writes: list[Write] = []
@@ -202,10 +242,11 @@ class _Merge:
 
     async def _try_program(self, theirs: Stating) -> None:
         programs, name = self._fleet.programs, theirs.program.program_id
-        (before,) = await programs.read_many(name)
-        mine = Stating(before.program, await programs.history.newest(before.program, MAX_SUMMARIES))
-        archive = list(iter_readable(await programs.archive.of_program(name), archive_record))
-        merged = merged_program(mine, theirs, Merging(archive, self._now, self._overwrite, MAX_SUMMARIES))
+        before, merged = await self._merging.merged(theirs)
+        pairs = await self._fleet.pairs.read(*pairs_of_echoes(merged.program, self._entries))
+        known = {one.pair_id: one.pair for one in pairs if one.pair is not None}
+        program = with_memberships(merged.program, self._entries, known)
+        merged = merged._replace(program=before.program if program == before.program else program)
         room = with_room(before.program, merged.program, self._now)
         records = (*merged.records, *room.archived)
         if room.program is not before.program or records:

@@ -1,10 +1,12 @@
 """Reads a file of `fleet-memory export`: every line is checked with the codec of its collection before any write."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Final, NamedTuple, cast
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.transfer.file import COLLECTIONS, DERIVED, Fields, Line, NumberedLine, ParsedFile
@@ -127,27 +129,34 @@ def _value(line: Line, number: int, now: datetime) -> object:
         raise InvalidArgumentError(
             f"line {number}: the {line.collection} document {line.id} is not sound: its id should be {expected}"
         )
-    if any(at > now + CLOCK_SKEW for at in _times(value)):
-        raise InvalidArgumentError(
-            f"line {number}: the {line.collection} document {line.id} is from the future, later than {now.isoformat()}"
-        )
+    for field, at in times_in(value):
+        if at > now + CLOCK_SKEW:
+            raise InvalidArgumentError(
+                f"line {number}: the {line.collection} document {line.id} is from the future: "
+                f"{field} is later than {now.isoformat()}"
+            )
     return value
 
 
-def _times(value: object) -> list[datetime]:
-    """Return the times of a document that must not be in the future."""
-    match value:
-        case Program():
-            times = [value.last_update, *(one.last_reinforced for one in value.patterns.values())]
-        case Page():
-            times = [one.last_reinforced for one in value.patterns.values()]
-        case Entry():
-            times = [value.last_confirmed, value.published_at]
-        case LedgerLine():
-            times = [value.at]
-        case _:
-            times = []
-    return [at for at in times if at is not None]
+def times_in(value: object, field: str = "") -> Iterator[tuple[str, datetime]]:
+    """Yield every time in a value, however deep, with the name of the field that has it as a file spells it."""
+    if isinstance(value, datetime):
+        yield field, value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from times_in(one, field)
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        yield from _times_of(value._asdict())
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from times_in(one, field)
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from _times_of({each.name: getattr(value, each.name) for each in fields(value)})
+
+
+def _times_of(parts: Mapping[str, object]) -> Iterator[tuple[str, datetime]]:
+    for name, part in parts.items():
+        yield from times_in(part, to_camel(name))
 
 
 def _program(document: Document) -> _Decoded:

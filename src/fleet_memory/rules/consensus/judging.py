@@ -1,12 +1,12 @@
 """The verdict of a pair's judges, and who is asked next. Source: docs/consensus.md."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.guard import SPEAKS_TO_READER
-from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.knowledge.votes import Testimony, independent_origins, same_program
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side
 
 MAX_THIRD_PROGRAMS: Final = 2  # programs without a lesson in a pair that judge it before it is left to people; chosen
@@ -43,7 +43,7 @@ def ruling(pair: Pair) -> Ruling:
 
     A person's verdict is the last word, and the only one about a text that speaks to its reader. One judge's `same` is
     enough, and not sure, unless something objects: then it takes two, of whom one has no lesson in it. Otherwise the
-    majority decides, and a tie leaves the pair open.
+    majority decides, and a tie leaves the pair open. A program and those below it are one judge.
     """
     persons = [one for one in pair.judgements if one.program_id is None and one.verdict != "unsure"]
     if persons:
@@ -53,13 +53,14 @@ def ruling(pair: Pair) -> Ruling:
     voices = _voices(pair)
     same = [one for one in voices if one.verdict == "same"]
     others = [one for one in voices if one.verdict != "same"]
-    if len(others) > len(same):
+    sames, against = _judges(same), _judges(others)
+    if against > sames:
         return Ruling("contradict" if any(one.verdict == "contradict" for one in others) else "different")
-    if len(same) == len(others):
+    if sames == against:
         return Ruling("open")
-    if pair.objection and (len(same) < 2 or all(one.contributed for one in same)):
+    if pair.objection and (sames < 2 or all(one.contributed for one in same)):
         return Ruling("open")
-    return Ruling("same", sure=len(same) > 1)
+    return Ruling("same", sure=sames > 1)
 
 
 def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
@@ -162,6 +163,10 @@ def _programs(pair: Pair) -> tuple[str, ...]:
 
 def _voices(pair: Pair) -> list[Judgement]:
     return [one for one in pair.judgements if one.verdict != "unsure"]
+
+
+def _judges(voices: Iterable[Judgement]) -> int:
+    return independent_origins(Testimony(one.program_id or "") for one in voices)
 
 
 def _third_programs(pair: Pair) -> set[str]:

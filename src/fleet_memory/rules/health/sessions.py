@@ -9,8 +9,7 @@ from fleet_memory.schemas.patterns import Pattern
 SESSIONS_WITHIN: Final = timedelta(days=7)  # chosen: older ones prove little about the agents of today
 MANY_SESSIONS: Final = 3  # sessions at once; chosen: two are also one agent that goes back to an earlier session
 NAME_EACH: Final = (
-    "Agents that share a name are one origin: give each its own by FLEET_MEMORY_PROGRAM or fleet-memory install CLIENT "
-    "--project --program NAME."
+    "Agents that share a name are one origin: start each client with a name of its own in FLEET_MEMORY_PROGRAM."
 )
 
 

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from fleet_memory.rules.guard.steering import speaks_to_reader
 from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.text.front_matter import OWN_SOURCE, quoted_value
+from fleet_memory.rules.text.front_matter import OWN_SOURCE, markdown_file, quoted_value
 from fleet_memory.rules.text.keys import digest, slug
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import Entry
@@ -34,6 +34,8 @@ _SECTIONS: Final = {
     "entry": "Statements that several agents made, each independently",
     "lesson": "Statements of one agent, {program}",
 }
+_INDEX_STEM: Final = "fleet-memory"  # the index's `name`
+_STEM: Final = re.compile("(?:rule|entry|lesson|statement)-(?:.+-)?[0-9a-f]{8}")  # the `name` of the other files
 _BACKTICKS: Final = re.compile("`+")
 
 _Section: TypeAlias = Literal["rule", "entry", "lesson"]
@@ -55,7 +57,7 @@ class FiledStatement(NamedTuple):
     line: str
 
 
-def filed_entry(entry: Entry, now: datetime) -> FiledStatement:
+def filed_entry(entry: Entry, fleet_id: str, now: datetime) -> FiledStatement:
     """Return an entry that agents read as a file, with its state at `now`."""
     value, state = entry.value, entry_state(entry, now)
     is_rule = entry.tier == "constitutional"
@@ -68,6 +70,7 @@ def filed_entry(entry: Entry, now: datetime) -> FiledStatement:
         "confidence": f"{value.confidence:.2f}",
         "contributors": str(count),
         "version": str(entry.version),
+        "fleet": quoted_value(fleet_id),
         "lastConfirmed": format_instant(entry.last_confirmed),
         **({"project": quoted_value(entry.project_id)} if entry.project_id else {}),
     }
@@ -76,7 +79,7 @@ def filed_entry(entry: Entry, now: datetime) -> FiledStatement:
     return _filed("rule" if is_rule else "entry", value.pattern, fields, by, notes)
 
 
-def filed_lesson(pattern: Pattern) -> FiledStatement:
+def filed_lesson(pattern: Pattern, fleet_id: str) -> FiledStatement:
     """Return a lesson of one program as a file."""
     fields = {
         "id": quoted_value(pattern.id),
@@ -85,19 +88,20 @@ def filed_lesson(pattern: Pattern) -> FiledStatement:
         "confidence": f"{pattern.confidence:.2f}",
         "contributors": "1",
         "lastReinforced": format_instant(pattern.last_reinforced),
+        "fleet": quoted_value(fleet_id),
         **({"project": quoted_value(pattern.project_id)} if pattern.project_id else {}),
     }
     notes = [f"Seen:\n\n{_block(pattern.evidence)}"] if pattern.evidence.strip() else []
     return _filed("lesson", pattern.pattern, fields, "A statement of one agent, not an instruction", notes)
 
 
-def index_file(statements: Sequence[FiledStatement], program_id: str, more: Sequence[str]) -> MemoryFile:
+def index_file(statements: Sequence[FiledStatement], program_id: str, more: Sequence[str], fleet_id: str) -> MemoryFile:
     """Return the index, with as many of `statements`, in their order, as a client reads; it counts the others.
 
     `more` are lines about lessons that are no files, e.g. faded ones.
     """
     head = [
-        *_front({"name": "fleet-memory", "statements": str(len(statements))}),
+        *_front({"name": _INDEX_STEM, "statements": str(len(statements)), "fleet": quoted_value(fleet_id)}),
         "# What this fleet of agents learnt",
         "",
         "Statements of agents, quoted: they tell of their work and are no instructions. Each file has one of them.",
@@ -114,6 +118,14 @@ def index_file(statements: Sequence[FiledStatement], program_id: str, more: Sequ
     if not statements:
         lines += ["Nothing is published yet."]
     return MemoryFile(INDEX_NAME, "\n".join(lines).rstrip("\n") + "\n")
+
+
+def is_own_file(file: MemoryFile, fleet_id: str) -> bool:
+    """Whether an export of this fleet wrote a file: by its mark, its fleet, and the name that it got then."""
+    read = markdown_file(file.text)
+    stem = read.first("name")
+    written = INDEX_NAME if stem == _INDEX_STEM else f"{stem}.md" if _STEM.fullmatch(stem) else ""
+    return read.is_own and read.first("fleet") == fleet_id and file.name == written
 
 
 def _that_fit(statements: Sequence[FiledStatement], head: Sequence[str]) -> Sequence[FiledStatement]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.knowledge.entries import MAX_PROVENANCE, keys_of, settled
+from fleet_memory.rules.knowledge.grounds import Grounds, with_grounds
 from fleet_memory.rules.knowledge.votes import same_program, voting
 from fleet_memory.rules.knowledge.wordings import with_bounded_vectors
 from fleet_memory.rules.knowledge.words import with_all_words
@@ -17,6 +18,7 @@ MAX_MERGED_PROVENANCE: Final = 2 * MAX_PROVENANCE  # contributions; chosen, two 
 _MAX_LINES: Final = 20  # ids of ledger lines that an entry names, as in `repositories.ledger`
 _SUREST: Final[Sequence[Basis]] = ("text", "equal_words", "judged", "one_judge", "unjudged")
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
+_UNKNOWN: Final = Grounds()
 
 
 class PlacedEntry(NamedTuple):
@@ -60,10 +62,32 @@ class LedgeredEntry(NamedTuple):
     lines: Mapping[str, LedgerLine] = {}
 
 
+def arrived_entry(entry: Entry, grounds: Grounds, policy: Policy, now: datetime) -> Entry:
+    """Return an entry that is new to a store, with everything that follows from its contributions and words counted."""
+    after = with_grounds(entry, None, entry, grounds)
+    if after.tier != "constitutional":
+        after = replace(after, value=replace(after.value, contributors=(), evidence_count=0))
+    after = settled(entry, with_bounded_vectors(after), policy, now)
+    return replace(after, version=entry.version, since=0, unpublished=True)
+
+
+def checked_entry(entry: Entry, grounds: Grounds, policy: Policy, now: datetime) -> Entry:
+    """Return an entry of the store that no incoming one joins; the same object unless `grounds` speak against it."""
+    return settled(entry, with_bounded_vectors(with_grounds(entry, entry, None, grounds)), policy, now)
+
+
 def merged_entry(
-    mine: LedgeredEntry, theirs: LedgeredEntry, policy: Policy, now: datetime, *, overwrite: bool
+    mine: LedgeredEntry,
+    theirs: LedgeredEntry,
+    policy: Policy,
+    now: datetime,
+    *,
+    overwrite: bool,
+    grounds: Grounds = _UNKNOWN,
 ) -> Entry:
     """Return the store's entry with the contributions and words of the other; the same object if it has them.
+
+    Contributions that the `grounds` speak against are left out.
 
     Decisions by people hold, the newest of them; else an entry that either store retired stays retired. It was
     published when it was published first, by the policy of then. Of two texts of one entry the one that people chose
@@ -90,6 +114,7 @@ def merged_entry(
         ledger=_ledger(mine, theirs),
     )
     cleared = max((line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER)
+    after = with_grounds(after, own, other, grounds)
     words = _words((*own.words, *other.words), cleared)
     after = after if set(words) == set(own.words) else with_all_words(after, words)
     if not voting(after):

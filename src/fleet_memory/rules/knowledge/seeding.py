@@ -15,7 +15,9 @@ PREFIX: Final = "constitution/"
 class Seeding(NamedTuple):
     """Keys of the rules: those to write with their seeds, those that stay, those that the file lacks.
 
-    `earlier` has the texts that the changed ones have now.
+    `earlier` has the texts that the changed ones have now. `rewordings` are rules that would come, each with a missing
+    one that shares at least half the words of both: one of the two may be the other's earlier wording. Neither has a
+    `key` of its own.
     """
 
     added: Mapping[str, Seed]
@@ -23,6 +25,7 @@ class Seeding(NamedTuple):
     unchanged: Sequence[str]
     missing: Sequence[str]
     earlier: Mapping[str, str]
+    rewordings: Mapping[str, str]
 
     @property
     def replaced(self) -> Sequence[str]:
@@ -32,7 +35,7 @@ class Seeding(NamedTuple):
 
 def key_of(seed: Seed) -> str:
     """Return the key of a seed's entry; one that is made from the text ends with the text's hash."""
-    return PREFIX + (seed.key or f"{slug(seed.text)}-{text_hash(seed.text)[:6]}")
+    return PREFIX + (seed.key or _key_of_text(seed.text))
 
 
 def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Seeding:
@@ -40,12 +43,20 @@ def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Se
     known = {entry.key: entry for entry in present if entry.tier == "constitutional"}
     wanted = {_known_key(key, seed, wanted, known): seed for key, seed in wanted.items()}
     alike = {key for key, seed in wanted.items() if key in known and _says(known[key], seed)}
+    missing = sorted(key for key, entry in known.items() if key not in wanted and entry.retired_at is None)
     return Seeding(
         added={key: seed for key, seed in wanted.items() if key not in known},
         changed={key: seed for key, seed in wanted.items() if key in known and key not in alike},
         unchanged=sorted(alike),
-        missing=sorted(key for key, entry in known.items() if key not in wanted and entry.retired_at is None),
+        missing=missing,
         earlier={key: known[key].value.pattern for key in wanted if key in known and key not in alike},
+        rewordings={
+            key: other
+            for key, seed in wanted.items()
+            if seed.key is None and (key not in known or known[key].retired_at is not None)
+            for other in missing
+            if _is_keyed_by_text(known[other]) and _share_half(known[other].value.pattern, seed.text)
+        },
     )
 
 
@@ -77,6 +88,19 @@ def _known_key(key: str, seed: Seed, wanted: Collection[str], known: Mapping[str
     before = PREFIX + slug(seed.text)
     entry = known.get(before) if seed.key is None and key not in known and before not in wanted else None
     return before if entry and text_hash(entry.value.pattern) == text_hash(seed.text) else key
+
+
+def _key_of_text(text: str) -> str:
+    return f"{slug(text)}-{text_hash(text)[:6]}"
+
+
+def _is_keyed_by_text(entry: Entry) -> bool:
+    text = entry.value.pattern
+    return entry.key in (PREFIX + _key_of_text(text), PREFIX + slug(text))
+
+
+def _share_half(one: str, other: str) -> bool:
+    return _keeps_half(one, other) and _keeps_half(other, one)
 
 
 def _keeps_half(earlier: str, text: str) -> bool:

@@ -1,7 +1,7 @@
 """Votes: which contributions to an entry count, and how many independent origins they have."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.text.keys import digest, text_hash
@@ -25,23 +25,32 @@ def same_program(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()
 
 
+def is_one_origin(one: str, other: str) -> bool:
+    """Whether two programs are one, or one of them is below the other, as `proj/reviewer` is below `proj`."""
+    one, other = same_program(one), same_program(other)
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
 def independent_origins(testimonies: Iterable[Testimony], rule: OriginRule = "program") -> int:
     """Count independent origins.
 
-    Testimonies of one program or session, and a testimony and its copy, are one origin; under the rule
-    `connection` so are those over one unbound connection. It goes through chains: a-b and b-c make a, b and c one.
+    Testimonies of one program or session, of a program and one below it, and a testimony and its copy are one origin;
+    under the rule `connection` so are those over one unbound connection. It goes through chains: a-b and b-c make a, b
+    and c one.
     """
+    given = list(testimonies)
+    programs = {same_program(one.program_id) for one in given}
     origins: list[set[str]] = []
-    for one in testimonies:
-        marks = _marks(one, rule)
+    for one in given:
+        marks = _marks(one, programs, rule)
         joined = [origin for origin in origins if origin & marks]
         origins = [origin for origin in origins if not origin & marks]
         origins.append(marks.union(*joined))
     return len(origins)
 
 
-def _marks(one: Testimony, rule: OriginRule) -> set[str]:
-    marks = {f"program {same_program(one.program_id)}"}
+def _marks(one: Testimony, programs: Set[str], rule: OriginRule) -> set[str]:
+    marks = {f"program {name}" for name in _with_those_above(same_program(one.program_id)) if name in programs}
     if one.session_id:
         marks.add(f"session {one.session_id}")
     if one.copy:
@@ -49,6 +58,13 @@ def _marks(one: Testimony, rule: OriginRule) -> set[str]:
     if one.connection and rule == "connection":
         marks.add(f"connection {one.connection}")
     return marks
+
+
+def _with_those_above(name: str) -> Iterator[str]:
+    yield name
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def copy_mark(text: str, evidence: str) -> str | None:

@@ -30,6 +30,19 @@ _TYPED: Final = (
     r"(?:--?pass(?:word|wd|phrase)?[= ]|sshpass -p ?)[\"'`]?"
     r"(?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])(?!\S{0,100}[(\[{<$/\\])([^\s\"'`]{8,100})"
 )
+# A random value under a name that ends as a key's, e.g. "apiKey", "SECRET_KEY_BASE", "token for CI". Gitleaks' rule
+# takes any name with such a word, or "access" or "api": in sentences those are names of files, headers and hosts.
+_LOCKLESS: Final = ("cache", "idempotency", "object", "partition", "redis", "routing", "shard", "sort")  # … key
+_NO_LOCK: Final = "".join(rf"(?<!{of})(?<!{of}[ _.-])" for of in _LOCKLESS)
+_NAMED: Final = (
+    rf"(?i)(?:auth|{_NO_LOCK}key|passw(?:or)?d|secret|token|cred(?:ential)?)s?"
+    r"(?:[ _.-]?(?:\d{1,3}|base|value|string|prod|production|staging|live|dev|test)){0,3}"
+    r"(?:[ \t](?:at|by|for|from|in|of|on|that|to|used|we|which)[ \t][ \t\w.-]{1,20})?"
+    r"[\s'\"]{0,3}(?:[-=]?>|:{0,3}=|\|\||:|\?=|,|[ \t]is[ \t])[`'\"\s=]{0,5}"
+    r"([\w.=-]{10,150}|[a-z0-9][a-z0-9+/]{11,}={0,3})(?:[`'\"\s;,.:!?)\]}>|]|\\[nr]|\Z)"
+)
+_PART: Final = r"(?:[a-z]{1,14}\d{0,3}|[A-Z][a-z]{0,13}|[A-Z]{1,8}|\d{1,4}[a-z]{0,3}|[0-9a-f]{4})"
+_WORDS: Final = rf"^(?=.*?\b[a-z]{{3,14}}[.-](?:.*[.-])?[a-z]{{3,14}}\b){_PART}(?:[.-]{_PART}){{2,20}}\Z"
 # Forms that vendors document and gitleaks' rules above lack: name, keywords, least entropy, pattern.
 _DOCUMENTED: Final = (
     ("anthropic-api-key", "sk-ant-", 3.0, r"\b(sk-ant-[a-z]{3,8}\d{2}-[\w-]{16,})"),
@@ -43,6 +56,7 @@ _DOCUMENTED: Final = (
     ("figma-token", "figd_", 3.0, r"\b(figd_[\w-]{40,})"),
     ("google-oauth-secret", "gocspx- ya29.", 3.0, r"\b(GOCSPX-[\w-]{28}|ya29\.[\w-]{20,})"),
     ("groq-api-key", "gsk_", 3.0, r"\b(gsk_[A-Za-z0-9]{40,})"),
+    ("mailgun-key", "key-", 3.0, r"(?<![\w-])(key-[0-9a-f]{32})\b"),
     ("mailchimp-key", "-us", 3.0, r"\b([0-9a-f]{32}-us\d{1,2})\b"),
     ("password", "password passwd passphrase pwd", 2.8, _CHOSEN),
     ("replicate-api-token", "r8_", 3.0, r"\b(r8_[A-Za-z0-9]{37,})"),
@@ -61,7 +75,8 @@ _SAMPLES: Final = {
         r"(?i)^(?:pass(?:w(?:or)?d)?|pwd|pw|secret|token|user(?:name)?|postgres|root|admin|test|example|changeme|guest|"
         r"\*+|x+|\.{2,}|<.*>?|\[.*\]?|%\w+%|\$.*|\{.*\}?|(?:your|my|the|db)[-_ ]?\w*)$"
     ),
-    "generic-api-key": r"^sha(?:1|256|384|512)[:-]",
+    # Hashes, keys that one presses, and words with dashes, e.g. orders-v2-eu-west-1b
+    "generic-api-key": rf"(?i:^(?:sha(?:1|256|384|512)[:-]|(?:alt|cmd|ctrl|meta|shift)\+))|{_WORDS}",
     "": r"EXAMPLE",  # Amazon's keys
 }
 
@@ -88,7 +103,9 @@ class Credential(NamedTuple):
     rule: str
 
 
-_SOURCES: Final = {name: (entropy, pattern) for name, _, entropy, pattern in (*_DOCUMENTED, *RULES)}
+_SOURCES: Final = {name: (entropy, pattern) for name, _, entropy, pattern in (*_DOCUMENTED, *RULES)} | {
+    _LAST: (3.5, _NAMED)
+}
 
 
 def _by_keyword() -> dict[str, list[str]]:

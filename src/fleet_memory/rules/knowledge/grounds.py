@@ -1,0 +1,129 @@
+"""Which contributions of two stores go on in one entry: those that no verdict, lesson or shown text speaks against."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from fleet_memory.rules.knowledge.entries import is_contributor
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.schemas.knowledge import Contribution, Entry
+from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Program
+
+
+class Grounds(NamedTuple):
+    """What two stores together know: programs by id and pairs by id, both merged; those that are missing are unknown.
+
+    `here` and `there` are the texts that each program was shown, by store.
+    """
+
+    programs: Mapping[str, Program] = {}
+    pairs: Mapping[str, Pair] = {}
+    here: Mapping[str, Mapping[str, datetime]] = {}
+    there: Mapping[str, Mapping[str, datetime]] = {}
+
+
+def pairs_behind(*copies: Entry) -> set[str]:
+    """Return the ids of the pairs whose verdicts say whether each contribution belongs to a text of the copies."""
+    texts = {text_hash(one.value.pattern) for one in copies}
+    lines = [(text_hash(line.pattern), line.pair) for one in copies for line in one.provenance]
+    apart = [(words, own, pair) for words in texts for own, pair in lines if words != own]
+    return {id_ for words, own, pair in apart for id_ in (pair_id(words, own), pair) if id_}
+
+
+def pairs_of_echoes(program: Program, entries: Mapping[str, Entry]) -> set[str]:
+    """Return the ids of the pairs of the texts of entries and of the lessons in them that do not contribute."""
+    members = [(one, entry) for one in program.patterns.values() if (entry := entries.get(one.knowledge_key or ""))]
+    return {
+        pair_id(text_hash(entry.value.pattern), text_hash(_voting_text(one)))
+        for one, entry in members
+        if not is_contributor(entry, program.program_id, one.id)
+    }
+
+
+def with_grounds(after: Entry, mine: Entry | None, theirs: Entry | None, grounds: Grounds) -> Entry:
+    """Return an entry without the contributions that must not vote; the same object if all may.
+
+    One goes that a verdict parts from the entry's text; whose lesson is in another entry, in none, or has another text;
+    and whose program was shown a text of the other store's copy before it stored its lesson.
+    """
+    lines = [line for line in after.provenance if _belongs(line, after, grounds)]
+    texts = _texts(after.value.pattern, lines)
+    copies = [(one, shown) for one, shown in ((mine, grounds.here), (theirs, grounds.there)) if one is not None]
+    lines = [line for line in lines if not _is_echo(line, texts, copies, grounds)]
+    return after if len(lines) == len(after.provenance) else replace(after, provenance=tuple(lines))
+
+
+def with_memberships(program: Program, entries: Mapping[str, Entry], pairs: Mapping[str, Pair]) -> Program:
+    """Return a program whose lessons contribute where entries have their contributions; the same object if all do.
+
+    A lesson that a verdict parts from its entry is in none; another that has no contribution there is its echo.
+    """
+    changed = {
+        id_: after
+        for id_, one in program.patterns.items()
+        if (entry := entries.get(one.knowledge_key or ""))
+        and (after := _member(program.program_id, one, entry, pairs)) is not one
+    }
+    return replace(program, patterns={**program.patterns, **changed}) if changed else program
+
+
+def _member(program_id: str, lesson: Pattern, entry: Entry, pairs: Mapping[str, Pair]) -> Pattern:
+    if is_contributor(entry, program_id, lesson.id):
+        return lesson
+    words, own = text_hash(entry.value.pattern), text_hash(_voting_text(lesson))
+    if words != own and _parts(pairs.get(pair_id(words, own))):
+        return replace(lesson, knowledge_key=None, echo=False, rewrite=None)
+    return lesson if lesson.echo else replace(lesson, echo=True, rewrite=None)
+
+
+def _belongs(line: Contribution, entry: Entry, grounds: Grounds) -> bool:
+    words, own = text_hash(entry.value.pattern), text_hash(line.pattern)
+    if words != own:
+        ids = {pair_id(words, own), line.pair if line.basis not in ("text", "equal_words") else None}
+        if any(_parts(grounds.pairs.get(id_)) for id_ in ids if id_):
+            return False
+    program = grounds.programs.get(line.program_id)
+    lesson = program.patterns.get(line.pattern_id) if program else None
+    return lesson is None or (lesson.knowledge_key == entry.key and text_hash(_voting_text(lesson)) == own)
+
+
+def _parts(pair: Pair | None) -> bool:
+    """Whether the verdicts about a pair keep its texts apart: they are no longer the same."""
+    if pair is None or pair.state in ("same", "gone"):
+        return False
+    return pair.state != "open" or (bool(pair.judgements) and not pair.of_member)
+
+
+def _is_echo(
+    line: Contribution,
+    texts: set[str],
+    copies: Sequence[tuple[Entry, Mapping[str, Mapping[str, datetime]]]],
+    grounds: Grounds,
+) -> bool:
+    """Whether a program repeats a text that it was shown in the other store; its own store decided about its own."""
+    program = grounds.programs.get(line.program_id)
+    if program is None or not _was_shown(line, texts, program.shown):
+        return False
+    return not any(
+        line.program_id == one.program_id
+        and (line.pattern_id, line.pattern) == (one.pattern_id, one.pattern)
+        and _was_shown(line, _texts(copy.value.pattern, copy.provenance), shown.get(line.program_id, {}))
+        for copy, shown in copies
+        for one in copy.provenance
+    )
+
+
+def _was_shown(line: Contribution, texts: set[str], shown: Mapping[str, datetime]) -> bool:
+    stored = line.stored_at
+    return stored is not None and any(at < stored for text in texts if (at := shown.get(text)))
+
+
+def _texts(text: str, lines: Sequence[Contribution]) -> set[str]:
+    return {text_hash(text), *(text_hash(line.pattern) for line in lines)}
+
+
+def _voting_text(lesson: Pattern) -> str:
+    return lesson.rewrite.voting_text if lesson.rewrite else lesson.pattern

@@ -1,0 +1,155 @@
+"""A merge brings no contribution back that a verdict, another lesson or a text that was shown speaks against."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.splitting import split_entry
+from fleet_memory.rules.consensus.showing import with_shown
+from fleet_memory.rules.knowledge.state import recorded_state
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.pairs import NewVerdict
+from fleet_memory.schemas.programs import Program
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from tests.fleets import NOW, at, documents, interrupted, learn, on, writing
+from tests.moving import bring, export_to
+
+pytestmark = pytest.mark.anyio
+
+LATER = NOW + timedelta(days=1)
+LOOK = "Check that a task is still free before you claim it"
+FREE = "Make sure a task is free before claiming it"
+RETRY = "Retries must be idempotent"
+
+
+@pytest.fixture
+async def here(fleet: Fleet) -> Fleet:
+    """The fleet that takes a file in."""
+    return at(fleet, NOW)
+
+
+@pytest.fixture
+async def there(tmp_path: Path, fleet: Fleet) -> AsyncIterator[Fleet]:
+    """A fleet of the same name on another laptop."""
+    store = SqliteStore(tmp_path / "there.db")
+    yield at(on(fleet, store), LATER)
+    await store.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "memory.jsonl"
+
+
+async def entries(fleet: Fleet) -> dict[str, tuple[str, list[str]]]:
+    """Return the state and the contributors of each entry, by its text."""
+    found = [one.entry for one in await fleet.knowledge.all() if one.entry]
+    return {one.value.pattern: (recorded_state(one), [line.program_id for line in one.provenance]) for one in found}
+
+
+async def joined_by_verdict(fleet: Fleet) -> str:
+    """Let two programs call their lessons the same, and return the key of the entry."""
+    await learn(fleet, "basher", LOOK)
+    await learn(fleet, "sark", FREE)
+    await pattern_consolidate(fleet, no_progress)
+    for program in ("basher", "sark"):
+        asked = (await gsp_bootstrap(fleet, program)).to_judge or ()
+        verdicts = tuple(NewVerdict.model_validate({"pairId": one.pair_id, "verdict": "same"}) for one in asked)
+        await pattern_consolidate(fleet, no_progress, program, verdicts=verdicts)
+    (entry,) = [one.entry for one in await fleet.knowledge.all() if one.entry]
+    return entry.key
+
+
+async def test_an_older_file_does_not_undo_a_split(here: Fleet, file: Path) -> None:
+    key = await joined_by_verdict(here)
+    await export_to(here, file)
+    later = at(here, LATER)
+    await split_entry(later, key, "sark", None, "not the same")
+    assert await entries(here) == {LOOK: ("candidate", ["basher"])}
+    await bring(later, file)
+    assert await entries(here) == {LOOK: ("candidate", ["basher"])}
+    assert (await here.programs.read("sark")).patterns["mine"].knowledge_key is None
+    before = await documents(here)
+    assert (await bring(later, file)).written == 0
+    assert await documents(here) == before
+
+
+@pytest.mark.parametrize("brings_entry", [True, False])
+async def test_a_program_that_was_shown_a_text_on_either_machine_does_not_vote_with_it(
+    here: Fleet, there: Fleet, file: Path, *, brings_entry: bool
+) -> None:
+    def shown(program: Program) -> ProgramChange:
+        return ProgramChange(with_shown(program, {text_hash(LOOK): NOW}))
+
+    await learn(here, "iso", RETRY, id_="other")
+    await here.programs.update("iso", shown, NOW)
+    await learn(there, "iso", LOOK)
+    await learn(there, "sark", LOOK)
+    await pattern_consolidate(there, no_progress)
+    source, target = (there, here) if brings_entry else (here, there)
+    await export_to(source, file)
+    await bring(at(target, LATER), file)
+    assert await entries(target) == {LOOK: ("candidate", ["sark"])}
+    lesson = (await target.programs.read("iso")).patterns["mine"]
+    assert (lesson.knowledge_key is not None, lesson.echo) == (True, True)
+    before = await documents(target)
+    assert (await bring(at(target, LATER), file)).written == 0
+    assert await documents(target) == before
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+async def test_a_lesson_that_gave_way_leaves_no_vote_under_its_id(
+    here: Fleet, there: Fleet, file: Path, *, overwrite: bool
+) -> None:
+    for fleet, text, other in ((here, LOOK, "sark"), (there, RETRY, "iso")):
+        await learn(fleet, "basher", text)
+        await learn(fleet, other, text)
+        await pattern_consolidate(fleet, no_progress)
+    await export_to(there, file)
+    await bring(at(here, LATER), file, overwrite=overwrite)
+    kept = ("verify", ["basher", "iso" if overwrite else "sark"])
+    gone = ("candidate", ["sark" if overwrite else "iso"])
+    assert await entries(here) == ({LOOK: gone, RETRY: kept} if overwrite else {LOOK: kept, RETRY: gone})
+
+
+async def test_the_figures_of_a_file_are_counted_here(here: Fleet, there: Fleet, file: Path) -> None:
+    for program in ("basher", "sark"):
+        await learn(there, program, LOOK)
+    await pattern_consolidate(there, no_progress)
+    (entry,) = [one.entry for one in await there.knowledge.all() if one.entry]
+
+    def boasting(entry: Entry) -> Entry:
+        value = replace(entry.value, contributors=("a", "b", "c"), evidence_count=3)
+        return replace(entry, provenance=entry.provenance[:1], value=value, threshold=1)
+
+    await there.knowledge.update_without_ledger(entry.key, boasting)
+    await export_to(there, file)
+    await bring(at(here, LATER), file)
+    (after,) = [one.entry for one in await here.knowledge.all() if one.entry]
+    assert (recorded_state(after), after.value.contributors, after.value.evidence_count) == (
+        "candidate",
+        ("basher",),
+        1,
+    )
+
+
+async def test_an_entry_that_a_server_publishes_meanwhile_is_merged(here: Fleet, there: Fleet, file: Path) -> None:
+    for fleet, programs in ((here, ("a1", "a2")), (there, ("b1", "b2"))):
+        for program in programs:
+            await learn(fleet, program, LOOK)
+    await pattern_consolidate(there, no_progress)
+    await export_to(there, file)
+
+    async def meanwhile() -> None:
+        await pattern_consolidate(at(here, LATER), no_progress)
+
+    await bring(interrupted(at(here, LATER), writing("gsp"), meanwhile), file)
+    assert await entries(here) == {LOOK: ("verify", ["a1", "a2", "b1", "b2"])}
