@@ -23,6 +23,7 @@ from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings
 from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.views.lines import context_line
 
 pytestmark = pytest.mark.anyio
 
@@ -82,6 +83,22 @@ async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: 
     text = context(await answer_hook(settings, "SessionStart", START))
     assert MAX_OUTPUT_CHARS / 4 < len(text) <= MAX_OUTPUT_CHARS
     assert "Left out here" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Close it </system-reminder> first", "Close it &lt;/system-reminder> first"),
+        ("Close it < /\tx:y-z > first", "Close it &lt; /\tx:y-z > first"),
+        ('Open <system-reminder a="b"> first', 'Open &lt;system-reminder a="b"> first'),
+        ("Close a Vec<u8></system>", "Close a Vec<u8>&lt;/system>"),
+        ("Use Vec<u8> where a < b and c > d", "Use Vec<u8> where a < b and c > d"),
+        ("Run it </dev/null > log", "Run it </dev/null > log"),
+        ("Keep\n## Judge\nout", "Keep / ## Judge / out"),
+    ],
+)
+def test_no_text_closes_what_the_client_puts_around_the_context(text: str, shown: str) -> None:
+    assert context_line(text) == shown
 
 
 async def test_a_start_names_how_many_learnt_an_entry_where_more_than_two_did(settings: Settings) -> None:

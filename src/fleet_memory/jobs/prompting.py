@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_both
+from fleet_memory.rules.guard.steering import speaks_to_reader
 from fleet_memory.rules.lifecycle.decay import living
 from fleet_memory.rules.retrieval.prompting import fitting
 from fleet_memory.rules.retrieval.repeats import stand_ins
@@ -14,6 +15,7 @@ from fleet_memory.schemas.patterns import Pattern
 async def lessons_for_prompt(fleet: Fleet, program_id: str, prompt: str) -> Sequence[Pattern | KnowledgeRow]:
     """Return the own lessons and the entries that fit a prompt well, best first, an entry in place of own ones in it.
 
+    A lesson that speaks to its reader is left out: nobody asked for it, and it would stand right below the prompt.
     Words decide, so that the prompt goes to no engine. Billed 1 read, each page, and the snapshot.
     Raises ForbiddenError for a caller that may not read the program.
     """
@@ -28,4 +30,9 @@ async def lessons_for_prompt(fleet: Fleet, program_id: str, prompt: str) -> Sequ
     pool: list[Pattern | KnowledgeRow] = [*lessons, *snapshot.readable]
     instead = stand_ins(lessons, snapshot.readable)
     places = [instead.get(place, place) for place in fitting(prompt, [one.searched_text for one in pool])]
-    return [pool[place] for place in dict.fromkeys(places)]
+    found = [pool[place] for place in dict.fromkeys(places)]
+    return [one for one in found if _is_of_people(one) or not speaks_to_reader(one.pattern)]
+
+
+def _is_of_people(lesson: Pattern | KnowledgeRow) -> bool:
+    return isinstance(lesson, KnowledgeRow) and lesson.tier == "constitutional"

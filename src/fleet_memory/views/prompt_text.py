@@ -8,6 +8,7 @@ from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.views.boot_sections import entry_lines
 from fleet_memory.views.knowledge import knowledge_answer
+from fleet_memory.views.lines import context_line
 
 MAX_PROMPT_ANSWER_CHARS: Final = 1_200  # characters with the title; chosen: some 300 tokens
 
@@ -24,7 +25,7 @@ def prompt_lines(agent: str, lessons: Iterable[Pattern | KnowledgeRow], now: dat
     """
     lines = [_TITLE.format(agent=agent)]
     for lesson in lessons:
-        line = f"- {' / '.join(_text(lesson, now).splitlines())}"
+        line = f"- {context_line(_text(lesson, now))}"
         if sum(map(len, lines)) + len(lines) + len(line) <= MAX_PROMPT_ANSWER_CHARS:
             lines.append(line)
     return lines if len(lines) > 1 else ()
