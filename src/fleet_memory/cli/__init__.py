@@ -135,8 +135,11 @@ def _answered(module: ModuleType, given: argparse.Namespace) -> int:
     try:
         return int(module.run(given, settings_of(given, uses_of(module))))
     except UnknownProgramError as error:
+        from fleet_memory.rules.text.shown_names import without_credentials  # noqa: PLC0415 its rules take 7 ms
+
         close = {"suggestions": [*error.close]} if error.close else {}
-        print_answer({"programId": error.program_id, "exists": False, **close}, str(error), as_json=given.json)
+        answer = {"programId": without_credentials(error.program_id), "exists": False, **close}
+        print_answer(answer, without_credentials(str(error)), as_json=given.json)
         return error.exit_code
 
 

@@ -95,9 +95,22 @@ def merged_entry(
     """
     lines = [*mine.lines.values(), *theirs.lines.values()]
     own, other = mine.entry, theirs.entry
+    cleared = max((line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER)
+    after = with_grounds(_united(mine, theirs, lines, overwrite=overwrite), own, other, grounds)
+    words = _words((*own.words, *other.words), cleared)
+    after = after if set(words) == set(own.words) else with_all_words(after, words)
+    if not voting(after):
+        discovered = min(own.value.first_discovered, other.value.first_discovered)
+        after = replace(after, value=replace(after.value, first_discovered=discovered))
+    return settled(own, with_bounded_vectors(after), policy, now)
+
+
+def _united(mine: LedgeredEntry, theirs: LedgeredEntry, lines: Sequence[LedgerLine], *, overwrite: bool) -> Entry:
+    """Return the store's entry with all contributions of both, the text to stay and the earlier publication."""
+    own, other = mine.entry, theirs.entry
     texts = other if _has_text_to_stay(mine, theirs, overwrite=overwrite) else own
     first = min((own, other), key=lambda one: (one.published_at is None, one.published_at or _NEVER))
-    after = replace(
+    return replace(
         own,
         value=replace(own.value, pattern=texts.value.pattern),
         description=texts.description if own.tier == "constitutional" else own.description,
@@ -113,14 +126,6 @@ def merged_entry(
         retired_at=_retired_at(own, other, lines),
         ledger=_ledger(mine, theirs),
     )
-    cleared = max((line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER)
-    after = with_grounds(after, own, other, grounds)
-    words = _words((*own.words, *other.words), cleared)
-    after = after if set(words) == set(own.words) else with_all_words(after, words)
-    if not voting(after):
-        discovered = min(own.value.first_discovered, other.value.first_discovered)
-        after = replace(after, value=replace(after.value, first_discovered=discovered))
-    return settled(own, with_bounded_vectors(after), policy, now)
 
 
 def _is_one_lineage(one: Entry, other: Entry) -> bool:
