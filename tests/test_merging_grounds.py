@@ -153,3 +153,18 @@ async def test_an_entry_that_a_server_publishes_meanwhile_is_merged(here: Fleet,
 
     await bring(interrupted(at(here, LATER), writing("gsp"), meanwhile), file)
     assert await entries(here) == {LOOK: ("verify", ["a1", "a2", "b1", "b2"])}
+
+
+@pytest.mark.parametrize("collection", ["ledger", "gsp", "pairs", "programs"])
+async def test_two_imports_of_one_file_at_the_same_moment_both_end_well(
+    here: Fleet, there: Fleet, file: Path, collection: str
+) -> None:
+    await joined_by_verdict(there)
+    await export_to(there, file)
+    target = at(here, LATER)
+
+    async def meanwhile() -> None:
+        await bring(target, file)
+
+    await bring(interrupted(target, writing(collection), meanwhile), file)
+    assert await entries(here) == {LOOK: ("verify", ["basher", "sark"])}

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.credentials import refuse_credential
+from fleet_memory.jobs.transfer.arrival import note_arrival
 from fleet_memory.jobs.transfer.file import Line
-from fleet_memory.jobs.transfer.merging import DOCUMENTS_PER_COMMIT, Merged, merge_incoming, note_arrival
+from fleet_memory.jobs.transfer.merging import DOCUMENTS_PER_COMMIT, Merged, merge_incoming
 from fleet_memory.jobs.transfer.reading import ExportedMemory
 from fleet_memory.repositories.batching import batches, groups_of
 from fleet_memory.repositories.retrying import retry_conflicts

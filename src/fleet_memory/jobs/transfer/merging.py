@@ -5,14 +5,15 @@ anywhere it leaves whole documents, and the same import again does the rest.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import CapacityExceededError
+from fleet_memory.errors import CapacityExceededError, RacesLostError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.jobs.transfer.arrival import note_arrival
 from fleet_memory.jobs.transfer.incoming import Incoming, LedgerLines
 from fleet_memory.jobs.transfer.program_merging import ProgramMerging, concerned, read_grounds, stated_programs
 from fleet_memory.repositories.batching import batches, groups_of
@@ -36,6 +37,7 @@ from fleet_memory.rules.knowledge.merging import (
     placed,
 )
 from fleet_memory.rules.lifecycle.merging_states import Stating
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
@@ -174,9 +176,12 @@ class _Merge:
             writes.append(self._fleet.knowledge.ledger.write(renamed, line_id))
         writes += map(self._fleet.programs.archive.write, self._incoming.archive)
         for some in groups_of(DOCUMENTS_PER_COMMIT, writes):
-            missing = await self._missing({write.ref: write for write in some})
-            await self._commit(*missing)
-            self._count(len(missing), len(some))
+            await retry_conflicts(partial(self._write_missing, some), "the ledger and the archive")
+
+    async def _write_missing(self, some: Sequence[Write]) -> None:
+        missing = await self._missing({write.ref: write for write in some})
+        await self._commit(*missing)
+        self._count(len(missing), len(some))
 
     async def _missing(self, writes: Mapping[Ref, Write]) -> list[Write]:
         found = await self._store.get(*writes)
@@ -187,6 +192,9 @@ class _Merge:
         if versioned.entry is None:
             self._entries[entry.key] = await self._add_entry(entry, grounds, policy)
             return
+        is_new = entry.key not in self._entries
+        if is_new and text_hash(versioned.entry.value.pattern) != text_hash(entry.value.pattern):
+            raise RacesLostError(f"Another text took the key {entry.key} meanwhile. Import again: that does the rest.")
         theirs = LedgeredEntry(entry, _lines_of(entry, self._incoming.ledger))
         lines = await self._known_lines(versioned.entry)
 
@@ -283,17 +291,6 @@ class _Merge:
         if not self._is_noted:
             await note_arrival(self._fleet)
             self._is_noted = True
-
-
-async def note_arrival(fleet: Fleet) -> None:
-    """Make every maintainer read the whole fleet again, and consider every lesson."""
-
-    async def attempt() -> None:
-        before = await fleet.last_runs.read()
-        after = replace(before.last, epoch=before.last.epoch + 1)
-        await fleet.programs.store.commit(fleet.last_runs.write(before, after))
-
-    await retry_conflicts(attempt, "the note of the last run")
 
 
 def _lines_of(entry: Entry, ledger: LedgerLines) -> LedgerLines:
