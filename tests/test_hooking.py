@@ -221,6 +221,14 @@ def test_a_hook_that_cannot_work_says_one_line_and_lets_the_session_go_on(
     assert complaint in line
 
 
+def test_a_byte_order_mark_before_the_input_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO('\ufeff{"stop_hook_active": true}'))
+    assert hook.run_unfailing(["Stop"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_hook_that_needs_no_memory_imports_little() -> None:
     script = "import fleet_memory.integration.hooks, sys; print(sorted(set(sys.modules) & set({})))".format(
         ["google", "mcp", "numpy", "onnxruntime", "pydantic", "rich", "tokenizers", "httpx2"]

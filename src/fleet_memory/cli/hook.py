@@ -17,8 +17,9 @@ from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = "echo '{}' | fleet-memory hook SessionStart"
-WITHIN_S: Final = 5.0  # seconds; the client waits for us
+WITHIN_S: Final = 9.0  # seconds; the client waits for us, ten at most
 MAX_INPUT_CHARS: Final = 1_000_000  # characters; a real one has some hundred
+BOM: Final = "\ufeff"  # in front of what PowerShell pipes
 MAINTAIN: Final = "maintain"  # no event of a client: SessionStart starts it after a session that ended
 _DETACHED: Final = 0x00000008 | 0x00000200  # DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP, which only Windows has
 EVENT_HELP: Final = "SessionStart, SubagentStart, UserPromptSubmit, PreCompact, Stop or SessionEnd"
@@ -76,7 +77,9 @@ def _answer(given: argparse.Namespace, settings: Settings) -> bool:
     if given.event not in hooks.EVENTS:
         raise InvalidArgumentError(f"EVENT: {given.event!r} is unknown; known are {', '.join(hooks.EVENTS)}")
     state = user_state()
-    if answer := anyio.run(hooks.answer_hook, settings, given.event, _input(sys.stdin.read(MAX_INPUT_CHARS)), state):
+    if answer := anyio.run(
+        hooks.answer_hook, settings, given.event, _input(sys.stdin.read(MAX_INPUT_CHARS).removeprefix(BOM)), state
+    ):
         say(answer)
         flush_output()
     if given.event != "SessionStart":

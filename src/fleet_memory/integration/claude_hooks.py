@@ -12,7 +12,7 @@ from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.parts import Before, value_at
 from fleet_memory.integration.project_hooks import is_ours
 
-HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after five
+HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after nine
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import json
 import os
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -83,7 +82,7 @@ async def answer_hook(settings: Settings, event: str, given: Mapping[str, object
     if event == "PreCompact":
         return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
     session = await to_thread.run_sync(_session, settings, given, state)
-    lines, shown = await _lines(replace(settings, session_id=session.id or settings.session_id), event, given, session)
+    lines, shown = await _lines(settings, event, given, session)
     if event != "SubagentStart":
         await to_thread.run_sync(_remember, session, shown, state)
     return _context(event, lines) if lines else ""
