@@ -185,6 +185,24 @@ def test_a_subagent_has_a_name_of_its_own_unless_one_is_configured(settings: Set
     assert agent_of(bound, program_of(bound, {}, {}, HookState(None)), reviewer) == "sark"
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("x" * 300, "proj/" + "x" * 60),
+        ("/", "proj/agent-"),
+        ("../../other", "proj/other"),
+        ("ns:review/er", "proj/ns:review-er"),
+    ],
+)
+def test_no_type_of_a_subagent_makes_another_name_than_one_below_its_program(
+    kind: str, name: str, settings: Settings
+) -> None:
+    agent = agent_of(settings, "proj", {"agent_id": "a1", "agent_type": kind})
+    assert agent.startswith(name)
+    assert len(agent) <= 100
+    assert agent.count("/") == 1
+
+
 def test_processes_that_start_at_once_agree_on_who_has_a_name(tmp_path: Path) -> None:
     script = (
         "import sys, json; from pathlib import Path; from fleet_memory.integration.identity import project_name;"

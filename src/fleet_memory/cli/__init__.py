@@ -60,7 +60,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("review", "review", "judge the pairs that wait for a reader"),
     Command("install", "install", "add the server to a client's configuration"),
     Command("doctor", "doctor", "say what works on this machine and what does not, and what to do"),
-    Command("hook", "hook", "answer a coding client's hook: SessionStart, PreCompact, Stop or SessionEnd"),
+    Command("hook", "hook", "answer a coding client's hook, e.g. SessionStart"),
     Command("demo", "demo", "watch three agents learn and share"),
 )
 READING: Final = frozenset(  # commands that change nothing

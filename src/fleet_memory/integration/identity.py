@@ -15,6 +15,7 @@ from fleet_memory.settings import Settings, is_name
 
 PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"  # where Claude Code was started, whatever folder it went to since
 NAMELESS: Final = "agent"  # in front of the hash of a folder whose name has no letter that a program's may have
+_MAX_KIND_CHARS: Final = 60  # chosen: the most of a name that a subagent's type may be
 _MAX_CHARS: Final = 100  # of a program's name; Source: schemas.fields.Name, which loads too slowly here
 _HASH_CHARS: Final = 6  # 16 million; a person has some hundred projects
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_:/-]+")
@@ -50,7 +51,7 @@ def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> s
 
 def _kind(agent_type: str) -> str:
     """Return the type of an agent as names have it; one that is a credential is hashed."""
-    kind = _sanitised(agent_type)
+    kind = _sanitised(agent_type).replace("/", "-").strip("-")[:_MAX_KIND_CHARS]
     return kind if kind or not agent_type else f"{NAMELESS}-{short_hash(agent_type, _HASH_CHARS)}"
 
 
