@@ -22,6 +22,8 @@ COMMON = {
 # As documented for each event
 EVENTS: dict[str, dict[str, object]] = {
     "SessionStart": {"source": "startup", "model": "some-model"},
+    "SubagentStart": {"agent_id": "a1", "agent_type": "Explore"},
+    "UserPromptSubmit": {"prompt": "claim the next task"},
     "PreCompact": {"trigger": "manual", "custom_instructions": "keep the plan"},
     "Stop": {"stop_hook_active": False, "last_assistant_message": "Done."},
     "SessionEnd": {"reason": "prompt_input_exit"},
@@ -57,7 +59,7 @@ async def test_each_event_is_answered_on_every_store(event: str, store_address: 
     done = await hook(event, store_address, {**COMMON, **EVENTS[event], "hook_event_name": event})
     assert (done.code, done.err) == (0, "")
     assert len(done.out) <= 10_000
-    assert bool(done.out) == (event in ("SessionStart", "PreCompact"))
+    assert bool(done.out) == (event in ("SessionStart", "SubagentStart", "PreCompact"))
     if event == "SessionStart":
         assert "You are `basher`" in json.loads(done.out)["hookSpecificOutput"]["additionalContext"]
 
