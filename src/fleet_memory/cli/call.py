@@ -39,7 +39,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _stdin() -> str:
-    """Return all of stdin as UTF-8 whatever the locale, "" where a shell closed it (`<&-`) and Python has none."""
+    """Return all of stdin as UTF-8 in every locale, "" where a shell closed it (`<&-`) and Python has none."""
     if not isinstance(sys.stdin, TextIOWrapper):
         return "" if sys.stdin is None else sys.stdin.read()
     try:

@@ -52,7 +52,7 @@ def refusing_parser(uses: Collection[str], takers: Callable[[str], Sequence[str]
 def settings_of(given: argparse.Namespace, uses: Collection[str] = ALL) -> Settings:
     """Return the settings of the flags that were given and the environment; what does not count keeps its default.
 
-    The environment's program always counts: it binds whatever runs in it, but a server, which is configured. Raises
+    The environment's program always counts: it binds every command but `serve`, which is configured. Raises
     SettingsError, ForbiddenError for a flag that names another program.
     """
     bound, named = os.environ.get("FLEET_MEMORY_PROGRAM", "").strip(), getattr(given, "program", None)

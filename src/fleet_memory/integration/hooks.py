@@ -94,7 +94,7 @@ def is_maintenance_due(settings: Settings, state: HookState) -> bool:
 
 
 async def maintain(settings: Settings) -> None:
-    """Maintain the fleet if nobody did lately: sessions may all be too short for a server's own turn."""
+    """Maintain the fleet if that is due: sessions may all be too short for a server's own turn."""
     from fleet_memory.jobs.maintenance import maintain_if_due  # noqa: PLC0415 the events go without
     from fleet_memory.server.composition import with_fleet  # noqa: PLC0415 the same
 
@@ -168,7 +168,7 @@ def _remember(session: _Session, shown: Sequence[str], state: HookState) -> None
 
 
 def forget_old_sessions(state: HookState) -> None:
-    """Remove this machine's facts of sessions that nobody will resume, and of runs that are over."""
+    """Remove this machine's facts of sessions of long ago, and of runs that are over."""
     now = clock(None)()
     state.forget_older("sessions", now - KEEP_SESSIONS)
     state.forget_older("runs", now - KEEP_RUNS)

@@ -13,7 +13,7 @@ from typing import Final
 from fleet_memory.integration.hook_state import HookState, folded_name, short_hash
 from fleet_memory.settings import Settings, is_name
 
-PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"  # where Claude Code was started, whatever folder it went to since
+PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"  # where Claude Code was started, not where it went since
 NAMELESS: Final = "agent"  # in front of the hash of a folder whose name has no letter that a program's may have
 _MAX_KIND_CHARS: Final = 60  # chosen: the most of a name that a subagent's type may be
 _MAX_CHARS: Final = 100  # of a program's name; Source: schemas.fields.Name, which loads too slowly here

@@ -15,7 +15,7 @@ from fleet_memory.schemas.patterns import Pattern
 async def lessons_for_prompt(fleet: Fleet, program_id: str, prompt: str) -> Sequence[Pattern | KnowledgeRow]:
     """Return the own lessons and the entries that fit a prompt well, best first, an entry in place of own ones in it.
 
-    A lesson that speaks to its reader is left out: nobody asked for it, and it would stand right below the prompt.
+    A lesson that speaks to its reader is left out: it would stand right below the prompt, unasked.
     Words decide, so that the prompt goes to no engine. Billed 1 read, each page, and the snapshot.
     Raises ForbiddenError for a caller that may not read the program.
     """

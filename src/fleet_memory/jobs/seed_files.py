@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.jobs.transfer.file import read_bytes
 from fleet_memory.rules.knowledge.seeding import key_of
 from fleet_memory.rules.text.shown_names import shown
 from fleet_memory.schemas.seeds import Seed, SeedFile
@@ -31,11 +32,9 @@ def read_seeds(file: Path) -> dict[str, Seed]:
 def _text(file: Path) -> str:
     """Return a file's text, without the byte order mark that editors on Windows write."""
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        return read_bytes(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(f"FILE: {file.name} is not UTF-8 text (byte {error.start})") from error
-    except OSError as error:
-        raise InvalidArgumentError(f"FILE: {file.name} cannot be read: {error.strerror}") from error
 
 
 def _place(location: Sequence[str | int]) -> str:

@@ -1,6 +1,6 @@
 """The fleet's knowledge as Markdown files: one a statement, and an index that a coding client reads at its start.
 
-A statement is data, whoever made it: it stands in code spans and code blocks, where Markdown, HTML and the `@path`
+A statement is data: it stands in code spans and code blocks, where Markdown, HTML and the `@path`
 imports of clients mean nothing, and the index leaves out a text that speaks to its reader.
 """
 

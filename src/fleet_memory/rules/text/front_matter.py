@@ -45,7 +45,7 @@ def markdown_file(text: str) -> MarkdownFile:
 
 
 def quoted_value(text: str) -> str:
-    """Return a text as one value of front matter, on one line whatever it holds."""
+    """Return a text as one value of front matter, always on one line."""
     return "".join(
         mark if mark.isprintable() else f"\\u{ord(mark):04x}" if ord(mark) < 0x10000 else " "
         for mark in json.dumps(text, ensure_ascii=False)

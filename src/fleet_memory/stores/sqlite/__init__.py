@@ -68,7 +68,7 @@ class SqliteStore:
         return machine_time()
 
     async def scrub(self) -> bool:
-        """See `Store.scrub`: the file is written anew without free pages, and its log is cut to nothing."""
+        """See `Store.scrub`: the file is rewritten without free pages, and its log is cut to nothing."""
         try:
             await self._waiting(self._scrub)
         except StoreUnavailableError as error:
