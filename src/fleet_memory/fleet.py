@@ -19,7 +19,7 @@ from fleet_memory.schemas.patterns import Source
 from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.stores import Store
 
-Role: TypeAlias = Literal["agent", "auditor", "admin"]
+Role: TypeAlias = Literal["agent", "judge", "auditor", "admin"]
 Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 """Reports (done, total, message); does nothing when the client did not ask for progress."""
 CountProgress: TypeAlias = Callable[[int, int], None]
@@ -34,12 +34,15 @@ async def no_progress(_done: float, _total: float, _message: str) -> None:
 class Caller:
     """Who is calling: bound to one program by the server, or unbound (one person's machine; arguments are trusted).
 
-    `connection` is an id of the unbound connection, None for a bound caller. `client`, `session_id` and `model` are as
-    the client names them, None where it does not.
+    `connection` is an id of the unbound connection, None for a bound caller. `token_id` names the token that binds it,
+    and `toolsets` those that the token allows, None for all that the server serves. `client`, `session_id` and `model`
+    are as the client names them, None where it does not.
     """
 
     program_id: str | None = None
     role: Role = "agent"
+    token_id: str | None = None
+    toolsets: tuple[str, ...] | None = None
     connection: str | None = None
     client: str | None = None
     session_id: str | None = None
@@ -48,7 +51,7 @@ class Caller:
     @property
     def source(self) -> Source:
         """Where the lessons of this call come from."""
-        return Source(connection=self.connection, client=self.client, model=self.model)
+        return Source(connection=self.connection, token=self.token_id, client=self.client, model=self.model)
 
     def may_write(self, program_id: str) -> bool:
         """Whether this caller may write the memory of `program_id`."""

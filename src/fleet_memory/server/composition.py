@@ -46,6 +46,7 @@ class LazyFleet:
         self._is_open = anyio.Event()
         self._publication = anyio.Event()
         self.has_waited = False  # whether a change ever waited for its publication
+        self.identified: Callable[[], Caller] | None = None  # the caller of this request, where the transport knows it
 
     async def fleet(self) -> "Fleet":
         """Return the fleet, opened by the first caller."""

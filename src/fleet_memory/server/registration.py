@@ -222,8 +222,10 @@ async def _injected(tool: FleetTool, context: FleetContext) -> dict[str, object]
 
 
 async def _fleet(context: FleetContext) -> Fleet:
-    fleet = await context.request_context.lifespan_context.fleet()
-    return replace(fleet, caller=caller_of_request(context, fleet.caller))
+    lazy: LazyFleet = context.request_context.lifespan_context
+    fleet = await lazy.fleet()
+    caller = lazy.identified() if lazy.identified else fleet.caller
+    return replace(fleet, caller=caller_of_request(context, caller))
 
 
 def _progress(context: FleetContext) -> Progress:
