@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal, cast
 
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.tools import Tool
 
@@ -44,12 +45,16 @@ _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
 def create_server(
-    settings: Settings, tools: Mapping[str, Sequence[Tool]] | None = None, *, owns_process: bool = False
+    settings: Settings,
+    tools: Mapping[str, Sequence[Tool]] | None = None,
+    *,
+    owns_process: bool = False,
+    middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
 ) -> MCPServer[LazyFleet]:
     """Return a server that is ready to run; it imports the code of its tools and opens its store at the first call.
 
     `tools` are those of every toolset; `listed_tools` unless given. Only one that `owns_process` sets its allocator and
-    its garbage collector.
+    its garbage collector. `middleware` sees every request, the first one first.
     """
     offered = listed_tools() if tools is None else tools
     # mcp would install a handler of its own, in colours, if the root had none by then.
@@ -75,6 +80,7 @@ def create_server(
         lifespan=lifespan,
         log_level=cast("_LogLevel", settings.log_level),
         tools=[tool for toolset in settings.toolsets for tool in offered[toolset]],
+        middleware=middleware,
     )
     for prompt in prompts(settings.toolsets):
         server.add_prompt(prompt)
