@@ -63,7 +63,8 @@ LAYERS = {
     "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
-    "settings": layer("errors store_address", "platformdirs"),
+    "settings": layer("errors setting_values store_address", "platformdirs"),
+    "setting_values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
@@ -82,7 +83,11 @@ LAYERS = {
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
         "anyio mcp pydantic pydantic_core",
-        ENGINES,
+        f"server.http {ENGINES}",
+    ),
+    "server.http": layer(
+        "rules.text server.app server.composition server.http fleet settings store_address clock errors",
+        "anyio h11 mcp pydantic sse_starlette starlette uvicorn",
     ),
     "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
     "server.store_time": layer("stores clock", "", ENGINES),
@@ -107,6 +112,7 @@ VIOLATIONS = {
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
+    "setting_values": ["from fleet_memory.errors import SettingsError"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
     "rules": [
         "import time",
@@ -151,6 +157,7 @@ VIOLATIONS = {
     "jobs": ["from fleet_memory.tools.store_memory import store_memory", "from fleet_memory.settings import Settings"],
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.http": ["from fleet_memory.repositories.programs import Programs", "from fleet_memory.cli import printing"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.std_streams": ["import mcp"],
