@@ -20,8 +20,8 @@ def names(text: str) -> frozenset[str]:
 
 # Decisions take values and return values: the rest of the standard library is refused in `rules/`.
 PURE_STDLIB = names(
-    "__future__ array base64 bisect collections dataclasses datetime difflib functools hashlib itertools json math re "
-    "statistics types typing unicodedata"
+    "__future__ array base64 bisect collections dataclasses datetime difflib functools hashlib hmac itertools json "
+    "math re statistics types typing unicodedata"
 )
 # Names that read a clock, the environment or a file, draw at random, talk to a terminal, or hide one of these.
 IMPURE_NAMES = names("__builtins__ __import__ breakpoint compile eval exec input open print")
@@ -90,6 +90,11 @@ LAYERS = {
         "anyio h11 mcp pydantic sse_starlette starlette uvicorn",
     ),
     "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
+    "server.http": layer(
+        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        "anyio httpx2 jwt mcp pydantic starlette uvicorn",
+        ENGINES,
+    ),
     "server.store_time": layer("stores clock", "", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
@@ -159,6 +164,7 @@ VIOLATIONS = {
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.http": ["from fleet_memory.repositories.programs import Programs", "from fleet_memory.cli import printing"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
+    "server.http": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.std_streams": ["import mcp"],
     "integration": ["from fleet_memory.repositories.programs import Programs"],
