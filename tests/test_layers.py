@@ -85,14 +85,10 @@ LAYERS = {
         "anyio mcp pydantic pydantic_core",
         f"server.http {ENGINES}",
     ),
-    "server.http": layer(
-        "rules.text server.app server.composition server.http fleet settings store_address clock errors",
-        "anyio h11 mcp pydantic sse_starlette starlette uvicorn",
-    ),
     "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
     "server.http": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
-        "anyio httpx2 jwt mcp pydantic starlette uvicorn",
+        "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
         ENGINES,
     ),
     "server.store_time": layer("stores clock", "", ENGINES),
@@ -162,7 +158,6 @@ VIOLATIONS = {
     "jobs": ["from fleet_memory.tools.store_memory import store_memory", "from fleet_memory.settings import Settings"],
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
-    "server.http": ["from fleet_memory.repositories.programs import Programs", "from fleet_memory.cli import printing"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
     "server.http": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
