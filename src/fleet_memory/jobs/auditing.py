@@ -10,7 +10,7 @@ from fleet_memory.schemas.knowledge import LedgerLine
 EVERY_PROGRAM: Final = "(every program)"  # the key of a line about a read of the whole fleet; no program's name
 
 
-async def require_read(fleet: Fleet, program_id: str, tool: str) -> None:
+async def allow_read(fleet: Fleet, program_id: str, tool: str) -> None:
     """Raise ForbiddenError unless the caller may read a program; note in the ledger that it reads another's.
 
     Billed 1 write for another's. Raises the store's errors, and nothing may be read then.

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.auditing import require_read
+from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.rules.consensus.asking import ChosenQuestions, with_questions
 from fleet_memory.rules.knowledge.diff import Changes, changes_since
 from fleet_memory.rules.lifecycle.decay import strengths
@@ -67,7 +67,7 @@ async def gsp_bootstrap(
 
     Knowledge comes from lessons that several agents learnt independently. With a `task`, what fits it comes first.
     """
-    await require_read(fleet, agent_id, "gsp_bootstrap")
+    await allow_read(fleet, agent_id, "gsp_bootstrap")
     now = fleet.now()
     snapshot = await fleet.knowledge.snapshots.read()
     depth_tokens = max_tokens or SHARES[depth].tokens
