@@ -110,7 +110,7 @@ def _agent(settings: Settings, folder: Path) -> list[Finding]:
     program = program_of(settings, {"cwd": str(folder)}, os.environ, user_state(is_read_only=True))
 
     async def boot_tokens(fleet: Fleet) -> int:
-        reader = replace(fleet, caller=Caller(f"{NAME}-doctor", role="auditor"))  # who marks nothing as shown
+        reader = replace(fleet, caller=Caller(role="auditor"))  # who marks nothing as shown
         return tokens((await gsp_bootstrap(reader, program)).wire())
 
     if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():

@@ -39,7 +39,7 @@ class LazyFleet:
 
     def __init__(self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False) -> None:
         self.owns_process: Final = owns_process
-        self._settings = settings
+        self.settings: Final = settings
         self.now: Final = now
         self._first = anyio.Lock()
         self._opened: tuple[Store, Fleet] | None = None
@@ -79,7 +79,7 @@ class LazyFleet:
 
         if self.owns_process:
             map_large_blocks()
-        settings = self._settings
+        settings = self.settings
         store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would delay other calls
         if isinstance(self.now, StoreClock):
             store = ObservedStore(store, self.now)

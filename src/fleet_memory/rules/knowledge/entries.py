@@ -252,6 +252,7 @@ def contribution(lesson: JoiningLesson) -> Contribution:
         pair=lesson.pair,
         stored_at=pattern.stored_at,
         connection=pattern.source.connection,
+        token=pattern.source.token,
         client=pattern.source.client,
         model=pattern.source.model,
         vector=pattern.vector,
