@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.knowledge.entries import MAX_PROVENANCE, keys_of, settled
 from fleet_memory.rules.knowledge.grounds import Grounds, with_grounds
-from fleet_memory.rules.knowledge.votes import same_program, voting
+from fleet_memory.rules.knowledge.votes import voting
 from fleet_memory.rules.knowledge.wordings import with_bounded_vectors
 from fleet_memory.rules.knowledge.words import with_all_words
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, LedgerLine, Word
+from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, LedgerLine
 from fleet_memory.schemas.policy import Policy
 
 MAX_MERGED_PROVENANCE: Final = 2 * MAX_PROVENANCE  # contributions; chosen, two full entries and a document's room
@@ -97,8 +97,8 @@ def merged_entry(
     own, other = mine.entry, theirs.entry
     cleared = max((line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER)
     after = with_grounds(_united(mine, theirs, lines, overwrite=overwrite), own, other, grounds)
-    words = _words((*own.words, *other.words), cleared)
-    after = after if set(words) == set(own.words) else with_all_words(after, words)
+    words = [word for word in (*other.words, *own.words) if word.outcome == "confirmed" or word.at > cleared]
+    after = with_all_words(after, words)
     if not voting(after):
         discovered = min(own.value.first_discovered, other.value.first_discovered)
         after = replace(after, value=replace(after.value, first_discovered=discovered))
@@ -174,19 +174,6 @@ def _surer(mine: Contribution, theirs: Contribution) -> Contribution:
     if _SUREST.index(theirs.basis) < _SUREST.index(mine.basis):
         return replace(mine, basis=theirs.basis, pair=theirs.pair)
     return mine
-
-
-def _words(words: Iterable[Word], cleared: datetime) -> list[Word]:
-    """Return each program's latest word, without the contradictions that people cleared."""
-    latest: dict[str, Word] = {}
-    for word in words:
-        if word.outcome == "contradicted" and word.at < cleared:
-            continue
-        name = same_program(word.program_id)
-        known = latest.get(name)
-        if known is None or (word.at, word.outcome) > (known.at, known.outcome):
-            latest[name] = word
-    return list(latest.values())
 
 
 def _retired_at(mine: Entry, theirs: Entry, lines: Iterable[LedgerLine]) -> datetime | None:
