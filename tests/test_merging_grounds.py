@@ -120,14 +120,17 @@ async def test_a_lesson_that_gave_way_leaves_no_vote_under_its_id(
     assert await entries(here) == ({LOOK: gone, RETRY: kept} if overwrite else {LOOK: kept, RETRY: gone})
 
 
-async def test_the_figures_of_a_file_are_counted_here(here: Fleet, there: Fleet, file: Path) -> None:
+@pytest.mark.parametrize("claimed", [("a", "b", "c"), ()])
+async def test_the_figures_of_a_file_are_counted_here(
+    here: Fleet, there: Fleet, file: Path, claimed: tuple[str, ...]
+) -> None:
     for program in ("basher", "sark"):
         await learn(there, program, LOOK)
     await pattern_consolidate(there, no_progress)
     (entry,) = [one.entry for one in await there.knowledge.all() if one.entry]
 
     def boasting(entry: Entry) -> Entry:
-        value = replace(entry.value, contributors=("a", "b", "c"), evidence_count=3)
+        value = replace(entry.value, contributors=claimed, evidence_count=len(claimed))
         return replace(entry, provenance=entry.provenance[:1], value=value, threshold=1)
 
     await there.knowledge.update_without_ledger(entry.key, boasting)

@@ -64,11 +64,9 @@ class LedgeredEntry(NamedTuple):
 
 def arrived_entry(entry: Entry, grounds: Grounds, policy: Policy, now: datetime) -> Entry:
     """Return an entry that is new to a store, with everything that follows from its contributions and words counted."""
-    after = with_grounds(entry, None, entry, grounds)
-    if after.tier != "constitutional":
-        after = replace(after, value=replace(after.value, contributors=(), evidence_count=0))
-    after = settled(entry, with_bounded_vectors(after), policy, now)
-    return replace(after, version=entry.version, since=0, unpublished=True)
+    after = with_bounded_vectors(with_grounds(entry, None, entry, grounds))
+    before = replace(after, version=entry.version - 1)  # another one, so that its figures are counted in any case
+    return replace(settled(before, after, policy, now), since=0)
 
 
 def checked_entry(entry: Entry, grounds: Grounds, policy: Policy, now: datetime) -> Entry:
