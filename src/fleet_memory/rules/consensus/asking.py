@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.consensus.judging import has_judged, is_own, questions
+from fleet_memory.rules.consensus.judging import is_own, is_third, questions
 from fleet_memory.rules.consensus.showing import with_shown
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
@@ -157,7 +157,7 @@ def _waits_for(pair: Pair, program: Program) -> bool:
         return program.program_id in asked.programs
     keys = {side.key for side in (pair.a, pair.b) if side.key}
     contributed = (one.knowledge_key for lessons in (program.patterns, program.paged) for one in lessons.values())
-    return asked.third and keys.isdisjoint(contributed) and not has_judged(pair, program.program_id)
+    return asked.third and keys.isdisjoint(contributed) and is_third(pair, program.program_id)
 
 
 def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
