@@ -31,19 +31,19 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import pattern_key
-from fleet_memory.rules.consensus.deciding import with_membership
+from fleet_memory.rules.consensus.deciding import PERSON, with_membership
 from fleet_memory.rules.erasing.targets import hashed_key
 from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import digest, pattern_id, slug, text_hash
-from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.stores import ABSENT, Json, Write
+from fleet_memory.stores import ABSENT, Json, Query, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from tests.fleets import documents, interrupted, writing
 from tests.living import Json as Answer
@@ -298,6 +298,23 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
     assert (entry.value.pattern, entry.value.contributors) == (LOOK, ("basher", "sark"))
     assert not (await fleet.programs.read("iso")).exists
     assert await published_keys(fleet) == [SHARED]
+
+
+@pytest.mark.parametrize(("program", "event"), [("basher", "demoted"), ("iso", "demoted"), ("sark", "left")])
+async def test_the_ledger_says_that_an_entry_lost_votes_to_a_purge(
+    fleet: Fleet, program: str, event: LedgerEvent
+) -> None:
+    programs = ("basher", "iso") if event == "demoted" else ("basher", "iso", program)
+    await shared_entry(fleet, *programs)
+    before = {line.ref for line in await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))}
+    await erase(fleet, Wanted(program=program, why="left the team"))
+    lines = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))
+    (entry,) = [one.entry for one in await fleet.knowledge.all() if one.entry]
+    (noted,) = [one for one in lines if one.ref not in before and ledger_line(one).event != "erased"]
+    assert entry.ledger[-1] == noted.ref.id
+    assert ledger_line(noted) == LedgerLine(
+        event=event, key=entry.key, at=ledger_line(noted).at, by=PERSON, why="a purge erased contributions"
+    )
 
 
 async def test_the_name_of_an_erased_program_is_in_no_byte(tmp_path: Path) -> None:
