@@ -600,6 +600,17 @@ def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(found: tuple[s
         assert [word for word in gone if holds(Path(folder), word)] == []
 
 
+@pytest.mark.parametrize("mark", ["\u00ad", "\u200b", "\u200d", "\u2060", "\ufe0f", "\u3164", "\u034f", "\U000e0061"])
+async def test_a_mark_that_nobody_sees_hides_no_text(fleet: Fleet, mark: str) -> None:
+    await learnt(fleet, "basher", f"The night{mark}jar build needs two cores")
+    await learnt(fleet, "iso", f"Restart the pump{mark}")
+    erased = await erase(fleet, Wanted(text=f"night{mark}{mark}jar"))
+    assert (erased.texts, erased.left) == ((f"The night{mark}jar build needs two cores",), ())
+    assert (await fleet.programs.read("basher")).patterns == {}
+    assert "mine" in (await fleet.programs.read("iso")).patterns
+    assert (await preview_erasure(fleet, TEXT)).documents == {}
+
+
 async def test_a_text_inside_the_words_of_a_name_is_not_in_it(fleet: Fleet) -> None:
     await learnt(fleet, "basher", "Keep the cellar dry", "misc-1750-x")
     assert (await preview_erasure(fleet, Wanted(text="C 17!"))).documents == {}
