@@ -518,6 +518,37 @@ def test_the_command_says_no_where_there_is_nothing_to_erase(
     assert printed.out + printed.err != ""
 
 
+def test_a_name_that_show_takes_names_a_lesson_or_an_entry(
+    command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def read(fleet: Fleet) -> tuple[list[str], Sequence[str]]:
+        programs = [await fleet.programs.read(name) for name in ("basher", "iso")]
+        return [one.program_id for one in programs if one.patterns], await published_keys(fleet)
+
+    key = anyio.run(with_fleet, settings, lambda fleet: shared_entry(fleet, "iso", "sark")).key
+    assert command("basher/mine", "--yes", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["erased"]["lessons"] == ["basher/mine"]
+    assert anyio.run(with_fleet, settings, read) == (["iso"], [key])
+    assert command(key, "--yes") == 0
+    assert anyio.run(with_fleet, settings, read) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mine"], "KEY|PROGRAM/ID: whose lesson?"),
+        (["basher/mine", "--program", "basher"], "KEY|PROGRAM/ID: stands alone"),
+        (["--pattern", "basher/mine"], "or write PROGRAM/ID alone"),
+        (["--program", "basher/mine", "--yes"], "one lesson: fleet-memory purge basher/mine"),
+    ],
+)
+def test_a_name_that_says_too_little_is_told_how(
+    words: list[str], message: str, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(*words) != 0
+    assert message in capsys.readouterr().err
+
+
 def test_a_text_comes_from_stdin_too(
     command: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
