@@ -63,6 +63,7 @@ LAYERS = {
     "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
+    "whole_files": layer(),
     "settings": layer("errors store_address", "platformdirs"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
@@ -77,7 +78,7 @@ LAYERS = {
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
-    "jobs": layer(f"{BELOW_JOBS} jobs", "anyio numpy pydantic", ENGINES),
+    "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
@@ -89,7 +90,7 @@ LAYERS = {
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
         "integration server.composition tools jobs views rules.retrieval rules.text schemas.answers schemas.patterns "
-        "fleet settings clock store_address errors",
+        "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs tomlkit",
     ),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
@@ -106,6 +107,7 @@ VIOLATIONS = {
     "allocator": ["import numpy"],
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
+    "whole_files": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
     "rules": [
