@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.fleet import Caller, Fleet, Role, no_progress
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.retrieval.boot import Depth
@@ -15,6 +15,7 @@ from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import Asked
+from fleet_memory.schemas.tokens import Role
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
@@ -195,6 +196,21 @@ async def test_neither_a_boot_nor_a_contributor_is_asked_as_a_third(fleet: Fleet
     await learn(fleet, "flynn", "Something else")
     assert (await booted(fleet, "flynn"), (await left(fleet, "iso")).to_judge) == ((), None)
     assert ids((await left(fleet, "flynn")).to_judge) == [pair.pair_id]
+
+
+async def test_a_subagent_is_no_third_for_its_program_and_its_verdict_is_no_other_judges(fleet: Fleet) -> None:
+    pair = await contrary(fleet)
+    await learn(fleet, "basher/reviewer", "Something else")
+    assert (await left(fleet, "basher/reviewer")).to_judge is None
+    await judged(fleet, "basher/reviewer", pair, "same")  # which it was shown before its program had a side
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair
+    assert versioned.pair.state == "open"
+    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
+    await judged(fleet, "iso", pair, "same")
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair
+    assert versioned.pair.state == "same"
 
 
 async def test_a_pair_that_asks_its_own_side_and_a_third_is_shown_once(fleet: Fleet) -> None:

@@ -63,6 +63,7 @@ LAYERS = {
     "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
+    "whole_files": layer(),
     "settings": layer("errors setting_values store_address", "platformdirs"),
     "setting_values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
@@ -78,7 +79,7 @@ LAYERS = {
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
-    "jobs": layer(f"{BELOW_JOBS} jobs", "anyio numpy pydantic", ENGINES),
+    "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
@@ -95,7 +96,7 @@ LAYERS = {
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
         "integration server.composition tools jobs views rules.retrieval rules.text schemas.answers schemas.patterns "
-        "fleet settings clock store_address errors",
+        "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs tomlkit",
     ),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
@@ -112,6 +113,7 @@ VIOLATIONS = {
     "allocator": ["import numpy"],
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
+    "whole_files": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
     "setting_values": ["from fleet_memory.errors import SettingsError"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
