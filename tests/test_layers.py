@@ -99,6 +99,7 @@ LAYERS = {
         "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs tomlkit",
     ),
+    "integration.remote": layer("integration rules.retrieval", "anyio httpx2 mcp"),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(
         f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli", "anyio rich", ENGINES
@@ -165,6 +166,7 @@ VIOLATIONS = {
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.std_streams": ["import mcp"],
     "integration": ["from fleet_memory.repositories.programs import Programs"],
+    "integration.remote": ["from fleet_memory.settings import Settings"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],
     "cli": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "__main__": ["from fleet_memory import settings"],
