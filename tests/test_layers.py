@@ -54,6 +54,7 @@ ENGINES = (
     "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical similarity.minilm "
     "similarity.openai stores.firestore stores.sqlite"
 )
+WRAPPERS = "server.store_time server.served_store server.turns"  # of an engine
 BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
 
 # The longest name that a module starts with decides which row is its.
@@ -63,7 +64,8 @@ LAYERS = {
     "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
-    "settings": layer("errors store_address", "platformdirs"),
+    "rate": layer(),
+    "settings": layer("errors rate store_address", "platformdirs"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
@@ -80,12 +82,14 @@ LAYERS = {
     "jobs": layer(f"{BELOW_JOBS} jobs", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock rate",
         "anyio mcp pydantic pydantic_core",
         ENGINES,
     ),
-    "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
+    "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"),
+    "server.served_store": layer("stores errors server.turns", "", ENGINES),
     "server.store_time": layer("stores clock", "", ENGINES),
+    "server.turns": layer("similarity schemas rules.text", "anyio", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
         "integration server.composition tools jobs views rules.retrieval rules.text schemas.answers schemas.patterns "
@@ -106,6 +110,7 @@ VIOLATIONS = {
     "allocator": ["import numpy"],
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
+    "rate": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
     "rules": [
@@ -153,6 +158,8 @@ VIOLATIONS = {
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.turns": ["from fleet_memory.similarity.minilm import MiniLM"],
     "server.std_streams": ["import mcp"],
     "integration": ["from fleet_memory.repositories.programs import Programs"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],

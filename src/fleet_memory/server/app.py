@@ -1,7 +1,5 @@
 """Puts the server together: its name, its instructions for agents, its tools."""
 
-import logging
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal, cast
@@ -15,6 +13,7 @@ from fleet_memory.clock import clock
 from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.listing import listed_tools
+from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.prompts import prompts
 from fleet_memory.server.tool_names import RENAMED, FleetServer, ToolNames
 from fleet_memory.settings import Settings
@@ -57,10 +56,7 @@ def create_server(
     its garbage collector. `middleware` sees every request, the first one first.
     """
     offered = listed_tools() if tools is None else tools
-    # mcp would install a handler of its own, in colours, if the root had none by then.
-    logging.basicConfig(
-        level=settings.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    set_up_logging(settings)
     now = clock(settings.now)
 
     @asynccontextmanager
