@@ -20,8 +20,8 @@ def names(text: str) -> frozenset[str]:
 
 # Decisions take values and return values: the rest of the standard library is refused in `rules/`.
 PURE_STDLIB = names(
-    "__future__ array base64 bisect collections dataclasses datetime difflib functools hashlib itertools json math re "
-    "statistics types typing unicodedata"
+    "__future__ array base64 bisect collections dataclasses datetime difflib functools hashlib hmac itertools json "
+    "math re statistics types typing unicodedata"
 )
 # Names that read a clock, the environment or a file, draw at random, talk to a terminal, or hide one of these.
 IMPURE_NAMES = names("__builtins__ __import__ breakpoint compile eval exec input open print")
@@ -65,7 +65,8 @@ LAYERS = {
     "clock": layer(),
     "store_address": layer(),
     "rate": layer(),
-    "settings": layer("errors rate store_address", "platformdirs"),
+    "settings": layer("errors rate setting_values store_address", "platformdirs"),
+    "setting_values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
@@ -84,6 +85,11 @@ LAYERS = {
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address allocator clock rate",
         "anyio mcp pydantic pydantic_core",
+        f"server.http {ENGINES}",
+    ),
+    "server.http": layer(
+        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
         ENGINES,
     ),
     "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"),
@@ -112,6 +118,7 @@ VIOLATIONS = {
     "store_address": ["from fleet_memory import errors"],
     "rate": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
+    "setting_values": ["from fleet_memory.errors import SettingsError"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
     "rules": [
         "import time",
@@ -156,6 +163,7 @@ VIOLATIONS = {
     "jobs": ["from fleet_memory.tools.store_memory import store_memory", "from fleet_memory.settings import Settings"],
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.http": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.cli import printing"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],

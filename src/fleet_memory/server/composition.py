@@ -42,7 +42,7 @@ class LazyFleet:
     def __init__(self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False) -> None:
         self.owns_process: Final = owns_process
         self._settings = settings
-        self._now = now
+        self.now: Final = now
         self._first = anyio.Lock()
         self._opened: tuple[Store, Fleet] | None = None
         self._is_open = anyio.Event()
@@ -84,13 +84,13 @@ class LazyFleet:
             map_large_blocks()
         settings = self._settings
         store: Store = await to_thread.run_sync(open_store, settings.store)  # the imports would delay other calls
-        if isinstance(self._now, StoreClock):
-            store = ObservedStore(store, self._now)
+        if isinstance(self.now, StoreClock):
+            store = ObservedStore(store, self.now)
         store = ServedStore(store, self.use)
         embedder = await to_thread.run_sync(open_embedder, settings)
         if self.identified:  # one that tells its callers apart
             embedder = TurnTakingEmbedder(embedder)
-        fleet = Fleet.on(store, settings.fleet, embedder, self._now, caller_of_process(settings))
+        fleet = Fleet.on(store, settings.fleet, embedder, self.now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)
         model = await to_thread.run_sync(open_judge_model, settings)
         return store, replace(fleet, publish_later=self._want_publication, max_programs_read=limit, judge_model=model)
