@@ -184,8 +184,8 @@ SETTINGS: Final = (
         "rate",
         "600/16",
         f"CALLS/CALLS: tool calls a minute and tool calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
-        "The limit of each token, per server process. A call beyond it is refused with `rate_limited` and the seconds "
-        "to wait. Without tokens there is no limit.",
+        "The limit of each token in one server process: three replicas allow three times as much. A call beyond it is "
+        "refused with `rate_limited` and the seconds to wait. Without tokens there is no limit.",
     ),
 )
 
