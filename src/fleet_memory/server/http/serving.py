@@ -12,12 +12,15 @@ from typing import Final, NamedTuple
 import uvicorn
 from mcp.server.auth.provider import TokenVerifier
 from sse_starlette.sse import AppStatus
+from starlette.types import ASGIApp
 
 from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
+from fleet_memory.rules.identity.tokens import is_live
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.addresses import Addresses, addresses
 from fleet_memory.server.http.app import http_app
+from fleet_memory.server.http.bearer import verifier_of
 from fleet_memory.server.http.timeouts import KEEP_ALIVE_S, TimedProtocol
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import quoted
@@ -48,29 +51,34 @@ async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str
 
     Raises SettingsError for an address that cannot be bound, or that other machines reach without a token.
     """
+    lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
     with _bound(bind) as listener:
         port: int = listener.getsockname()[1]
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
-        lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
-        verifier = await _verifier(where)
-        app = http_app(settings, lazy, where, verifier)
-        config = uvicorn.Config(
-            app,
-            http=TimedProtocol,
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=GRACE_S,
-        )
-        AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # it would cut running calls
-        listener.listen(_BACKLOG)
-        _announce(bind, port, where)
-        await _Server(config).serve(sockets=[listener])
+        try:
+            app = http_app(settings, lazy, where, await _verifier(settings, lazy, where))
+            AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # it would cut running calls
+            listener.listen(_BACKLOG)
+            _announce(bind, port, where)
+            await _Server(_config(app)).serve(sockets=[listener])
+        finally:
+            await lazy.close()
     return 0
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=TimedProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+    )
 
 
 class _Server(uvicorn.Server):
@@ -97,10 +105,22 @@ def _bound(bind: Bind) -> socket.socket:
     return listener
 
 
-async def _verifier(where: Addresses) -> TokenVerifier | None:
-    if where.is_local:
+async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
+    """Return the verifier of this server's tokens; None where only this machine reaches it, and its fleet has none.
+
+    A fleet whose tokens are all revoked still asks for one. Billed 1 read, and 1 for each token where others reach it.
+    """
+    fleet = await lazy.fleet()
+    if where.is_local and (await fleet.tokens.read_key()).key is None:
         return None
-    raise SettingsError("--http: other machines would reach this server, and it has no tokens.")
+    if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await fleet.tokens.all()):
+        raise SettingsError(
+            "--http: other machines would reach this server, and its fleet has no live token. "
+            "Create one: fleet-memory token create --program NAME"
+        )
+    if settings.program:
+        raise SettingsError("--program: does not count where each caller's token names its program; leave it out.")
+    return verifier_of(settings, lazy)
 
 
 def _announce(bind: Bind, port: int, where: Addresses) -> None:
