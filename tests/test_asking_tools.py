@@ -239,14 +239,21 @@ async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: F
 
 
 @pytest.mark.parametrize("role", ["auditor", "admin"])
-async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_nothing(fleet: Fleet, role: Role) -> None:
+async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_only_who_read(
+    fleet: Fleet, role: Role
+) -> None:
     await rewritten(fleet)
     await numbered(fleet, 1)
     before = await documents(fleet)
     reader = replace(fleet, caller=Caller("quorra", role=role))
     for day in range(4):
         assert await booted(at(reader, NOW + days(day)), "basher") == ()
-    assert await documents(fleet) == before
+    after = await documents(fleet)
+    new = [one for one in after if one not in before]
+    assert [one for one in after if one in before] == before
+    assert [(one.fields["event"], one.fields["key"], one.fields["by"], one.fields["why"]) for one in new] == [
+        ("read", "basher", "quorra", "gsp_bootstrap")
+    ] * 4
 
 
 async def test_a_program_that_leaves_many_sessions_in_a_day_comes_to_every_pair(fleet: Fleet) -> None:

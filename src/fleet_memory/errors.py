@@ -13,6 +13,7 @@
     │   └── RacesLostError        conflict              exit 4   retryable
     ├── LeaseLostError            conflict              exit 4   retryable
     ├── CapacityExceededError     capacity_exceeded     exit 1
+    ├── RateLimitedError          rate_limited          exit 1   retryable
     ├── StoreError                store_unavailable     exit 3
     │   ├── StoreUnavailableError store_unavailable     exit 3   retryable
     │   │   └── OutcomeUnknownError   store_unavailable exit 3   retryable
@@ -153,6 +154,18 @@ class CapacityExceededError(FleetMemoryError):
 
     code = "capacity_exceeded"
     exit_code = EXIT_NO
+
+
+class RateLimitedError(FleetMemoryError):
+    """The caller made too many calls; nothing was written. The same call succeeds after `retry_after_s` seconds."""
+
+    code = "rate_limited"
+    retryable = True
+    exit_code = EXIT_NO
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class StoreError(FleetMemoryError):

@@ -112,7 +112,7 @@ def _agent(settings: Settings, folder: Path) -> list[Finding]:
     advice = "" if settings.program else _shared_name(program, project_root(client_folder(session, os.environ)))
 
     async def boot_tokens(fleet: Fleet) -> int:
-        reader = replace(fleet, caller=Caller(f"{NAME}-doctor", role="auditor"))  # who marks nothing as shown
+        reader = replace(fleet, caller=Caller(role="auditor"))  # who marks nothing as shown
         return tokens((await gsp_bootstrap(reader, program)).wire())
 
     if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():

@@ -16,7 +16,6 @@ from fleet_memory.views.prompt_text import prompt_text
 
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
 SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task
-_READER: Final = "fleet-memory-hook"
 _HASH_CHARS: Final = 12  # a session reads some hundred lessons
 
 
@@ -35,7 +34,7 @@ async def boot_for(settings: Settings, agent: str, *, is_subagent: bool = False)
 
     async def boot(fleet: Fleet) -> Reading:
         if is_subagent:  # it leaves no trace: most subagents never store, and their types are no programs yet
-            reader = replace(fleet, caller=Caller(_READER, role="auditor"))
+            reader = replace(fleet, caller=Caller(role="auditor"))
             answer = await gsp_bootstrap(reader, agent, "essential", SUBAGENT_TOKENS)
         else:
             answer = await gsp_bootstrap(fleet, agent, max_tokens=BOOT_TOKENS)

@@ -104,6 +104,20 @@ class FleetPaths:
         """Return where a session's answer is, e.g. "basher", 3 -> fleets/f1/receipts/basher_23_3."""
         return Ref(self.collection("receipts"), document_id(f"{program_id}#{slot}"))
 
+    @property
+    def tokens(self) -> str:
+        """The collection of the tokens that agents show over HTTP, "fleets/f1/tokens"."""
+        return self.collection("tokens")
+
+    def token(self, token_id: str) -> Ref:
+        """Return where a token's record is, e.g. "k3x9" -> fleets/f1/tokens/k3x9."""
+        return Ref(self.tokens, document_id(token_id))
+
+    @property
+    def token_key(self) -> Ref:
+        """Where the key is that ids of tokens are made with, fleets/f1/keys/tokens."""
+        return Ref(self.collection("keys"), "tokens")
+
     def lease(self, name: str) -> Ref:
         """Return where a lease is, e.g. "maintainer" -> fleets/f1/leases/maintainer."""
         return Ref(self.collection("leases"), document_id(name))

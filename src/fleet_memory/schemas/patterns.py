@@ -53,12 +53,14 @@ class Evidence(Value):
 
 
 class Source(Value):
-    """Where a lesson came from: the unbound connection, the client and the family of the model, as far as known.
+    """Where a lesson came from: the unbound connection or the token, the client and the family of the model.
 
-    `connection` is None for a caller that the server knows by name: a bound process or a token.
+    Each is None where it is not known. `connection` is None for a caller that the server knows by name: a bound process
+    or a token. `token` is the token's id, never the token.
     """
 
     connection: str | None = None
+    token: str | None = None
     client: str | None = None
     model: str | None = None
 

@@ -39,13 +39,14 @@ class LazyFleet:
 
     def __init__(self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False) -> None:
         self.owns_process: Final = owns_process
-        self._settings = settings
-        self._now = now
+        self.settings: Final = settings
+        self.now: Final = now
         self._first = anyio.Lock()
         self._opened: tuple[Store, Fleet] | None = None
         self._is_open = anyio.Event()
         self._publication = anyio.Event()
         self.has_waited = False  # whether a change ever waited for its publication
+        self.identified: Callable[[], Caller] | None = None  # the caller of this request, where the transport knows it
 
     async def fleet(self) -> "Fleet":
         """Return the fleet, opened by the first caller."""
@@ -78,12 +79,12 @@ class LazyFleet:
 
         if self.owns_process:
             map_large_blocks()
-        settings = self._settings
+        settings = self.settings
         store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would delay other calls
-        if isinstance(self._now, StoreClock):
-            store = ObservedStore(store, self._now)
+        if isinstance(self.now, StoreClock):
+            store = ObservedStore(store, self.now)
         embedder = await to_thread.run_sync(open_embedder, settings)
-        fleet = Fleet.on(store, settings.fleet, embedder, self._now, caller_of_process(settings))
+        fleet = Fleet.on(store, settings.fleet, embedder, self.now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)
         model = await to_thread.run_sync(open_judge_model, settings)
         return store, replace(fleet, publish_later=self._want_publication, max_programs_read=limit, judge_model=model)

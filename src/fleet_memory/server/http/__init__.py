@@ -1,0 +1,1 @@
+"""Streamable HTTP: the app, its identity, its limits. Imported by `serve --http` alone."""
