@@ -141,7 +141,11 @@ def test_a_remote_server_is_named_and_not_started(home: Path, capsys: pytest.Cap
     file.write_text('{"mcpServers": {"fleet-memory": {"url": "https://fleet.example/mcp"}}}')
     code, found = doctor(capsys)
     assert code == 0
-    assert found["cursor"] == {"ok": True, "text": f"{file} names a remote server, which was not asked"}
+    assert found["cursor"] == {
+        "ok": True,
+        "text": f"{file} names a remote server, which was not asked",
+        "advice": "fleet-memory doctor --url https://fleet.example/mcp",
+    }
 
 
 def test_a_file_that_cannot_be_read_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

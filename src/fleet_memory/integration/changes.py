@@ -146,7 +146,8 @@ def _installing(part: Part) -> FileChange:
         record["ours"] = [_fingerprint(state), *ours]  # of both: the run may end before it writes the file
     else:  # the first one leads back to before all of ours
         start = {} if text.strip() else {"start": None if before is None else text}
-        record = {"file": str(part.file), "keys": state.keys, "values": state.values, "ours": ours, **start}
+        values = None if state.values is None else {**state.values, **state.dropped}
+        record = {"file": str(part.file), "keys": state.keys, "values": values, "ours": ours, **start}
     command = () if is_in else part.add  # a client's own replaces the whole entry
     return FileChange(part, before, _bytes(after, before), json.dumps(record).encode(), command)
 
@@ -158,7 +159,9 @@ def _undoing(part: Part) -> FileChange:
     keys, values = record.get("keys"), record.get("values")
     state = Before(keys if isinstance(keys, int) else 0, values if isinstance(values, dict) else None)
     with naming(part.file):
-        if before is None or not part.is_in(text):
+        now = part.before(text)
+        is_recorded = now.values is not None and _fingerprint(now) in _listed(record.get("ours"))
+        if before is None or not (part.is_in(text) or is_recorded):
             return FileChange(part, before, before, None)
         after: bytes | None = _bytes(part.taken_out(text, state), before)
     if "start" in record and (after or b"").removeprefix(_BOM).strip() in (b"", b"{}"):

@@ -152,7 +152,8 @@ def _client(name: str, client: Client, folder: Path) -> Finding | None:
 
 def _probed(name: str, source: str, server: StartedServer) -> Finding:
     if not server.words:
-        return Finding(name, is_ok=True, text=f"{source} names a remote server, which was not asked")
+        asking = f"{NAME} doctor --url {server.url}"
+        return Finding(name, is_ok=True, text=f"{source} names a remote server, which was not asked", advice=asking)
     command = " ".join(server.words[:1])
     probe = probed(server)
     again = f"{NAME} install {name}"

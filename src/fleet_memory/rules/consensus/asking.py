@@ -157,13 +157,11 @@ def _waits_for(pair: Pair, program: Program, *, any_pair: bool) -> bool:
     asked = questions(pair)
     if is_own(pair, program.program_id):
         return program.program_id in asked.programs
-    if not is_third(pair, program.program_id):
-        return False
     if any_pair:
-        return asked != Questions() and not is_for_people(pair)
+        return asked != Questions() and not is_for_people(pair) and is_third(pair, program.program_id)
     keys = {side.key for side in (pair.a, pair.b) if side.key}
     contributed = (one.knowledge_key for lessons in (program.patterns, program.paged) for one in lessons.values())
-    return asked.third and keys.isdisjoint(contributed)
+    return asked.third and keys.isdisjoint(contributed) and is_third(pair, program.program_id)
 
 
 def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
