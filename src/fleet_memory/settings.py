@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.issuer_settings import ISSUER_ROWS, IssuerSettings, claim_name, issuer_address
+from fleet_memory.setting import Setting
 from fleet_memory.store_address import SqliteFile, StoreLocation, location, quoted
 
 _T = TypeVar("_T")
@@ -39,6 +41,7 @@ class Settings:
     of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
     session of the client that started the server, None where it names none. `named_store` is None for the user's own.
     `prompt_lessons` lets a hook answer a person's prompt with lessons that fit it.
+    `issuer` signs tokens beside the fleet's own.
     """
 
     named_store: StoreLocation | None
@@ -56,30 +59,12 @@ class Settings:
     judge_key: str = field(default="", repr=False)
     session_id: str | None = None
     prompt_lessons: bool = True
+    issuer: IssuerSettings | None = None
 
     @property
     def store(self) -> StoreLocation:
         """Where the memory lives. Raises SettingsError if none is named and this user has no home directory."""
         return self.named_store or SqliteFile(default_path())
-
-
-class Setting(NamedTuple):
-    """One row of the table. `default` is written as a user would write it, "" for nothing."""
-
-    name: str
-    default: str
-    allowed: str
-    help: str
-
-    @property
-    def variable(self) -> str:
-        """The environment variable."""
-        return f"FLEET_MEMORY_{self.name.upper()}"
-
-    @property
-    def flag(self) -> str:
-        """The command line flag."""
-        return "--" + self.name.replace("_", "-")
 
 
 SETTINGS: Final = (
@@ -154,6 +139,7 @@ SETTINGS: Final = (
         f"one of: {', '.join(LOG_LEVELS)}",
         "How much goes to the log, which is stderr.",
     ),
+    *ISSUER_ROWS,
 )
 
 _SETTING: Final = {setting.name: setting for setting in SETTINGS}
@@ -174,7 +160,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         named_store=given.optional("store", location),
         fleet=given.read("fleet", _name),
         program=given.optional("program", _name),
-        toolsets=given.read("toolsets", _toolsets),
+        toolsets=given.read("toolsets", parsed_toolsets),
         embedder=embedder,
         embedder_url=url,
         embedder_key=_key(embedder, url, environment),
@@ -184,6 +170,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         maintenance_s=maintenance_s,
         log_level=given.read("log_level", lambda text: _one_of(LOG_LEVELS)(text.upper())),
         prompt_lessons=given.read("prompt_lessons", lambda text: _one_of(("on", OFF))(text.lower()) != OFF),
+        issuer=_issuer(given),
         session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,
     )
 
@@ -220,6 +207,16 @@ class _Given(NamedTuple):
             return None if text is None else parse(text)
         except ValueError as problem:
             raise SettingsError(f"{source}: {problem}. Allowed: {setting.allowed}.") from problem
+
+
+def _issuer(given: _Given) -> IssuerSettings | None:
+    """Return the issuer of tokens, None where none is configured. Raises SettingsError for its parts without it."""
+    issuer, jwks_url = given.optional("issuer", issuer_address), given.optional("jwks_url", issuer_address)
+    audience = given.optional("audience", claim_name)
+    claims = given.read("program_claim", claim_name), given.read("role_claim", claim_name)
+    if issuer is None and (audience or jwks_url):
+        raise SettingsError("FLEET_MEMORY_AUDIENCE and FLEET_MEMORY_JWKS_URL count with FLEET_MEMORY_ISSUER alone.")
+    return IssuerSettings(issuer, audience, jwks_url, *claims) if issuer else None
 
 
 def _name(text: str) -> str:
@@ -284,7 +281,8 @@ def _interval(text: str) -> float:
     return minutes * 60
 
 
-def _toolsets(text: str) -> tuple[str, ...]:
+def parsed_toolsets(text: str) -> tuple[str, ...]:
+    """Return the toolsets of a comma list, or of "all". Raises ValueError, which names the unknown one."""
     if text.strip() == EVERY_TOOLSET:
         return TOOLSETS
     return tuple(dict.fromkeys(_one_of(TOOLSETS)(part.strip()) for part in text.split(",")))
