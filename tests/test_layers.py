@@ -88,7 +88,7 @@ LAYERS = {
     ),
     "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
     "server.http": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        f"{BELOW_JOBS} jobs tools server settings issuer_settings store_address allocator clock",
         "anyio httpx2 jwt mcp pydantic starlette uvicorn",
         ENGINES,
     ),
