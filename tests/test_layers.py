@@ -54,6 +54,7 @@ ENGINES = (
     "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical similarity.minilm "
     "similarity.openai stores.firestore stores.sqlite"
 )
+WRAPPERS = "server.store_time server.served_store server.turns"  # of an engine
 BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
 
 # The longest name that a module starts with decides which row is its.
@@ -63,9 +64,12 @@ LAYERS = {
     "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
+    "whole_files": layer(),
+    "rate": layer(),
     "setting": layer(),
     "issuer_settings": layer("setting store_address"),
-    "settings": layer("errors store_address setting issuer_settings", "platformdirs"),
+    "settings": layer("errors issuer_settings rate setting setting_values store_address", "platformdirs"),
+    "setting_values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
@@ -79,26 +83,29 @@ LAYERS = {
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
-    "jobs": layer(f"{BELOW_JOBS} jobs", "anyio numpy pydantic", ENGINES),
+    "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock rate",
         "anyio mcp pydantic pydantic_core",
-        ENGINES,
+        f"server.http {ENGINES}",
     ),
-    "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
     "server.http": layer(
         f"{BELOW_JOBS} jobs tools server settings issuer_settings store_address allocator clock",
-        "anyio httpx2 jwt mcp pydantic starlette uvicorn",
+        "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
         ENGINES,
     ),
+    "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"),
+    "server.served_store": layer("stores errors server.turns", "", ENGINES),
     "server.store_time": layer("stores clock", "", ENGINES),
+    "server.turns": layer("similarity schemas rules.text", "anyio", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
         "integration server.composition tools jobs views rules.retrieval rules.text schemas.answers schemas.patterns "
-        "fleet settings clock store_address errors",
+        "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs tomlkit",
     ),
+    "integration.remote": layer("integration rules.retrieval", "anyio httpx2 mcp"),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(
         f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli", "anyio rich", ENGINES
@@ -115,7 +122,10 @@ VIOLATIONS = {
     "store_address": ["from fleet_memory import errors"],
     "setting": ["from fleet_memory.errors import SettingsError"],
     "issuer_settings": ["import pydantic"],
+    "whole_files": ["from fleet_memory import errors"],
+    "rate": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
+    "setting_values": ["from fleet_memory.errors import SettingsError"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
     "rules": [
         "import time",
@@ -160,11 +170,14 @@ VIOLATIONS = {
     "jobs": ["from fleet_memory.tools.store_memory import store_memory", "from fleet_memory.settings import Settings"],
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.http": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.cli import printing"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
-    "server.http": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.turns": ["from fleet_memory.similarity.minilm import MiniLM"],
     "server.std_streams": ["import mcp"],
     "integration": ["from fleet_memory.repositories.programs import Programs"],
+    "integration.remote": ["from fleet_memory.settings import Settings"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],
     "cli": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "__main__": ["from fleet_memory import settings"],
