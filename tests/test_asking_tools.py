@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.fleet import Caller, Fleet, Role, no_progress
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.retrieval.boot import Depth
@@ -15,6 +15,7 @@ from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import Asked
+from fleet_memory.schemas.tokens import Role
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate

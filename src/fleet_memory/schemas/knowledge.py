@@ -33,6 +33,8 @@ ChangeEvent: TypeAlias = Literal[
     "seeded",
     "policy",
     "erased",
+    "token_created",
+    "token_revoked",
 ]
 LedgerEvent: TypeAlias = ChangeEvent | Literal["read"]
 """`read`: a bound caller read another program's memory."""

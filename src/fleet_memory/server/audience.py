@@ -11,7 +11,7 @@ from fleet_memory.server.instructions import instructions
 from fleet_memory.settings import CURATION
 
 if TYPE_CHECKING:  # numpy and most of this package, see server/listing.py
-    from fleet_memory.fleet import Role
+    from fleet_memory.schemas.tokens import Role
 
 ListingObject: TypeAlias = dict[str, Any]  # Any: JSON as it goes to the client
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from fleet_memory.settings import CURATION
 
 if TYPE_CHECKING:  # numpy and most of this package, see server/listing.py
-    from fleet_memory.fleet import Role
+    from fleet_memory.schemas.tokens import Role
 
 _UNBOUND: Final = "Use one name always, as agentId and programId."
 _BOUND: Final = "You are {program}; leave out agentId and programId."
