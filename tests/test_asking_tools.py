@@ -198,6 +198,21 @@ async def test_neither_a_boot_nor_a_contributor_is_asked_as_a_third(fleet: Fleet
     assert ids((await left(fleet, "flynn")).to_judge) == [pair.pair_id]
 
 
+async def test_a_subagent_is_no_third_for_its_program_and_its_verdict_is_no_other_judges(fleet: Fleet) -> None:
+    pair = await contrary(fleet)
+    await learn(fleet, "basher/reviewer", "Something else")
+    assert (await left(fleet, "basher/reviewer")).to_judge is None
+    await judged(fleet, "basher/reviewer", pair, "same")  # which it was shown before its program had a side
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair
+    assert versioned.pair.state == "open"
+    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
+    await judged(fleet, "iso", pair, "same")
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair
+    assert versioned.pair.state == "same"
+
+
 async def test_a_pair_that_asks_its_own_side_and_a_third_is_shown_once(fleet: Fleet) -> None:
     pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=OPPOSITE)
     await judged(fleet, "basher", pair, "same")

@@ -1,7 +1,5 @@
 """Puts the server together: its name, its instructions for agents, its tools."""
 
-import logging
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal, cast
@@ -17,6 +15,7 @@ from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.instructions import instructions
 from fleet_memory.server.listing import listed_tools
+from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.prompts import prompts
 from fleet_memory.server.tool_names import RENAMED, FleetServer, ToolNames
 from fleet_memory.settings import CURATION, Settings
@@ -49,10 +48,7 @@ def create_server(
     which closes it; it has no stream for changes of its lists, which never change.
     """
     offered = listed_tools() if tools is None else tools
-    # mcp would install a handler of its own, in colours, if the root had none by then.
-    logging.basicConfig(
-        level=settings.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    set_up_logging(settings)
     now = clock(settings.now)
 
     toolsets = {toolset: [tool.name for tool in each] for toolset, each in offered.items()}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.consensus.judging import Questions, has_judged, is_for_people, is_own, questions
+from fleet_memory.rules.consensus.judging import Questions, is_for_people, is_own, is_third, questions
 from fleet_memory.rules.consensus.showing import with_shown
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
@@ -158,10 +158,10 @@ def _waits_for(pair: Pair, program: Program, *, any_pair: bool) -> bool:
     if is_own(pair, program.program_id):
         return program.program_id in asked.programs
     if any_pair:
-        return asked != Questions() and not is_for_people(pair) and not has_judged(pair, program.program_id)
+        return asked != Questions() and not is_for_people(pair) and is_third(pair, program.program_id)
     keys = {side.key for side in (pair.a, pair.b) if side.key}
     contributed = (one.knowledge_key for lessons in (program.patterns, program.paged) for one in lessons.values())
-    return asked.third and keys.isdisjoint(contributed) and not has_judged(pair, program.program_id)
+    return asked.third and keys.isdisjoint(contributed) and is_third(pair, program.program_id)
 
 
 def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
