@@ -42,6 +42,10 @@ def last_of(replies: Mapping[str, Reply], token: str = TOKEN) -> Finding:
             Address("https://fleet.example/mcp", "https://fleet.example", "fleet.example"),
         ),
         (
+            "https://fleet.example/team",
+            Address("https://fleet.example/team/mcp", "https://fleet.example/team", "fleet.example"),
+        ),
+        (
             "https://fleet.example:8443/team/mcp/",
             Address("https://fleet.example:8443/team/mcp", "https://fleet.example:8443/team", "fleet.example"),
         ),
