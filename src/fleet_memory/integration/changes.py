@@ -6,13 +6,10 @@ A record in the platform's state directory keeps, for each file, how to lead bac
 import difflib
 import hashlib
 import json
-import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from glob import escape
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,9 +17,9 @@ import platformdirs
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration.parts import Before, Part
+from fleet_memory.whole_files import draft_beside, remove_drafts
 
 _BOM: Final = b"\xef\xbb\xbf"
-_DRAFT: Final = ".fleet-memory"  # the end of a draft's name
 _SHOWN_LINES: Final = 3  # around a change; chosen
 _SHOWN_CHARS: Final = 80  # before a change in a line; chosen
 
@@ -214,30 +211,19 @@ def _write(file: Path, content: bytes | None, check: Callable[[], None] = lambda
     another run takes this one's draft for such, and InvalidArgumentError.
     """
     target = file.resolve()
-    draft: Path | None = None
     try:
         if content is None:
             check()
             target.unlink(missing_ok=True)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        for left in target.parent.glob(f".{escape(target.name)}.*{_DRAFT}"):
-            left.unlink(missing_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=target.parent, prefix=f".{target.name}.", suffix=_DRAFT, delete=False
-        ) as written:
-            draft = Path(written.name)
-            written.write(content)
-            written.flush()
-            os.fsync(written.fileno())
-        draft.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else mode)
-        check()
-        draft.replace(target)
+        remove_drafts(target)
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else mode
+        with draft_beside(target, content, mode=mode, is_synced=True) as draft:
+            check()
+            try:
+                draft.replace(target)
+            except FileNotFoundError as error:
+                raise ChangedMeanwhileError(file) from error
     except OSError as error:
-        if draft is not None and not draft.exists():
-            raise ChangedMeanwhileError(file) from error
         raise InvalidArgumentError(f"{file}: cannot be written: {error.strerror}; no file was changed") from error
-    finally:
-        if draft is not None:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
