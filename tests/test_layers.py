@@ -92,6 +92,7 @@ LAYERS = {
         "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
         ENGINES,
     ),
+    "server.observing": layer(f"{BELOW_JOBS} server settings", "anyio mcp prometheus_client pydantic", ENGINES),
     "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"),
     "server.served_store": layer("stores errors server.turns", "", ENGINES),
     "server.store_time": layer("stores clock", "", ENGINES),
@@ -104,7 +105,9 @@ LAYERS = {
     ),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(
-        f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli", "anyio rich", ENGINES
+        f"{BELOW_JOBS} jobs tools server integration demo settings setting_values store_address clock cli",
+        "anyio rich",
+        ENGINES,
     ),
     "__main__": layer("cli"),
 }
@@ -164,6 +167,7 @@ VIOLATIONS = {
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.http": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.cli import printing"],
+    "server.observing": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.jobs import sweep"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.std_streams import claim_streams
+from fleet_memory.setting_values import OFF
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="with --http: also answer requests to this host, e.g. mem.example.com; may be repeated",
     )
+    parser.add_argument(
+        "--metrics",
+        metavar="HOST:PORT",
+        help="with --http: serve Prometheus metrics there, or `off` (default 127.0.0.1:9464 if it is free)",
+    )
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
@@ -47,6 +53,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         return _run_http(given, settings)
     if given.allowed_host:
         raise SettingsError("--allowed-host: counts with --http alone.")
+    if given.metrics is not None:
+        raise SettingsError("--metrics: counts with --http alone.")
     wire = claim_streams()
     gc.disable()  # imported objects stay: looking for garbage among them costs a tenth of the start
     import anyio  # noqa: PLC0415 after the streams are claimed, see the module's docstring
@@ -72,5 +80,11 @@ def _run_http(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 see the module's docstring
 
     from fleet_memory.server.http.serving import bind_of, serve_http  # noqa: PLC0415 the same
+    from fleet_memory.server.observing.serving import MetricsAddress  # noqa: PLC0415 the same
 
-    return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host)
+    metrics = (
+        None
+        if given.metrics == OFF
+        else MetricsAddress(bind_of(given.metrics, "--metrics") if given.metrics is not None else None)
+    )
+    return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host, metrics)
