@@ -92,7 +92,9 @@ LAYERS = {
         "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
         ENGINES,
     ),
-    "server.observing": layer(f"{BELOW_JOBS} server settings", "anyio mcp prometheus_client pydantic", ENGINES),
+    "server.observing": layer(
+        f"{BELOW_JOBS} server settings", "anyio mcp opentelemetry prometheus_client pydantic", ENGINES
+    ),
     "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"),
     "server.served_store": layer("stores errors server.turns", "", ENGINES),
     "server.store_time": layer("stores clock", "", ENGINES),

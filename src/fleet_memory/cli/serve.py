@@ -6,7 +6,9 @@ the code of HTTP.
 
 import argparse
 import gc
+import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -65,7 +67,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     server = create_server(settings, owns_process=True, middleware=_observers(settings))
     gc.freeze()
     gc.enable()
-    return anyio.run(serve, server, wire)
+    with _traced():
+        return anyio.run(serve, server, wire)
 
 
 def _observers(settings: Settings) -> "Sequence[RequestObserver]":
@@ -87,4 +90,13 @@ def _run_http(given: argparse.Namespace, settings: Settings) -> int:
         if given.metrics == OFF
         else MetricsAddress(bind_of(given.metrics, "--metrics") if given.metrics is not None else None)
     )
-    return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host, metrics)
+    with _traced():
+        return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host, metrics)
+
+
+def _traced() -> AbstractContextManager[None]:
+    if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        return nullcontext()
+    from fleet_memory.server.observing.tracing import tracing  # noqa: PLC0415 only where it is asked for
+
+    return tracing()
