@@ -67,7 +67,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     server = create_server(settings, owns_process=True, middleware=_observers(settings))
     gc.freeze()
     gc.enable()
-    with _traced():
+    with _traced(settings):
         return anyio.run(serve, server, wire)
 
 
@@ -85,18 +85,15 @@ def _run_http(given: argparse.Namespace, settings: Settings) -> int:
     from fleet_memory.server.http.serving import bind_of, serve_http  # noqa: PLC0415 the same
     from fleet_memory.server.observing.serving import MetricsAddress  # noqa: PLC0415 the same
 
-    metrics = (
-        None
-        if given.metrics == OFF
-        else MetricsAddress(bind_of(given.metrics, "--metrics") if given.metrics is not None else None)
-    )
-    with _traced():
+    chosen = bind_of(given.metrics, "--metrics") if given.metrics not in (None, OFF) else None
+    metrics = None if given.metrics == OFF else MetricsAddress(chosen)
+    with _traced(settings):
         return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host, metrics)
 
 
-def _traced() -> AbstractContextManager[None]:
+def _traced(settings: Settings) -> AbstractContextManager[None]:
     if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
         return nullcontext()
     from fleet_memory.server.observing.tracing import tracing  # noqa: PLC0415 only where it is asked for
 
-    return tracing()
+    return tracing(settings)

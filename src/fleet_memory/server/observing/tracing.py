@@ -8,6 +8,9 @@ from typing import Final
 
 from opentelemetry.trace import set_tracer_provider
 
+from fleet_memory.server.observing.log_format import set_up_logging
+from fleet_memory.settings import Settings
+
 ENDPOINT_VARIABLE: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 LAST_EXPORT_S: Final = 1.0  # seconds of a server's end for the last spans; chosen: clients end a server after 2 s
 
@@ -15,11 +18,12 @@ _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def tracing() -> Iterator[None]:
+def tracing(settings: Settings) -> Iterator[None]:
     """Send the spans of the block where the environment says; warn instead where the extra is not installed.
 
     The SDK reads all variables of its own, e.g. OTEL_SERVICE_NAME and OTEL_TRACES_SAMPLER.
     """
+    set_up_logging(settings)
     try:
         from fleet_memory.server.observing.spans import exporting_provider  # noqa: PLC0415 the extra
     except ModuleNotFoundError:
