@@ -18,6 +18,7 @@ EXITS = {
     "conflict": 4,
     "store_unavailable": 3,
     "capacity_exceeded": 1,
+    "rate_limited": 1,
     "internal": 5,
     "embedder_unavailable": 3,
     "judge_model_unavailable": 3,

@@ -20,8 +20,8 @@ def names(text: str) -> frozenset[str]:
 
 # Decisions take values and return values: the rest of the standard library is refused in `rules/`.
 PURE_STDLIB = names(
-    "__future__ array base64 bisect collections dataclasses datetime difflib functools hashlib itertools json math re "
-    "statistics types typing unicodedata"
+    "__future__ array base64 bisect collections dataclasses datetime difflib functools hashlib hmac itertools json "
+    "math re statistics types typing unicodedata"
 )
 # Names that read a clock, the environment or a file, draw at random, talk to a terminal, or hide one of these.
 IMPURE_NAMES = names("__builtins__ __import__ breakpoint compile eval exec input open print")
@@ -63,7 +63,8 @@ LAYERS = {
     "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
-    "settings": layer("errors store_address", "platformdirs"),
+    "settings": layer("errors setting_values store_address", "platformdirs"),
+    "setting_values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
@@ -82,9 +83,14 @@ LAYERS = {
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
         "anyio mcp pydantic pydantic_core",
-        ENGINES,
+        f"server.http {ENGINES}",
     ),
     "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
+    "server.http": layer(
+        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
+        ENGINES,
+    ),
     "server.store_time": layer("stores clock", "", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
@@ -107,6 +113,7 @@ VIOLATIONS = {
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
+    "setting_values": ["from fleet_memory.errors import SettingsError"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
     "rules": [
         "import time",
@@ -152,6 +159,7 @@ VIOLATIONS = {
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
+    "server.http": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.std_streams": ["import mcp"],
     "integration": ["from fleet_memory.repositories.programs import Programs"],

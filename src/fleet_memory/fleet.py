@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.repositories.fleet_sums import SumsDocument
@@ -15,11 +15,12 @@ from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import Policies
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.schemas.patterns import Source
+from fleet_memory.schemas.tokens import Role
 from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.stores import Store
 
-Role: TypeAlias = Literal["agent", "judge", "auditor", "admin"]
 Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 """Reports (done, total, message); does nothing when the client did not ask for progress."""
 CountProgress: TypeAlias = Callable[[int, int], None]
@@ -104,6 +105,7 @@ class Fleet:
     last_runs: LastRuns
     model_runs: ModelRuns
     sums: SumsDocument
+    tokens: Tokens
     embedder: Embedder
     now: Callable[[], datetime]
     caller: Caller = Caller()
@@ -126,6 +128,7 @@ class Fleet:
             last_runs=LastRuns(store, paths),
             model_runs=ModelRuns(store, paths),
             sums=SumsDocument(store, paths),
+            tokens=Tokens(store, paths),
             embedder=embedder,
             now=now,
             caller=caller,

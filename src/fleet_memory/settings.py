@@ -3,14 +3,24 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 import platformdirs
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.setting_values import (
+    MAX_MAINTENANCE_MINUTES,
+    MIN_MAINTENANCE_MINUTES,
+    OFF,
+    address,
+    embedder_name,
+    instant,
+    one_of,
+    public_address,
+    seconds_of_minutes,
+)
 from fleet_memory.store_address import SqliteFile, StoreLocation, location, quoted
 
 _T = TypeVar("_T")
@@ -21,14 +31,10 @@ EMBEDDERS: Final = ("minilm", "lexical", "openai:MODEL")
 KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
 JUDGE_KEY_VARIABLE: Final = "FLEET_MEMORY_JUDGE_KEY"  # the same
 SESSION_VARIABLE: Final = "CLAUDE_CODE_SESSION_ID"  # no setting: the client sets it for the servers that it starts
-OFF: Final = "off"
-MIN_MAINTENANCE_MINUTES: Final = 0.01
-MAX_MAINTENANCE_MINUTES: Final = 1440.0
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 _NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")  # schemas.fields.Name; pydantic loads too slowly
-_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,8 @@ class Settings:
     `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the seconds between two runs
     of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
     session of the client that started the server, None where it names none. `named_store` is None for the user's own.
-    `prompt_lessons` lets a hook answer a person's prompt with lessons that fit it.
+    `public_url` is the address of `serve --http` for clients, None for the one that it binds. `prompt_lessons`
+    lets a hook answer a person's prompt with lessons that fit it.
     """
 
     named_store: StoreLocation | None
@@ -51,6 +58,7 @@ class Settings:
     now: datetime | None
     maintenance_s: float
     log_level: str
+    public_url: str | None = None
     maintain: bool = False
     embedder_key: str = field(default="", repr=False)
     judge_key: str = field(default="", repr=False)
@@ -143,6 +151,13 @@ SETTINGS: Final = (
         "one memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
     ),
     Setting(
+        "public_url",
+        "",
+        "an http or https address without a user, a query or a fragment, e.g. https://mem.example.com/team",
+        "The address under which clients reach `serve --http` through a proxy, of the server or of its endpoint. The "
+        "endpoint's address follows from it, and requests to its host are answered.",
+    ),
+    Setting(
         "prompt_lessons",
         "on",
         f"on or {OFF}",
@@ -165,11 +180,12 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
     An empty variable counts as unset. An empty flag does not: `--program "$PROGRAM"` must not unbind in silence.
     """
     given = _Given(flags, environment)
-    embedder, url = given.read("embedder", _embedder), given.read("embedder_url", _address)
-    now = given.optional("now", _instant)
-    maintenance_s = given.optional("maintenance", _interval)
+    embedder, url = given.read("embedder", embedder_name), given.read("embedder_url", address)
+    now = given.optional("now", instant)
+    maintenance_s = given.optional("maintenance", seconds_of_minutes)
     if maintenance_s is None:
-        maintenance_s = 0.0 if now else _interval(_SETTING["maintenance"].default)  # a replay maintains only on request
+        # A replay maintains only on request.
+        maintenance_s = 0.0 if now else seconds_of_minutes(_SETTING["maintenance"].default)
     return Settings(
         named_store=given.optional("store", location),
         fleet=given.read("fleet", _name),
@@ -178,12 +194,13 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         embedder=embedder,
         embedder_url=url,
         embedder_key=_key(embedder, url, environment),
-        judge_url=given.read("judge_url", _address),
+        judge_url=given.read("judge_url", address),
         judge_key=_checked_key(JUDGE_KEY_VARIABLE, environment.get(JUDGE_KEY_VARIABLE, "").strip()),
         now=now,
         maintenance_s=maintenance_s,
-        log_level=given.read("log_level", lambda text: _one_of(LOG_LEVELS)(text.upper())),
-        prompt_lessons=given.read("prompt_lessons", lambda text: _one_of(("on", OFF))(text.lower()) != OFF),
+        log_level=given.read("log_level", lambda text: one_of(LOG_LEVELS)(text.upper())),
+        public_url=given.optional("public_url", public_address),
+        prompt_lessons=given.read("prompt_lessons", lambda text: one_of(("on", OFF))(text.lower()) != OFF),
         session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,
     )
 
@@ -228,31 +245,6 @@ def _name(text: str) -> str:
     return text
 
 
-def _one_of(known: tuple[str, ...]) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if text not in known:
-            raise ValueError(f"{quoted(text)} is unknown")
-        return text
-
-    return check
-
-
-def _embedder(text: str) -> str:
-    kind, _, model = text.partition(":")
-    if text not in ("minilm", "lexical") and not (kind == "openai" and _MODEL.fullmatch(model)):
-        raise ValueError(f"{quoted(text)} is unknown")
-    return text
-
-
-def _address(text: str) -> str:
-    parts = urlsplit(text)
-    if "@" in parts.netloc:
-        raise ValueError("holds a user or a password; a key has a variable of its own")  # not repeated here
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{quoted(text)} is no address")
-    return text
-
-
 def _key(embedder: str, url: str, environment: Mapping[str, str]) -> str:
     """Return the key of an endpoint, from the environment alone: other users see command lines."""
     if not embedder.startswith("openai:"):
@@ -271,30 +263,7 @@ def _checked_key(variable: str, key: str) -> str:
     return key
 
 
-def _interval(text: str) -> float:
-    """Return seconds, 0 for never."""
-    if text.lower() == OFF:
-        return 0.0
-    try:
-        minutes = float(text)
-    except ValueError as error:
-        raise ValueError(f"{quoted(text)} is no number") from error
-    if not MIN_MAINTENANCE_MINUTES <= minutes <= MAX_MAINTENANCE_MINUTES:
-        raise ValueError(f"{quoted(text)} is out of range")
-    return minutes * 60
-
-
 def _toolsets(text: str) -> tuple[str, ...]:
     if text.strip() == EVERY_TOOLSET:
         return TOOLSETS
-    return tuple(dict.fromkeys(_one_of(TOOLSETS)(part.strip()) for part in text.split(",")))
-
-
-def _instant(text: str) -> datetime:
-    try:
-        instant = datetime.fromisoformat(text)
-        if instant.tzinfo is not None:
-            return instant.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"{quoted(text)} is no instant") from error
-    raise ValueError(f"{quoted(text)} has no zone")
+    return tuple(dict.fromkeys(one_of(TOOLSETS)(part.strip()) for part in text.split(",")))

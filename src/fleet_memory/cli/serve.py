@@ -1,6 +1,7 @@
-"""`fleet-memory serve`: serve one MCP client over stdin and stdout.
+"""`fleet-memory serve`: serve one MCP client over stdin and stdout, or many by --http.
 
-Light: they belong to the protocol before anything is imported that may print.
+Light: stdin and stdout belong to the protocol before anything is imported that may print, and only --http imports
+the code of HTTP.
 """
 
 import argparse
@@ -8,20 +9,40 @@ import gc
 from dataclasses import replace
 from typing import Final
 
+from fleet_memory.errors import SettingsError
 from fleet_memory.server.std_streams import claim_streams
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = "fleet-memory serve --store team.db --toolsets core,state"
+DEFAULT_BIND: Final = "127.0.0.1:8765"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.add_argument("--maintain", action="store_true", help="propose pairs in a fleet of any size")
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        nargs="?",
+        const=DEFAULT_BIND,
+        help=f"serve many clients at http://HOST:PORT/mcp (default {DEFAULT_BIND})",
+    )
+    parser.add_argument(
+        "--allowed-host",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="with --http: also answer requests to this host, e.g. mem.example.com; may be repeated",
+    )
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Serve until the client leaves."""
+    """Serve until the client leaves, with --http until a signal."""
     settings = replace(settings, maintain=given.maintain)
+    if given.http is not None:
+        return _run_http(given, settings)
+    if given.allowed_host:
+        raise SettingsError("--allowed-host: counts with --http alone.")
     wire = claim_streams()
     gc.disable()  # imported objects stay: looking for garbage among them costs a tenth of the start
     import anyio  # noqa: PLC0415 after the streams are claimed, see the module's docstring
@@ -33,3 +54,11 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     gc.freeze()
     gc.enable()
     return anyio.run(serve, server, wire)
+
+
+def _run_http(given: argparse.Namespace, settings: Settings) -> int:
+    import anyio  # noqa: PLC0415 see the module's docstring
+
+    from fleet_memory.server.http.serving import bind_of, serve_http  # noqa: PLC0415 the same
+
+    return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host)

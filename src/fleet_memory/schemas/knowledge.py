@@ -33,6 +33,8 @@ LedgerEvent: TypeAlias = Literal[
     "seeded",
     "policy",
     "erased",
+    "token_created",
+    "token_revoked",
 ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal, cast
 
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.tools import Tool
 
@@ -40,16 +41,31 @@ def instructions(toolsets: Sequence[str]) -> str:
     return _INSTRUCTIONS.format(verdicts_to="pattern_consolidate", ending="store and reinforce the rest, and judge")
 
 
+@asynccontextmanager
+async def _working(lazy: LazyFleet, settings: Settings) -> AsyncIterator[LazyFleet]:
+    try:
+        async with background_work(lazy, settings.maintenance_s):
+            yield lazy
+    finally:
+        await lazy.close()
+
+
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
 def create_server(
-    settings: Settings, tools: Mapping[str, Sequence[Tool]] | None = None, *, owns_process: bool = False
+    settings: Settings,
+    tools: Mapping[str, Sequence[Tool]] | None = None,
+    *,
+    owns_process: bool = False,
+    middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
+    lazy: LazyFleet | None = None,
 ) -> MCPServer[LazyFleet]:
     """Return a server that is ready to run; it imports the code of its tools and opens its store at the first call.
 
     `tools` are those of every toolset; `listed_tools` unless given. Only one that `owns_process` sets its allocator and
-    its garbage collector.
+    its garbage collector. `middleware` sees every request, the first one first. `lazy` is the fleet of an HTTP server,
+    which closes it; it has no stream for changes of its lists, which never change.
     """
     offered = listed_tools() if tools is None else tools
     # mcp would install a handler of its own, in colours, if the root had none by then.
@@ -58,23 +74,16 @@ def create_server(
     )
     now = clock(settings.now)
 
-    @asynccontextmanager
-    async def lifespan(_: MCPServer[LazyFleet]) -> AsyncIterator[LazyFleet]:
-        fleet = LazyFleet(settings, now, owns_process=owns_process)
-        try:
-            async with background_work(fleet, settings.maintenance_s):
-                yield fleet
-        finally:
-            await fleet.close()
-
     server = FleetServer(
         "fleet-memory",
         title="Fleet Memory",
         version=__version__,
         instructions=instructions(settings.toolsets),
-        lifespan=lifespan,
+        lifespan=lambda _: _working(lazy or LazyFleet(settings, now, owns_process=owns_process), settings),
         log_level=cast("_LogLevel", settings.log_level),
         tools=[tool for toolset in settings.toolsets for tool in offered[toolset]],
+        middleware=middleware,
+        subscriptions=False if lazy else None,
     )
     for prompt in prompts(settings.toolsets):
         server.add_prompt(prompt)

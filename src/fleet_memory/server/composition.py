@@ -40,7 +40,7 @@ class LazyFleet:
     def __init__(self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False) -> None:
         self.owns_process: Final = owns_process
         self._settings = settings
-        self._now = now
+        self.now: Final = now
         self._first = anyio.Lock()
         self._opened: tuple[Store, Fleet] | None = None
         self._is_open = anyio.Event()
@@ -81,10 +81,10 @@ class LazyFleet:
             map_large_blocks()
         settings = self._settings
         store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would delay other calls
-        if isinstance(self._now, StoreClock):
-            store = ObservedStore(store, self._now)
+        if isinstance(self.now, StoreClock):
+            store = ObservedStore(store, self.now)
         embedder = await to_thread.run_sync(open_embedder, settings)
-        fleet = Fleet.on(store, settings.fleet, embedder, self._now, caller_of_process(settings))
+        fleet = Fleet.on(store, settings.fleet, embedder, self.now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)
         model = await to_thread.run_sync(open_judge_model, settings)
         return store, replace(fleet, publish_later=self._want_publication, max_programs_read=limit, judge_model=model)

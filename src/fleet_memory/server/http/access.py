@@ -3,7 +3,8 @@
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 
-from fleet_memory.fleet import Caller, Role
+from fleet_memory.fleet import Caller
+from fleet_memory.schemas.tokens import Role
 
 UNBOUND_CONNECTION = "http"  # one for all: a restart or a replica makes no new origin
 

@@ -1,0 +1,164 @@
+"""Creates and revokes the tokens of a fleet's programs, each with its line in the ledger."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from fleet_memory.errors import InvalidArgumentError, UnknownNameError
+from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
+from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.tokens import VersionedToken, versioned_token
+from fleet_memory.rules.consensus.deciding import PERSON
+from fleet_memory.rules.identity.tokens import (
+    ID_BYTES,
+    KEY_BYTES,
+    SECRET_BYTES,
+    TokenParts,
+    is_live,
+    made_token,
+    parsed_token,
+    revoked,
+    secret_hash,
+)
+from fleet_memory.rules.knowledge.entries import ledger_id
+from fleet_memory.schemas.fields import format_instant
+from fleet_memory.schemas.knowledge import LedgerEvent, LedgerLine
+from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord
+from fleet_memory.stores import ABSENT, Write
+
+TOKENS_PER_COMMIT: Final = 100  # each with its line in the ledger: 200 writes of the 500 that a commit may have
+
+
+class NewToken(NamedTuple):
+    """The order for a token. `is_another`: the program may have a live one already. None: no expiry, every toolset."""
+
+    program_id: str
+    role: Role = "agent"
+    lifetime: timedelta | None = None
+    toolsets: tuple[str, ...] | None = None
+    is_another: bool = False
+
+
+class CreatedToken(NamedTuple):
+    """A token that was just created. `token` is nowhere else: the store has a hash of its secret."""
+
+    token: str
+    record: TokenRecord
+
+
+async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
+    """Create a token and its line in the ledger in one commit.
+
+    Raises ForbiddenError unless the caller may curate, InvalidArgumentError where the program has a live token and the
+    order does not say that it is another. Billed 1 read for each token of the program and 1R 3W.
+    """
+    fleet.caller.require_curation()
+    tokens = fleet.tokens
+
+    async def attempt() -> CreatedToken:
+        before, now = await tokens.read_key(), fleet.now()
+        key = before.key or TokenKey(key=secrets.token_hex(KEY_BYTES))
+        live = [one.record.token_id for one in await tokens.all(order.program_id) if is_live(one.record, now)]
+        if live and not order.is_another:
+            raise InvalidArgumentError(
+                f"{order.program_id} has a live token, {live[-1]}: revoke it, or pass --also for another one"
+            )
+        made = made_token(bytes.fromhex(key.key), secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES))
+        record = _record(made, order, now, _person(fleet))
+        until = f" until {format_instant(record.expires_at)}" if record.expires_at else ""
+        writes = (
+            tokens.write_key(before, replace(key, created=key.created + 1)),
+            tokens.create(record),
+            _line(fleet, "token_created", record, f"for {record.program_id} as {record.role}{until}"),
+        )
+        is_stored = Witness(
+            tokens.paths.token(record.token_id), ABSENT, lambda found: versioned_token(found).record == record
+        )
+        await commit_settled(tokens.store, writes, is_stored)  # a lost answer would lose the token
+        return CreatedToken(made.token, record)
+
+    return await retry_conflicts(attempt, "the tokens of the fleet")
+
+
+def _record(made: TokenParts, order: NewToken, now: datetime, by: str) -> TokenRecord:
+    return TokenRecord(
+        token_id=made.token_id,
+        program_id=order.program_id,
+        role=order.role,
+        toolsets=order.toolsets,
+        secret_hash=secret_hash(made.secret),
+        created_at=now,
+        created_by=by,
+        expires_at=now + order.lifetime if order.lifetime else None,
+    )
+
+
+async def list_tokens(fleet: Fleet, program_id: str | None = None) -> list[TokenRecord]:
+    """Return the tokens of a program, or of the fleet, the oldest first. Billed 1 read each.
+
+    Raises ForbiddenError unless the caller may curate.
+    """
+    fleet.caller.require_curation()
+    return [one.record for one in await fleet.tokens.all(program_id)]
+
+
+async def revoke_token(fleet: Fleet, token: str) -> TokenRecord:
+    """Revoke a token by its id, or by itself where that is all that is known of it; return it. Billed 1R 2W.
+
+    One that is revoked already stays as it is. Raises ForbiddenError unless the caller may curate, UnknownNameError for
+    an unknown id.
+    """
+    fleet.caller.require_curation()
+    parts = parsed_token(token)
+    token_id = parts.token_id if parts else token
+
+    async def attempt() -> TokenRecord:
+        found = await fleet.tokens.read(token_id)
+        if found is None:
+            raise UnknownNameError(f"there is no token {token_id!r}; `fleet-memory token list` shows them")
+        (record,) = await _revoke(fleet, [found], "")
+        return record
+
+    return await retry_conflicts(attempt, "the token")
+
+
+async def revoke_tokens_of(fleet: Fleet, program_id: str, why: str = "") -> list[TokenRecord]:
+    """Revoke every live token of a program and return them, none for none. Billed 1 read each, and 2W each.
+
+    Killed at any moment, the next call does the rest. Raises ForbiddenError unless the caller may curate.
+    """
+    fleet.caller.require_curation()
+
+    async def attempt() -> list[TokenRecord]:
+        live = [one for one in await fleet.tokens.all(program_id) if is_live(one.record, fleet.now())]
+        return await _revoke(fleet, live, why)
+
+    return await retry_conflicts(attempt, f"the tokens of {program_id}")
+
+
+async def _revoke(fleet: Fleet, found: Sequence[VersionedToken], why: str) -> list[TokenRecord]:
+    """Revoke those of the tokens that are not yet, and return all as they are then."""
+    now, by = fleet.now(), _person(fleet)
+    after = [one._replace(record=revoked(one.record, now, by)) for one in found]
+    changed = [one for one, before in zip(after, found, strict=True) if one.record is not before.record]
+    for start in range(0, len(changed), TOKENS_PER_COMMIT):
+        writes: list[Write] = []
+        for one in changed[start : start + TOKENS_PER_COMMIT]:
+            words = f"for {one.record.program_id} as {one.record.role}{f': {why}' if why else ''}"
+            writes += [fleet.tokens.write(one), _line(fleet, "token_revoked", one.record, words)]
+        await fleet.tokens.store.commit(*writes)
+    return [one.record for one in after]
+
+
+def _line(fleet: Fleet, event: LedgerEvent, record: TokenRecord, why: str) -> Write:
+    """Return the write of a line in the ledger, which names the token by its id."""
+    key = f"token/{record.token_id}"
+    line = LedgerLine(event=event, key=key, at=fleet.now(), by=_person(fleet), why=why)
+    return fleet.knowledge.ledger.write(line, ledger_id(key, 0, new_commit_id()))
+
+
+def _person(fleet: Fleet) -> str:
+    return fleet.caller.program_id or PERSON

@@ -1,0 +1,93 @@
+"""How a token is spelt, and whether one admits its bearer: fm_<id>_<secret>, e.g. "fm_k3x9…_q7…".
+
+The first half of an id is random, the second half is a hash of the first under the fleet's key: a made-up id is refused
+without asking the store.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from fleet_memory.schemas.tokens import TokenRecord
+
+TOKEN_PREFIX: Final = "fm_"  # noqa: S105 a spelling, no secret
+ID_BYTES: Final = 5  # random bytes of an id, and as many of their hash; chosen: 16 letters are still read out
+SECRET_BYTES: Final = 32  # bytes; 256 bits, as many as SHA-256 keeps apart
+KEY_BYTES: Final = 32  # bytes of the key of ids
+MAX_LIFETIME_DAYS: Final = 3_650  # days; chosen
+
+_SHAPE: Final = re.compile(r"fm_([a-z2-7]{16})_([a-z2-7]{52})")
+_LIFETIME: Final = re.compile(r"([1-9][0-9]{0,5})([dh])")
+
+
+class TokenParts(NamedTuple):
+    """The two parts of a token: the id that the store knows it by, and the secret that the store has only a hash of."""
+
+    token_id: str
+    secret: str
+
+    @property
+    def token(self) -> str:
+        """The token as its bearer sends it."""
+        return f"{TOKEN_PREFIX}{self.token_id}_{self.secret}"
+
+
+def parsed_token(text: str) -> TokenParts | None:
+    """Return the parts of a token; None for a text that is not spelt like one."""
+    match = _SHAPE.fullmatch(text)
+    return TokenParts(*match.groups()) if match else None
+
+
+def made_token(key: bytes, id_bytes: bytes, secret_bytes: bytes) -> TokenParts:
+    """Return a token of random bytes: `ID_BYTES` for its id and `SECRET_BYTES` for its secret."""
+    return TokenParts(_spelt(id_bytes) + _check(key, id_bytes), _spelt(secret_bytes))
+
+
+def is_made_with(key: bytes, token_id: str) -> bool:
+    """Whether an id that is spelt like one was made with this key."""
+    half = len(token_id) // 2
+    return hmac.compare_digest(_check(key, base64.b32decode(token_id[:half].upper())), token_id[half:])
+
+
+def secret_hash(secret: str) -> str:
+    """Return the hash of a secret as the store keeps it: SHA-256 in hex."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def is_live(record: TokenRecord, now: datetime) -> bool:
+    """Whether a token is neither revoked nor expired."""
+    return record.revoked_at is None and (record.expires_at is None or now < record.expires_at)
+
+
+def admits(record: TokenRecord, secret: str, now: datetime) -> bool:
+    """Whether a live token has this secret; the comparison takes as long for every wrong one."""
+    return hmac.compare_digest(record.secret_hash, secret_hash(secret)) and is_live(record, now)
+
+
+def revoked(record: TokenRecord, at: datetime, by: str) -> TokenRecord:
+    """Return a token after its revocation; the same object when it was revoked before."""
+    return record if record.revoked_at else replace(record, revoked_at=at, revoked_by=by)
+
+
+def lifetime(text: str) -> timedelta:
+    """Return a lifetime, e.g. "90d" or "12h". Raises ValueError for another text, and for more than ten years."""
+    match = _LIFETIME.fullmatch(text)
+    if match is None:
+        raise ValueError("write days or hours, e.g. 90d or 12h")
+    number = int(match[1])
+    life = timedelta(days=number) if match[2] == "d" else timedelta(hours=number)
+    if life > timedelta(days=MAX_LIFETIME_DAYS):
+        raise ValueError(f"at most {MAX_LIFETIME_DAYS}d")
+    return life
+
+
+def _check(key: bytes, id_bytes: bytes) -> str:
+    return _spelt(hmac.digest(key, id_bytes, "sha256")[:ID_BYTES])
+
+
+def _spelt(content: bytes) -> str:
+    return base64.b32encode(content).decode().rstrip("=").lower()

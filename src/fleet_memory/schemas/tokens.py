@@ -1,0 +1,40 @@
+"""Tokens of agents that connect over HTTP, as the store keeps them."""
+
+from datetime import date
+from typing import Literal, TypeAlias
+
+from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.value import Value
+
+Role: TypeAlias = Literal["agent", "judge", "auditor", "admin"]
+
+
+class TokenRecord(Value):
+    """One token: the program that it binds, its role, and the toolsets that it allows, None for all.
+
+    `secret_hash` is the SHA-256 of its secret in hex. The secret has 256 random bits, so that nobody can try them all:
+    a salt or a slow hash would add nothing. `expires_at` is None for a token that does not expire. `last_used_on` is
+    the day of its last use, None before the first.
+    """
+
+    token_id: str
+    program_id: str
+    role: Role
+    toolsets: tuple[str, ...] | None = None
+    secret_hash: str
+    created_at: Timestamp
+    created_by: str
+    expires_at: Timestamp | None = None
+    revoked_at: Timestamp | None = None
+    revoked_by: str | None = None
+    last_used_on: date | None = None
+
+
+class TokenKey(Value):
+    """The key that the ids of a fleet's tokens are made with, in hex; `created` counts the tokens made with it.
+
+    It keeps strangers from asking the store for ids that they made up. It opens nothing: secrets do.
+    """
+
+    key: str
+    created: int = 0

@@ -1,0 +1,65 @@
+"""Everything that follows from the address that the server binds and the URL under which clients reach it."""
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+ENDPOINT_PATH: Final = "/mcp"
+_METADATA_PATH: Final = "/.well-known/oauth-protected-resource"  # then the resource's path: RFC 9728, section 3.1
+_LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")  # as a Host header names them
+
+
+class Addresses(NamedTuple):
+    """Where clients find the server.
+
+    `endpoint` is the URL that clients are given, and the OAuth resource, e.g. "https://mem.example.com/team/mcp".
+    `prefix` is its path before `ENDPOINT_PATH`, e.g. "/team", and `metadata_path` is where a client looks for the
+    metadata of the resource. `hosts` and `origins` are the values of Host and Origin that are answered; ":*" at the end
+    stands for any port. `is_local` is false for a server that other machines can reach.
+    """
+
+    endpoint: str
+    prefix: str
+    metadata_path: str
+    hosts: tuple[str, ...]
+    origins: tuple[str, ...]
+    is_local: bool
+
+
+def addresses(host: str, port: int, public_url: str | None = None, allowed_hosts: Sequence[str] = ()) -> Addresses:
+    """Return the addresses of a server that binds `host`, e.g. "0.0.0.0", and is known by the public URL, if any.
+
+    The public URL is that of the server or of its endpoint, with or without a slash at its end.
+    """
+    public = urlsplit(public_url or f"http://{_bracketed(host)}:{port}")
+    prefix = public.path.rstrip("/").removesuffix(ENDPOINT_PATH)
+    public_host = public.netloc.lower().removesuffix({"https": ":443", "http": ":80"}[public.scheme])
+    foreign = [*([public_host] if public_url else []), *(name.lower() for name in allowed_hosts)]
+    names = dict.fromkeys([*_LOOPBACK_HOSTS, _bracketed(host), *foreign])
+    hosts = tuple(spelt for name in names for spelt in _with_ports(name))
+    return Addresses(
+        endpoint=f"{public.scheme}://{public_host}{prefix}{ENDPOINT_PATH}",
+        prefix=prefix,
+        metadata_path=f"{_METADATA_PATH}{prefix}{ENDPOINT_PATH}",
+        hosts=hosts,
+        origins=tuple(f"{scheme}://{spelt}" for spelt in hosts for scheme in ("http", "https")),
+        is_local=is_loopback(host) and all(is_loopback(urlsplit(f"//{name}").hostname or "") for name in foreign),
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, e.g. "::1" or "localhost", is this machine and no other can reach it."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _with_ports(name: str) -> list[str]:
+    """Return a name as Host headers spell it: with any port, unless it has one."""
+    return [name] if urlsplit(f"//{name}").port else [name, f"{name}:*"]

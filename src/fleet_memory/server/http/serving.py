@@ -1,0 +1,133 @@
+"""Runs the HTTP server: its socket, its start, and its end without losing a call."""
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import Final, NamedTuple
+
+import uvicorn
+from mcp.server.auth.provider import TokenVerifier
+from sse_starlette.sse import AppStatus
+from starlette.types import ASGIApp
+
+from fleet_memory.clock import clock
+from fleet_memory.errors import SettingsError
+from fleet_memory.rules.identity.tokens import is_live
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.http.addresses import Addresses, addresses
+from fleet_memory.server.http.app import http_app
+from fleet_memory.server.http.bearer import verifier_of
+from fleet_memory.server.http.timeouts import KEEP_ALIVE_S, TimedProtocol
+from fleet_memory.settings import Settings
+from fleet_memory.store_address import quoted
+
+GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
+EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
+_BACKLOG: Final = 2048  # connections that wait to be accepted, as uvicorn's own default
+
+
+class Bind(NamedTuple):
+    """The address that a server listens on; port 0 is any free one."""
+
+    host: str
+    port: int
+
+
+def bind_of(text: str) -> Bind:
+    """Return an address, e.g. "0.0.0.0:8080" or "[::1]:8080". Raises SettingsError."""
+    host, _, port = text.rpartition(":")
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    if not host or (":" in host) != is_bracketed or not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise SettingsError(f"--http: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765.")
+    return Bind(host.strip("[]"), int(port))
+
+
+async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str]) -> int:
+    """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code.
+
+    Raises SettingsError for an address that cannot be bound, or that other machines reach without a token.
+    """
+    lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
+    with _bound(bind) as listener:
+        port: int = listener.getsockname()[1]
+        where = addresses(bind.host, port, settings.public_url, allowed_hosts)
+        try:
+            app = http_app(settings, lazy, where, await _verifier(settings, lazy, where))
+            AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # it would cut running calls
+            listener.listen(_BACKLOG)
+            _announce(bind, port, where)
+            await _Server(_config(app)).serve(sockets=[listener])
+        finally:
+            await lazy.close()
+    return 0
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=TimedProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Leaves with its exit code, not by the signal that ended it, and at the second signal at once."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 the signature is uvicorn's
+        """Stop listening; calls under way go on."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        leaving = threading.Timer(EXIT_WITHIN_S, os._exit, [128 + sig])
+        leaving.daemon = True
+        leaving.start()
+
+
+def _bound(bind: Bind) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in bind.host else socket.AF_INET)
+    try:
+        if os.name == "posix":  # on Windows it would let two servers share a port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(bind)
+    except OSError as error:
+        listener.close()
+        raise SettingsError(f"--http: {bind.host}:{bind.port} cannot be bound: {error.strerror or error}.") from error
+    return listener
+
+
+async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
+    """Return the verifier of this server's tokens; None where only this machine reaches it, and its fleet has none.
+
+    A fleet whose tokens are all revoked still asks for one. Billed 1 read, and 1 for each token where others reach it.
+    """
+    fleet = await lazy.fleet()
+    if where.is_local and (await fleet.tokens.read_key()).key is None:
+        return None
+    if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await fleet.tokens.all()):
+        raise SettingsError(
+            "--http: other machines would reach this server, and its fleet has no live token. "
+            "Create one: fleet-memory token create --program NAME"
+        )
+    if settings.program:
+        raise SettingsError("--program: does not count where each caller's token names its program; leave it out.")
+    return verifier_of(settings, lazy)
+
+
+def _announce(bind: Bind, port: int, where: Addresses) -> None:
+    local = addresses(bind.host, port).endpoint
+    lines = [f"fleet-memory serves {local}"]
+    if where.endpoint != local:
+        lines.append(f"clients reach it at {where.endpoint}")
+    with suppress(OSError):  # a service may be started without stderr
+        sys.stderr.write("\n".join([*lines, ""]))
+        sys.stderr.flush()

@@ -1,0 +1,77 @@
+"""The values of settings as their users write them. What cannot be read raises ValueError, which says why."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+from fleet_memory.store_address import quoted
+
+OFF: Final = "off"
+MIN_MAINTENANCE_MINUTES: Final = 0.01
+MAX_MAINTENANCE_MINUTES: Final = 1440.0
+
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
+_HOST_AND_PATH = re.compile(r"[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*/?")
+
+
+def one_of(known: tuple[str, ...]) -> Callable[[str], str]:
+    """Return the parser of one of these words."""
+
+    def check(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"{quoted(text)} is unknown")
+        return text
+
+    return check
+
+
+def embedder_name(text: str) -> str:
+    """Return the name of an engine, e.g. "minilm" or "openai:text-embedding-3-small"."""
+    kind, _, model = text.partition(":")
+    if text not in ("minilm", "lexical") and not (kind == "openai" and _MODEL.fullmatch(model)):
+        raise ValueError(f"{quoted(text)} is unknown")
+    return text
+
+
+def address(text: str) -> str:
+    """Return an http or https address; one with a user or a password is not repeated in the complaint."""
+    parts = urlsplit(text)
+    if "@" in parts.netloc:
+        raise ValueError("holds a user or a password; a key has a variable of its own")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"{quoted(text)} is no address")
+    return text
+
+
+def public_address(text: str) -> str:
+    """Return an address that clients are given: a plain host and path, e.g. "https://mem.example.com/team"."""
+    parts = urlsplit(address(text))
+    if parts.port == 0 or not _HOST_AND_PATH.fullmatch(parts.netloc + parts.path):  # `port` raises if it is no number
+        raise ValueError(f"{quoted(text)} is no address")
+    return text
+
+
+def seconds_of_minutes(text: str) -> float:
+    """Return the seconds of as many minutes, 0.0 for `OFF`."""
+    if text.lower() == OFF:
+        return 0.0
+    try:
+        minutes = float(text)
+    except ValueError as error:
+        raise ValueError(f"{quoted(text)} is no number") from error
+    if not MIN_MAINTENANCE_MINUTES <= minutes <= MAX_MAINTENANCE_MINUTES:
+        raise ValueError(f"{quoted(text)} is out of range")
+    return minutes * 60
+
+
+def instant(text: str) -> datetime:
+    """Return an instant in UTC, e.g. of "2026-03-07T12:00:00Z"."""
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{quoted(text)} is no instant") from error
+    raise ValueError(f"{quoted(text)} has no zone")
