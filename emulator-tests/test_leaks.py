@@ -1,15 +1,16 @@
 """No door of the server lets a bound agent read another program's private texts, but for those that it is to judge."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 import anyio.to_thread
+import httpx2
 import pytest
 from agents import PATIENCE_S, local_agent, opened, served
 from doors import KEY, Sighting, sightings
@@ -31,12 +32,15 @@ from private_fleet import (
     guessed,
     program_of,
 )
+from web_agents import tokens_of, web_agent
 
 from fleet_memory.cli import COMMANDS
 from fleet_memory.jobs.policy import set_policy
+from tests.http_server import http_server
 
 pytestmark = pytest.mark.anyio
 
+WEB_DOORS: Final = ("/", "/healthz", "/readyz", "/metrics", "/mcp", f"/{KEY}", "/.well-known/oauth-protected-resource")
 OPERATORS: Final = "only an operator may do this"
 
 
@@ -50,55 +54,80 @@ async def filled(address: str, judging: str) -> None:
         await set_policy(fleet_on(store), ["judging", judging])
 
 
-@asynccontextmanager
-async def bound(address: str, program: str, log: Path) -> AsyncIterator[Client]:
-    """Serve every tool to a client that is bound to a program; all that the server logs goes into the file `log`."""
+@pytest.fixture(params=["stdio", "http"])
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Probe(NamedTuple):
+    """The canaries that came out of the doors of a server, and all that it logged meanwhile."""
+
+    seen: list[Sighting]
+    log: str
+
+
+async def probed(address: str, transport: str, program: str, folder: Path) -> Probe:
+    """Try every door as a program that is bound to itself."""
     settings = {
         "FLEET_MEMORY_STORE": address,
-        "FLEET_MEMORY_PROGRAM": program,
         "FLEET_MEMORY_NOW": ASKED,
         "FLEET_MEMORY_EMBEDDER": "lexical",
         "FLEET_MEMORY_TOOLSETS": "all",
         "FLEET_MEMORY_LOG_LEVEL": "DEBUG",
     }
-    server = served(["-m", "fleet_memory", "serve"], settings)
+    if transport == "http":
+        return await _probed_over_http(address, program, settings)
+    server = served(["-m", "fleet_memory", "serve"], {**settings, "FLEET_MEMORY_PROGRAM": program})
+    log = folder / "stderr.log"
     with anyio.fail_after(PATIENCE_S), log.open("w") as stderr:
         async with Client(stdio_client(server, errlog=stderr)) as client:
-            yield client
+            seen = await sightings(client, program)
+    return Probe(seen, await anyio.Path(log).read_text())
 
 
-async def seen_by(address: str, program: str, log: Path) -> list[Sighting]:
-    async with bound(address, program, log) as client:
-        return await sightings(client, program)
+async def _probed_over_http(address: str, program: str, settings: Mapping[str, str]) -> Probe:
+    [token] = await tokens_of(address, [program])
+    with http_server(address, env=settings) as server:
+        async with web_agent(server.url, token) as agent:
+            seen = await sightings(agent.client, program)
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as web:
+            for path in WEB_DOORS:
+                body = (await web.get(server.base + path)).text
+                seen += [Sighting(path, (), canary) for canary in canaries_of(body)]
+        assert server.end(signal.SIGTERM) == 0
+        log = "\n".join(server.log)
+        assert token not in log
+    return Probe(seen, log)
 
 
-async def test_an_agent_reads_of_others_only_the_pairs_that_it_is_to_judge(store_address: str, tmp_path: Path) -> None:
+async def test_an_agent_reads_of_others_only_the_pairs_that_it_is_to_judge(
+    store_address: str, transport: str, tmp_path: Path
+) -> None:
     await filled(store_address, "agents")
-    log = tmp_path / "stderr.log"
-    seen = await seen_by(store_address, ME, log)
+    seen, log = await probed(store_address, transport, ME, tmp_path)
     assert [one for one in seen if not one.is_allowed_to_judges] == []
     assert {one.canary for one in seen} == SHOWN_TO_JUDGES
     assert {one.door for one in seen} == {"gsp_bootstrap", "pattern_consolidate", "commit_session"}
-    assert list(canaries_of(log.read_text())) == []
+    assert list(canaries_of(log)) == []
 
 
-async def test_an_agent_reads_nothing_of_others_where_people_judge(store_address: str, tmp_path: Path) -> None:
+async def test_an_agent_reads_nothing_of_others_where_people_judge(
+    store_address: str, transport: str, tmp_path: Path
+) -> None:
     await filled(store_address, "people")
-    log = tmp_path / "stderr.log"
-    assert await seen_by(store_address, ME, log) == []
-    assert list(canaries_of(log.read_text())) == []
+    seen, log = await probed(store_address, transport, ME, tmp_path)
+    assert (seen, list(canaries_of(log))) == ([], [])
 
 
 async def test_the_same_calls_show_a_program_all_that_is_its_own_and_log_none_of_it(
-    store_address: str, tmp_path: Path
+    store_address: str, transport: str, tmp_path: Path
 ) -> None:
     await filled(store_address, "people")
     own = {"program", "id", "pattern", "domain", "evidence", "tail", "tag", *STATE}
     for prefix, fields in ((NEAR, own), (FAR, own | {"project"})):
-        log = tmp_path / f"{prefix}.log"
-        seen = await seen_by(store_address, program_of(prefix), log)
+        seen, log = await probed(store_address, transport, program_of(prefix), tmp_path)
         assert {one.canary for one in seen} == {f"{prefix}{field}" for field in fields} | {f"{OLD}handoff"}
-        assert set(canaries_of(log.read_text())) <= {f"{prefix}program"}
+        assert set(canaries_of(log)) <= {f"{prefix}program"}
 
 
 GUESS: Final = guessed(program_of(FAR))
