@@ -84,6 +84,10 @@ def shown_often(pairs: Sequence[Pair], times: int) -> Program:
         ("iso", [("basher", "same")], "", False),
         ("iso", [("basher", "same")], "opposite polarity", True),
         ("iso", [("basher", "same"), ("sark", "different"), (None, "same")], "", False),
+        ("Basher/reviewer", [("basher", "same"), ("sark", "different")], "", False),
+        ("iso/reviewer", [("basher", "same"), ("sark", "different"), ("iso", "unsure")], "", False),
+        ("iso", [("basher", "same"), ("sark", "different"), ("iso/reviewer", "unsure")], "", False),
+        ("bashers/reviewer", [("basher", "same"), ("sark", "different")], "", True),
     ],
 )
 def test_a_program_is_asked_about_its_own_pairs_and_about_those_that_need_a_third(

@@ -1,6 +1,7 @@
 """What an HTTP request meets before a tool: its host, origin, size, form and path; and what is open to everybody."""
 
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import httpx2
 import pytest
 from mcp import Client
 
+from fleet_memory.server.http.app import MAX_BODY_BYTES
 from tests.http_server import HttpServer, http_server
 
 ACCEPT = "application/json, text/event-stream"
@@ -67,3 +69,124 @@ def test_a_plain_request_is_answered_in_both_eras(
 ) -> None:
     body, headers = request_of_era
     assert "store_memory" in tools_of(httpx2.post(server.url, json=body, headers=headers))
+
+
+@pytest.mark.parametrize("session", ["never-opened", "0" * 32])
+def test_a_session_that_this_server_does_not_know_is_served(server: HttpServer, session: str) -> None:
+    headers = JSON | {"Mcp-Session-Id": session}
+    assert "store_memory" in tools_of(httpx2.post(server.url, json=message("tools/list"), headers=headers))
+
+
+def test_no_answer_opens_a_session(server: HttpServer) -> None:
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    answer = httpx2.post(server.url, json=message("initialize", about), headers=JSON)
+    assert (answer.status_code, answer.headers.get("mcp-session-id")) == (200, None)
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
+@pytest.mark.parametrize("headers", [headers for _, headers in ERAS.values()])
+def test_the_endpoint_has_no_stream_to_open_and_no_session_to_end(
+    server: HttpServer, method: str, headers: dict[str, str]
+) -> None:
+    answer = httpx2.request(method, server.url, headers=headers)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+def test_no_stream_of_changes_is_held_open(server: HttpServer) -> None:
+    body = modern("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    headers = ERAS["2026"][1] | {"Mcp-Method": "subscriptions/listen"}
+    answer = httpx2.post(server.url, json=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, -32601)
+
+
+Refusal = tuple[int, dict[str, str]]
+REFUSALS: dict[str, Refusal] = {
+    "another host": (421, {"Host": "evil.example"}),
+    "another host on our port": (421, {"Host": "evil.example:8765"}),
+    "a host that begins like ours": (421, {"Host": "localhost.evil.example"}),
+    "no host": (421, {"Host": ""}),
+    "another origin": (403, {"Origin": "https://evil.example"}),
+    "an origin that begins like ours": (403, {"Origin": "http://localhost.evil.example"}),
+    "an origin without a name": (403, {"Origin": "null"}),
+    "no stream accepted": (406, {"Accept": "application/json"}),
+    "no JSON accepted": (406, {"Accept": "text/event-stream"}),
+    "a form": (400, {"Content-Type": "application/x-www-form-urlencoded"}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_request_that_is_not_ours_is_refused_in_both_eras(
+    server: HttpServer, case: str, request_of_era: tuple[dict[str, Any], dict[str, str]]
+) -> None:
+    status, headers = REFUSALS[case]
+    body, usual = request_of_era
+    answer = httpx2.post(server.url, json=body, headers=usual | headers)
+    assert answer.status_code == status
+    assert len(answer.text) < 200
+    assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9", "[::1]:8765"])
+def test_the_names_of_this_machine_are_answered(server: HttpServer, host: str) -> None:
+    headers = JSON | {"Host": host, "Origin": f"http://{host}"}
+    assert httpx2.post(server.url, json=message("tools/list"), headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["", "/", "/mcpx", "/mcp/tools", "/sse", "/docs", "/../etc/passwd", "/healthz/x"])
+def test_another_path_is_not_found(server: HttpServer, path: str) -> None:
+    answer = httpx2.post(f"{server.base}{path}", json=message("tools/list"), headers=JSON)
+    assert (answer.status_code, answer.text) == (404, "Not Found")
+
+
+@pytest.mark.parametrize("slashes", ["", "/", "//"])
+def test_a_slash_at_the_end_of_the_endpoint_is_no_redirect(server: HttpServer, slashes: str) -> None:
+    answer = httpx2.post(f"{server.url}{slashes}", json=message("tools/list"), headers=JSON)
+    assert answer.status_code == 200
+
+
+BROKEN = {"no JSON": b"{", "an array": b"[]", "a number": b"7", "no UTF-8": b"\xff\xfe", "deep": b"[" * 100_000}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+@pytest.mark.parametrize("headers", [headers for _, headers in ERAS.values()])
+def test_a_body_that_is_no_message_is_a_plain_refusal(server: HttpServer, case: str, headers: dict[str, str]) -> None:
+    answer = httpx2.post(server.url, content=BROKEN[case], headers=headers)
+    assert answer.status_code == 400
+    assert set(answer.json()) == {"jsonrpc", "id", "error"}
+    assert "Traceback" not in answer.text
+
+
+def chunks(size: int) -> Iterator[bytes]:
+    for _ in range(0, size, 65536):
+        yield b" " * 65536
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_body_over_the_limit_is_refused(server: HttpServer, *, is_declared: bool) -> None:
+    size = 2 * MAX_BODY_BYTES
+    answer = httpx2.post(server.url, content=b" " * size if is_declared else chunks(size), headers=JSON)
+    assert (answer.status_code, answer.text) == (413, "Request body too large")
+
+
+def test_headers_over_the_limit_are_refused(server: HttpServer) -> None:
+    assert httpx2.get(f"{server.base}/healthz", headers={"X-Long": "x" * 100_000}).status_code == 400
+
+
+def test_it_says_that_it_lives_and_that_its_store_answers(server: HttpServer) -> None:
+    answers = [
+        httpx2.get(f"{server.base}{path}", headers={"Host": "10.0.0.7:8080"}) for path in ("/healthz", "/readyz")
+    ]
+    assert [(answer.status_code, answer.json()) for answer in answers] == [
+        (200, {"alive": True}),
+        (200, {"ready": True}),
+    ]
+
+
+def test_garbage_gets_no_more_than_a_line_and_the_server_goes_on(server: HttpServer) -> None:
+    for garbage in (b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n", b"SSH-2.0-x\r\n", b"\0" * 1000 + b"\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(garbage)
+            connection.shutdown(socket.SHUT_WR)
+            assert len(connection.recv(10_000)) < 300
+    assert httpx2.get(f"{server.base}/healthz").status_code == 200
+    assert not [line for line in server.log if "Traceback" in line]

@@ -54,6 +54,7 @@ ENGINES = (
     "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical similarity.minilm "
     "similarity.openai stores.firestore stores.sqlite"
 )
+WRAPPERS = "server.store_time server.served_store server.turns"  # of an engine
 BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
 
 # The longest name that a module starts with decides which row is its.
@@ -63,7 +64,9 @@ LAYERS = {
     "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
-    "settings": layer("errors setting_values store_address", "platformdirs"),
+    "whole_files": layer(),
+    "rate": layer(),
+    "settings": layer("errors rate setting_values store_address", "platformdirs"),
     "setting_values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
@@ -78,26 +81,29 @@ LAYERS = {
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
-    "jobs": layer(f"{BELOW_JOBS} jobs", "anyio numpy pydantic", ENGINES),
+    "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock rate",
         "anyio mcp pydantic pydantic_core",
         f"server.http {ENGINES}",
     ),
-    "server.composition": layer(f"{BELOW_JOBS} server.store_time settings store_address allocator clock", "anyio"),
     "server.http": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
         "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
         ENGINES,
     ),
+    "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"),
+    "server.served_store": layer("stores errors server.turns", "", ENGINES),
     "server.store_time": layer("stores clock", "", ENGINES),
+    "server.turns": layer("similarity schemas rules.text", "anyio", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
         "integration server.composition tools jobs views rules.retrieval rules.text schemas.answers schemas.patterns "
-        "fleet settings clock store_address errors",
+        "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs tomlkit",
     ),
+    "integration.remote": layer("integration rules.retrieval", "anyio httpx2 mcp"),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(
         f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli", "anyio rich", ENGINES
@@ -112,6 +118,8 @@ VIOLATIONS = {
     "allocator": ["import numpy"],
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
+    "whole_files": ["from fleet_memory import errors"],
+    "rate": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
     "setting_values": ["from fleet_memory.errors import SettingsError"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
@@ -158,11 +166,14 @@ VIOLATIONS = {
     "jobs": ["from fleet_memory.tools.store_memory import store_memory", "from fleet_memory.settings import Settings"],
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.http": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.cli import printing"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
-    "server.http": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],
+    "server.turns": ["from fleet_memory.similarity.minilm import MiniLM"],
     "server.std_streams": ["import mcp"],
     "integration": ["from fleet_memory.repositories.programs import Programs"],
+    "integration.remote": ["from fleet_memory.settings import Settings"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],
     "cli": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "__main__": ["from fleet_memory import settings"],

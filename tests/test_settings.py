@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.rate import Rate
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
 from fleet_memory.server.toolsets import TOOLS
-from fleet_memory.settings import SETTINGS, TOOLSETS, Settings, load
+from fleet_memory.settings import CURATION, SETTINGS, TOOLSETS, Settings, load
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile
 
 
@@ -29,6 +30,8 @@ def test_nothing_given_means_the_defaults() -> None:
         now=None,
         maintenance_s=900,
         log_level="WARNING",
+        log_format="text",
+        rate=Rate(600, 16),
     )
 
 
@@ -94,6 +97,13 @@ BAD = [
     ("now", "2026-03-07T12:00:00"),
     ("now", "0001-01-01T00:00:00+14:00"),
     ("log_level", "LOUD"),
+    ("log_format", "xml"),
+    ("rate", "600"),
+    ("rate", "600/0"),
+    ("rate", "0/16"),
+    ("rate", "-1/16"),
+    ("rate", "600/16/2"),
+    ("rate", "9999999/1"),
 ]
 
 
@@ -150,7 +160,7 @@ def test_settings_are_frozen() -> None:
 
 
 def test_every_known_toolset_is_served() -> None:
-    assert tuple(TOOLS) == TOOLSETS
+    assert tuple(TOOLS) == (*TOOLSETS, CURATION)
 
 
 @given(st.text(st.sampled_from("aZ9._:/- ä\n"), max_size=5) | st.integers(98, 102).map("x".__mul__))

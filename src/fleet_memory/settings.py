@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 import platformdirs
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.rate import MAX_RATE, Rate
 from fleet_memory.setting_values import (
     MAX_MAINTENANCE_MINUTES,
     MIN_MAINTENANCE_MINUTES,
@@ -27,11 +28,13 @@ _T = TypeVar("_T")
 
 TOOLSETS: Final = ("core", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
+CURATION: Final = "curation"  # the toolset of admins, which no setting names: the role of a token opens it
 EMBEDDERS: Final = ("minilm", "lexical", "openai:MODEL")
 KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
 JUDGE_KEY_VARIABLE: Final = "FLEET_MEMORY_JUDGE_KEY"  # the same
 SESSION_VARIABLE: Final = "CLAUDE_CODE_SESSION_ID"  # no setting: the client sets it for the servers that it starts
 OPENAI_URL: Final = "https://api.openai.com/v1"
+LOG_FORMATS: Final = ("text", "json")
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 _NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")  # schemas.fields.Name; pydantic loads too slowly
@@ -45,7 +48,7 @@ class Settings:
     of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
     session of the client that started the server, None where it names none. `named_store` is None for the user's own.
     `public_url` is the address of `serve --http` for clients, None for the one that it binds. `prompt_lessons`
-    lets a hook answer a person's prompt with lessons that fit it.
+    lets a hook answer a person's prompt with lessons that fit it. `rate` is None for no limit.
     """
 
     named_store: StoreLocation | None
@@ -58,6 +61,8 @@ class Settings:
     now: datetime | None
     maintenance_s: float
     log_level: str
+    log_format: str
+    rate: Rate | None
     public_url: str | None = None
     maintain: bool = False
     embedder_key: str = field(default="", repr=False)
@@ -169,6 +174,20 @@ SETTINGS: Final = (
         f"one of: {', '.join(LOG_LEVELS)}",
         "How much goes to the log, which is stderr.",
     ),
+    Setting(
+        "log_format",
+        "text",
+        f"one of: {', '.join(LOG_FORMATS)}",
+        "How the log is written. json is one object a line, and one for each request whatever the log level; it has no "
+        "text of a call, no token and no message of an exception (docs/operations.md).",
+    ),
+    Setting(
+        "rate",
+        "600/16",
+        f"CALLS/CALLS: tool calls a minute and tool calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
+        "The limit of each token in one server process: three replicas allow three times as much. A call beyond it is "
+        "refused with `rate_limited` and the seconds to wait. Without tokens there is no limit.",
+    ),
 )
 
 _SETTING: Final = {setting.name: setting for setting in SETTINGS}
@@ -199,6 +218,8 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         now=now,
         maintenance_s=maintenance_s,
         log_level=given.read("log_level", lambda text: one_of(LOG_LEVELS)(text.upper())),
+        log_format=given.read("log_format", lambda text: one_of(LOG_FORMATS)(text.lower())),
+        rate=given.read("rate", lambda text: None if text.lower() == OFF else Rate.parsed(text)),
         public_url=given.optional("public_url", public_address),
         prompt_lessons=given.read("prompt_lessons", lambda text: one_of(("on", OFF))(text.lower()) != OFF),
         session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,

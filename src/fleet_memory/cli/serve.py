@@ -6,12 +6,16 @@ the code of HTTP.
 
 import argparse
 import gc
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.std_streams import claim_streams
 from fleet_memory.settings import Settings
+
+if TYPE_CHECKING:
+    from fleet_memory.server.observing.requests import RequestObserver
 
 EXAMPLE: Final = "fleet-memory serve --store team.db --toolsets core,state"
 DEFAULT_BIND: Final = "127.0.0.1:8765"
@@ -50,10 +54,18 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     from fleet_memory.server.app import create_server  # noqa: PLC0415 the same
     from fleet_memory.server.stdio import serve  # noqa: PLC0415 the same
 
-    server = create_server(settings, owns_process=True)
+    server = create_server(settings, owns_process=True, middleware=_observers(settings))
     gc.freeze()
     gc.enable()
     return anyio.run(serve, server, wire)
+
+
+def _observers(settings: Settings) -> "Sequence[RequestObserver]":
+    if settings.log_format == "text":
+        return ()
+    from fleet_memory.server.observing.requests import request_log  # noqa: PLC0415 only where it is asked for
+
+    return [request_log(settings)]
 
 
 def _run_http(given: argparse.Namespace, settings: Settings) -> int:

@@ -14,7 +14,9 @@ from anyio import to_thread
 
 from fleet_memory.allocator import map_large_blocks
 from fleet_memory.clock import StoreClock, clock
+from fleet_memory.server.served_store import ServedStore, StoreUse
 from fleet_memory.server.store_time import ObservedStore
+from fleet_memory.server.turns import TurnTakingEmbedder
 from fleet_memory.settings import OPENAI_URL, Settings
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
 from fleet_memory.stores import Store
@@ -39,13 +41,14 @@ class LazyFleet:
 
     def __init__(self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False) -> None:
         self.owns_process: Final = owns_process
-        self._settings = settings
+        self.settings: Final = settings
         self.now: Final = now
         self._first = anyio.Lock()
         self._opened: tuple[Store, Fleet] | None = None
         self._is_open = anyio.Event()
         self._publication = anyio.Event()
         self.has_waited = False  # whether a change ever waited for its publication
+        self.use: Final = StoreUse()  # of the store, by all calls and by the background's work
         self.identified: Callable[[], Caller] | None = None  # the caller of this request, where the transport knows it
 
     async def fleet(self) -> "Fleet":
@@ -79,11 +82,14 @@ class LazyFleet:
 
         if self.owns_process:
             map_large_blocks()
-        settings = self._settings
-        store = await to_thread.run_sync(open_store, settings.store)  # the imports alone would delay other calls
+        settings = self.settings
+        store: Store = await to_thread.run_sync(open_store, settings.store)  # the imports would delay other calls
         if isinstance(self.now, StoreClock):
             store = ObservedStore(store, self.now)
+        store = ServedStore(store, self.use)
         embedder = await to_thread.run_sync(open_embedder, settings)
+        if self.identified:  # one that tells its callers apart
+            embedder = TurnTakingEmbedder(embedder)
         fleet = Fleet.on(store, settings.fleet, embedder, self.now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)
         model = await to_thread.run_sync(open_judge_model, settings)

@@ -69,7 +69,8 @@ def pair_after(pair: Pair, erasure: Erasure) -> Pair:
 
 def line_of_ledger_after(line: LedgerLine, erasure: Erasure) -> LedgerLine:
     """Return a line of the ledger without the names and the reason that go; the same object for none."""
-    key = erasure.key_after(line.key)
+    key = erasure.program_after(line.key) if line.event == "read" else line.key
+    key = erasure.key_after(key)
     names = tuple(_lesson_name_after(name, erasure) for name in line.patterns)
     by_it = erasure.is_program(line.by) or line.key == erasure.key
     why = ERASED if line.why and (by_it or erasure.erases(line.why)) else line.why

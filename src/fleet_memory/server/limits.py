@@ -1,0 +1,104 @@
+"""Limits of the callers that a token identifies: calls a minute, calls at once, and a share of the engines.
+
+They are of one process: three replicas allow three times as much. Callers without a token have none: over stdio, and
+over HTTP without tokens, they are one person's.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.types import CallToolResult, TextContent
+
+from fleet_memory.errors import RateLimitedError
+from fleet_memory.rate import Rate
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.turns import TurnsOfPrograms, turns_of_call
+
+RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
+_SWEEP_FROM: Final = 1_024  # tokens; below, those that wait for nothing take no memory to speak of
+
+
+class _Usage:
+    """The calls of one token: when all are paid for (see `Rate.wait_s`), and how many run."""
+
+    def __init__(self) -> None:
+        self.free_at = 0.0
+        self.running = 0
+
+
+class Allowance:
+    """How much each token has used of a rate. It forgets those that could use all of it again."""
+
+    def __init__(self, rate: Rate, now: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._now = now
+        self._usage: dict[str, _Usage] = {}
+        self._sweep_at = _SWEEP_FROM
+
+    def __len__(self) -> int:
+        return len(self._usage)
+
+    @contextmanager
+    def call(self, token_id: str) -> Iterator[None]:
+        """Count a call of a token while it runs. Raises RateLimitedError for one beyond the rate; it costs nothing."""
+        usage = self._usage.get(token_id) or self._begun(token_id)
+        now = self._now()
+        if wait_s := self._rate.wait_s(usage.free_at, now):
+            seconds = math.ceil(wait_s)
+            raise RateLimitedError(
+                f"Your token may make {self._rate.calls} calls a minute; call again in {seconds} s.", seconds
+            )
+        if usage.running >= self._rate.at_once:
+            raise RateLimitedError(
+                f"Your token may make {self._rate.at_once} calls at once; call again when one of them is answered, "
+                f"or in {RETRY_BUSY_S:g} s.",
+                RETRY_BUSY_S,
+            )
+        usage.free_at = self._rate.paid(usage.free_at, now)
+        usage.running += 1
+        try:
+            yield
+        finally:
+            usage.running -= 1
+
+    def _begun(self, token_id: str) -> _Usage:
+        if len(self._usage) >= self._sweep_at:
+            now = self._now()
+            self._usage = {name: one for name, one in self._usage.items() if one.running or one.free_at > now}
+            self._sweep_at = max(_SWEEP_FROM, 2 * len(self._usage))
+        usage = self._usage[token_id] = _Usage()
+        return usage
+
+
+class CallLimits:
+    """mcp middleware that limits the tool calls of each token, and lets each program take turns at the engines."""
+
+    def __init__(self, rate: Rate | None) -> None:
+        self._allowance = Allowance(rate) if rate else None
+        self._turns = TurnsOfPrograms()
+
+    async def __call__(
+        self,
+        ctx: ServerRequestContext[LazyFleet, Any],  # Any: the HTTP request, unused here
+        call_next: CallNext,
+    ) -> HandlerResult:
+        """Answer the request, or refuse it as a tool would."""
+        identified = ctx.lifespan_context.identified
+        caller = identified() if identified else None
+        if ctx.method != "tools/call" or caller is None or caller.token_id is None or caller.program_id is None:
+            return await call_next(ctx)
+        turns = turns_of_call.set(self._turns.of(caller.program_id))
+        try:
+            if self._allowance is None:
+                return await call_next(ctx)
+            with self._allowance.call(caller.token_id):
+                return await call_next(ctx)
+        except RateLimitedError as refusal:
+            text = f"{refusal.code}: {refusal} (retryable)"
+            return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+        finally:
+            turns_of_call.reset(turns)

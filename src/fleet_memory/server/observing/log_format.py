@@ -1,0 +1,57 @@
+"""The log as lines of text, or as JSON, one object a line."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from traceback import extract_tb
+from typing import Final, TypeAlias
+
+from fleet_memory.settings import Settings
+
+TEXT_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+REQUESTS: Final = "fleet_memory.requests"
+"""The logger of one line per request; the extra `request` of a record has its fields."""
+
+LogField: TypeAlias = str | int | float | list[str] | None
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record as one JSON object.
+
+    An exception is its type and the places in the code, without its message: that of a library may repeat a text.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter.format`."""
+        line: dict[str, LogField] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+        }
+        request: dict[str, LogField] | None = getattr(record, "request", None)
+        line |= {"message": record.getMessage()} if request is None else request
+        if record.exc_info and (error := record.exc_info[1]):
+            line["error"] = type(error).__qualname__
+            line["at"] = [
+                f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in extract_tb(error.__traceback__)
+            ]
+        return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+
+
+def set_up_logging(settings: Settings) -> None:
+    """Send the log to stderr as the settings say, unless this process has a log already.
+
+    It comes before mcp's own set-up, which would write in colours.
+    """
+    if settings.log_format == "text":
+        logging.basicConfig(level=settings.log_level, stream=sys.stderr, format=TEXT_FORMAT)
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=settings.log_level, handlers=[handler])
+    logging.captureWarnings(capture=True)
+    logging.getLogger(REQUESTS).setLevel(logging.INFO)
+    # Below, mcp logs refusals whole, which repeat names of the call, and every message at DEBUG.
+    logging.getLogger("mcp").setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[settings.log_level]))

@@ -1,0 +1,178 @@
+"""The JSON log: one line for each request, whatever the log level, and no text of any call."""
+
+import io
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+
+from fleet_memory.server.app import create_server
+from fleet_memory.server.listing import tool_names
+from fleet_memory.server.observing.log_format import REQUESTS, JsonLines
+from fleet_memory.server.observing.requests import request_log
+from fleet_memory.settings import TOOLSETS, Settings, load
+from tests.test_nothing_leaves import CALLS, LESSON
+
+pytestmark = pytest.mark.anyio
+
+Arguments: TypeAlias = dict[str, object]
+
+FIELDS = ["time", "level", "logger", "requestId", "method", "program", "role", "token", "tool", "outcome", "ms"]
+COSTS = ["reads", "writes", "conflicts"]
+PRIVATE = "the zebra ate 4711 figs"
+
+
+@contextmanager
+def json_log(level: str = "WARNING") -> Iterator[io.StringIO]:
+    """Write the log of the block as a server with --log-format json does."""
+    written, root, requests = io.StringIO(), logging.getLogger(), logging.getLogger(REQUESTS)
+    handler, before = logging.StreamHandler(written), root.level
+    handler.setFormatter(JsonLines())
+    root.addHandler(handler)
+    root.setLevel(level)
+    requests.setLevel(logging.INFO)
+    try:
+        yield written
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+        requests.setLevel(logging.NOTSET)
+
+
+def lines(log: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in log.splitlines()]
+
+
+def told(log: str, *names: str) -> list[tuple[object, ...]]:
+    return [tuple(line[name] for name in names) for line in lines(log) if line.get("method") == "tools/call"]
+
+
+async def server_log(tmp_path: Path, *flags: str, calls: Mapping[str, Arguments]) -> str:
+    """Return the stderr of a server over stdio after these calls."""
+    words = ["-m", "fleet_memory", "serve", "--store", str(tmp_path / "memory.db"), "--embedder", "lexical", *flags]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
+    server = StdioServerParameters(command=sys.executable, args=words, env=inherited)
+    log = tmp_path / "stderr.txt"
+    with anyio.fail_after(60), log.open("w", encoding="utf-8") as stderr:
+        async with Client(stdio_client(server, errlog=stderr)) as client:
+            for tool, arguments in calls.items():
+                await client.call_tool(tool, arguments)
+    return log.read_text(encoding="utf-8")
+
+
+async def test_each_request_is_one_line_of_who_what_and_how_it_ended(tmp_path: Path) -> None:
+    calls: Mapping[str, Arguments] = {
+        "store_memory": {"programId": "basher", "pattern": LESSON},
+        "recall_memory": {"programId": "wren"},
+        "forget": {},
+    }
+    log = await server_log(tmp_path, "--program", "basher", "--log-format", "json", calls=calls)
+    assert all(list(line) == FIELDS + COSTS for line in lines(log))
+    assert told(log, "level", "logger", "program", "role", "token", "tool", "outcome", *COSTS) == [
+        ("INFO", REQUESTS, "basher", "agent", None, "store_memory", "ok", 1, 1, 0),
+        ("INFO", REQUESTS, "basher", "agent", None, "recall_memory", "forbidden", 0, 0, 0),
+        ("INFO", REQUESTS, "basher", "agent", None, "unknown", "invalid_argument", 0, 0, 0),
+    ]
+
+
+async def test_a_log_of_text_has_no_line_of_a_call_that_went_well(tmp_path: Path) -> None:
+    assert await server_log(tmp_path, calls={"memory_health": {"programId": "basher"}}) == ""
+
+
+async def test_a_log_of_everything_has_no_text_of_a_call(tmp_path: Path) -> None:
+    lesson = LESSON | {"pattern": PRIVATE, "evidence": PRIVATE, "id": "figs"}
+    calls: dict[str, Arguments] = {
+        **CALLS,
+        "store_memory": {"programId": "basher", "pattern": lesson},
+        PRIVATE: {PRIVATE: PRIVATE},
+    }
+    calls["recall_memory"] = {"programId": "basher", "query": PRIVATE}
+    flags = ["--log-format", "json", "--log-level", "DEBUG", "--toolsets", "all"]
+    log = await server_log(tmp_path, *flags, calls=calls)
+    assert [tool for (tool,) in told(log, "tool")] == [*CALLS, "unknown"]
+    assert PRIVATE not in log
+
+
+async def test_the_line_of_a_prompt_and_of_an_unknown_method(settings: Settings) -> None:
+    with json_log() as log:
+        async with Client(create_server(settings, middleware=[request_log(settings)])) as client:
+            with pytest.raises(MCPError):
+                await client.get_prompt(PRIVATE)
+    assert [(line["method"], line["outcome"], line["tool"]) for line in lines(log.getvalue())][-1] == (
+        "prompts/get",
+        "-32602",
+        None,
+    )
+    assert PRIVATE not in log.getvalue()
+
+
+def test_an_exception_is_its_type_and_its_places_without_its_message() -> None:
+    with json_log() as log:
+        try:
+            int(PRIVATE)
+        except ValueError:
+            logging.getLogger("fleet_memory").exception("maintenance failed")
+    (line,) = lines(log.getvalue())
+    assert (line["level"], line["logger"], line["message"], line["error"]) == (
+        "ERROR",
+        "fleet_memory",
+        "maintenance failed",
+        "ValueError",
+    )
+    assert str(line["at"]).startswith("['test_call_log.py:")
+    assert PRIVATE not in log.getvalue()
+
+
+WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Z"]), min_size=6, max_size=40)
+VALUES = st.recursive(WORDS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3))
+NAMES = (
+    "programId",
+    "agentId",
+    "pattern",
+    "evidence",
+    "query",
+    "domain",
+    "patternId",
+    "key",
+    "task",
+    "handoff",
+    "text",
+)
+ARGUMENTS = st.dictionaries(st.sampled_from(NAMES) | WORDS, VALUES, max_size=4)
+
+
+def texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            yield from (text for one in value for text in texts(one))
+        case dict():
+            yield from (text for pair in value.items() for one in pair for text in texts(one))
+
+
+@given(st.sampled_from(tool_names()) | WORDS, ARGUMENTS)
+def test_no_argument_of_any_call_is_in_the_log(tool: str, arguments: dict[str, object]) -> None:
+    written = anyio.run(log_of_call, tool, arguments)
+    known = {*tool_names(), *NAMES}
+    assert [text for text in texts(arguments) if text not in known and json.dumps(text)[1:-1] in written] == []
+    assert tool in known or tool not in written
+
+
+async def log_of_call(tool: str, arguments: dict[str, object]) -> str:
+    nowhere = replace(load({"store": "/nowhere/memory.db", "embedder": "lexical"}, {}), toolsets=TOOLSETS)
+    with json_log() as log, anyio.fail_after(30):
+        async with Client(create_server(nowhere, middleware=[request_log(nowhere)])) as client:
+            await client.call_tool(tool, arguments)
+    return log.getvalue()
