@@ -7,8 +7,11 @@ import pytest
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.policy import set_policy
+from fleet_memory.rules.erasing.knowledge import line_of_ledger_after
+from fleet_memory.rules.erasing.targets import Erasure
 from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
+from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.pairs import NewVerdict, Pair
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.stores import Query
@@ -130,6 +133,14 @@ async def test_each_read_of_another_program_is_one_line_of_the_ledger_and_of_one
         ("cicero", "basher", "recall_memory", "t9"),
         ("cicero", "basher", "recall_memory", "t9"),
     ]
+
+
+def test_a_program_that_is_purged_is_named_by_no_line_about_its_readers_or_its_reads() -> None:
+    read = LedgerLine(event="read", key="basher", at=NOW, by="cicero", why="recall_memory")
+    purged = line_of_ledger_after(read, Erasure(program_id="basher"))
+    assert purged == replace(read, key=Erasure(program_id="basher").program_after("basher"))
+    assert "basher" not in purged.compact()
+    assert "cicero" not in line_of_ledger_after(read, Erasure(program_id="cicero")).compact()
 
 
 async def test_what_the_ledger_cannot_note_is_not_read(fleet: Fleet) -> None:
