@@ -115,19 +115,21 @@ def _bound(bind: Bind) -> socket.socket:
 async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
     """Return the verifier of this server's tokens; None where only this machine reaches it, and its fleet has none.
 
-    A fleet whose tokens are all revoked still asks for one. Billed 1 read, and 1 for each token where others reach it.
+    A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token where others reach it;
+    none where an issuer signs tokens.
     """
-    fleet = await lazy.fleet()
-    if where.is_local and (await fleet.tokens.read_key()).key is None:
-        return None
-    if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await fleet.tokens.all()):
-        raise SettingsError(
-            "--http: other machines would reach this server, and its fleet has no live token. "
-            "Create one: fleet-memory token create --program NAME"
-        )
+    tokens = (await lazy.fleet()).tokens
+    if settings.issuer is None:
+        if where.is_local and (await tokens.read_key()).key is None:
+            return None
+        if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await tokens.all()):
+            raise SettingsError(
+                "--http: other machines would reach this server, and its fleet has no live token. "
+                "Create one: fleet-memory token create --program NAME"
+            )
     if settings.program:
         raise SettingsError("--program: does not count where each caller's token names its program; leave it out.")
-    return verifier_of(settings, lazy)
+    return verifier_of(settings, lazy, where.endpoint)
 
 
 def _announce(bind: Bind, port: int, where: Addresses) -> None:
