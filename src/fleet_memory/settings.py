@@ -50,8 +50,8 @@ class Settings:
     of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
     session of the client that started the server, None where it names none. `named_store` is None for the user's own.
     `public_url` is the address of `serve --http` for clients, None for the one that it binds. `prompt_lessons`
-    lets a hook answer a person's prompt with lessons that fit it. `rate` is None for no limit. `issuer` signs
-    tokens beside the fleet's own.
+    lets a hook answer a person's prompt with lessons that fit it. `rate` is None for no limit.
+    `issuer` signs tokens beside the fleet's own.
     """
 
     named_store: StoreLocation | None

@@ -59,7 +59,9 @@ async def serve_http(
     store's errors where it does not answer.
     """
     if wrong := [name for name in allowed_hosts if not _HOST.fullmatch(name)]:
-        raise SettingsError(f"--allowed-host: {quoted(wrong[0])} is no host, e.g. mem.example.com:8443.")
+        raise SettingsError(
+            f"--allowed-host: {quoted(wrong[0])} is no host, e.g. mem.example.com or mem.example.com:8443."
+        )
     set_up_logging(settings)
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
     with _bound(bind) as listener:
@@ -118,13 +120,13 @@ def _bound(bind: Bind) -> socket.socket:
 
 
 async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
-    """Return the verifier of this server's tokens; None where only this machine reaches it, and its fleet has none.
+    """Return the verifier of this server's tokens; None where only this machine reaches it, and nobody has any.
 
     A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token where others reach it;
     none where an issuer signs tokens.
     """
-    tokens = (await lazy.fleet()).tokens
     if settings.issuer is None:
+        tokens = (await lazy.fleet()).tokens
         if where.is_local and (await tokens.read_key()).key is None:
             return None
         if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await tokens.all()):
