@@ -122,7 +122,8 @@ def _bound(bind: Bind) -> socket.socket:
 async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
     """Return the verifier of this server's tokens; None where only this machine reaches it, and nobody has any.
 
-    A fleet whose tokens are all revoked still asks for one. Billed 1 read, and 1 for each token where others reach it.
+    A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token where others reach it;
+    none where an issuer signs tokens.
     """
     if settings.issuer is None:
         tokens = (await lazy.fleet()).tokens
