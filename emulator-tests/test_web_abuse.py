@@ -11,7 +11,7 @@ import anyio
 import pytest
 from agents import Agent
 from web_abuse import drip_body, drip_headers, garbage, say_nothing, send_once, send_too_much
-from web_agents import tokens_of, web_agent
+from web_agents import UNLIMITED, tokens_of, web_agent
 
 from tests.http_server import HttpServer, http_server
 
@@ -48,7 +48,7 @@ async def attacked(tmp_path: Path) -> AsyncIterator[Attacked]:
     """A server whose agent has stored and recalled, so that everything is imported; it ends without a traceback."""
     address = str(tmp_path / "memory.db")
     [token] = await tokens_of(address, ["basher"])
-    with http_server(address) as server:
+    with http_server(address, env=UNLIMITED) as server:
         async with web_agent(server.url, token) as agent:
             one = Attacked(server, token, agent)
             pattern = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}

@@ -15,7 +15,7 @@ from agents import opened
 from fleets import fleet_on
 from kills import KILLS
 from settling import look_again
-from web_agents import tokens_of
+from web_agents import UNLIMITED, tokens_of
 
 from fleet_memory.jobs.tokens import revoke_token
 from fleet_memory.server.http.short_cache import MAX_AGE_S
@@ -42,7 +42,7 @@ class Replicas:
         self.servers: list[HttpServer] = []
 
     def start(self) -> HttpServer:
-        return self._stack.enter_context(http_server(self._address))
+        return self._stack.enter_context(http_server(self._address, env=UNLIMITED))
 
     async def replace(self, number: int, how: signal.Signals) -> int:
         """End one, start another in its place, and return the exit code of the first."""

@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from fleet_memory.jobs.tokens import NewToken, create_token
 
 MAX_CONNECTIONS = 4  # of one agent
+UNLIMITED = {"FLEET_MEMORY_RATE": "off"}  # for agents that call faster than any should
 
 
 async def tokens_of(address: str, programs: Iterable[str]) -> list[str]:

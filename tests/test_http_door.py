@@ -12,6 +12,7 @@ import pytest
 from mcp import Client
 
 from fleet_memory.server.http.app import MAX_BODY_BYTES
+from fleet_memory.server.http.serving import Bind, _bound
 from tests.http_server import HttpServer, http_server
 
 ACCEPT = "application/json, text/event-stream"
@@ -197,3 +198,8 @@ def test_garbage_gets_no_more_than_a_line_and_the_server_goes_on(server: HttpSer
             assert len(connection.recv(10_000)) < 300
     assert httpx2.get(f"{server.base}/healthz").status_code == 200
     assert not [line for line in server.log if "Traceback" in line]
+
+
+def test_no_answer_waits_for_an_acknowledgement() -> None:
+    with _bound(Bind("127.0.0.1", 0)) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # of such sockets alone asyncio switches Nagle's algorithm off

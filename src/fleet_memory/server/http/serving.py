@@ -108,7 +108,9 @@ class _Server(uvicorn.Server):
 
 
 def _bound(bind: Bind) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in bind.host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
