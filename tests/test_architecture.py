@@ -13,7 +13,13 @@ PACKAGE = Path(fleet_memory.__file__).parent
 GROUND = {
     "errors",
     "settings",
+    "issuer_settings",
+    "rate",
+    "setting",
     "setting_values",
+    "issuer_settings",
+    "setting",
+    "rate",
     "store_address",
     "clock",
     "allocator",
