@@ -44,9 +44,10 @@ async def test_an_entry_and_its_lessons_are_erased_with_their_text(store: Store)
     assert "stays" in text
 
 
-async def test_after_a_program_is_erased_the_other_documents_agree(store: Store) -> None:
+@pytest.mark.parametrize("programs", [("basher", "sark", "iso"), ("basher", "sark"), ("sark", "basher")], ids=len)
+async def test_after_a_program_is_erased_the_other_documents_agree(store: Store, programs: tuple[str, ...]) -> None:
     fleet = fleet_on(store)
-    for program in ("basher", "sark", "iso"):
+    for program in programs:
         await learn(fleet, program, WORD)
     await consolidate(fleet)
     await erase(fleet, Wanted(program="basher"))

@@ -10,7 +10,22 @@ import fleet_memory
 
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 PACKAGE = Path(fleet_memory.__file__).parent
-GROUND = {"errors", "settings", "setting_values", "store_address", "clock", "allocator", "__version__"}
+GROUND = {
+    "errors",
+    "settings",
+    "issuer_settings",
+    "rate",
+    "setting",
+    "setting_values",
+    "issuer_settings",
+    "setting",
+    "rate",
+    "store_address",
+    "clock",
+    "allocator",
+    "whole_files",
+    "__version__",
+}
 ONE_BOX = {"demo": "cli", "integration": "cli", "__main__": "cli"}
 
 Arrow = tuple[str, str]

@@ -84,6 +84,10 @@ def shown_often(pairs: Sequence[Pair], times: int) -> Program:
         ("iso", [("basher", "same")], "", False),
         ("iso", [("basher", "same")], "opposite polarity", True),
         ("iso", [("basher", "same"), ("sark", "different"), (None, "same")], "", False),
+        ("Basher/reviewer", [("basher", "same"), ("sark", "different")], "", False),
+        ("iso/reviewer", [("basher", "same"), ("sark", "different"), ("iso", "unsure")], "", False),
+        ("iso", [("basher", "same"), ("sark", "different"), ("iso/reviewer", "unsure")], "", False),
+        ("bashers/reviewer", [("basher", "same"), ("sark", "different")], "", True),
     ],
 )
 def test_a_program_is_asked_about_its_own_pairs_and_about_those_that_need_a_third(
@@ -91,6 +95,12 @@ def test_a_program_is_asked_about_its_own_pairs_and_about_those_that_need_a_thir
 ) -> None:
     waiting = judged(*verdicts, objection=objection)
     assert chosen_questions(named(asked), [waiting], START).pairs == ([waiting] if is_asked else [])
+
+
+def test_a_judge_below_a_side_is_not_asked_about_its_pair() -> None:
+    names = ("basher/reviewer", "iso")
+    asked = [chosen_questions(named(name), [pair()], START, any_pair=True).pairs for name in names]
+    assert asked == [[], [pair()]]
 
 
 def test_a_contributor_is_no_third_program() -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.fleet import Caller, Fleet, Role, no_progress
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.retrieval.boot import Depth
@@ -15,6 +15,7 @@ from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import Asked
+from fleet_memory.schemas.tokens import Role
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
@@ -197,6 +198,21 @@ async def test_neither_a_boot_nor_a_contributor_is_asked_as_a_third(fleet: Fleet
     assert ids((await left(fleet, "flynn")).to_judge) == [pair.pair_id]
 
 
+async def test_a_subagent_is_no_third_for_its_program_and_its_verdict_is_no_other_judges(fleet: Fleet) -> None:
+    pair = await contrary(fleet)
+    await learn(fleet, "basher/reviewer", "Something else")
+    assert (await left(fleet, "basher/reviewer")).to_judge is None
+    await judged(fleet, "basher/reviewer", pair, "same")  # which it was shown before its program had a side
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair
+    assert versioned.pair.state == "open"
+    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
+    await judged(fleet, "iso", pair, "same")
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair
+    assert versioned.pair.state == "same"
+
+
 async def test_a_pair_that_asks_its_own_side_and_a_third_is_shown_once(fleet: Fleet) -> None:
     pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=OPPOSITE)
     await judged(fleet, "basher", pair, "same")
@@ -224,14 +240,21 @@ async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: F
 
 
 @pytest.mark.parametrize("role", ["auditor", "admin"])
-async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_nothing(fleet: Fleet, role: Role) -> None:
+async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_only_who_read(
+    fleet: Fleet, role: Role
+) -> None:
     await rewritten(fleet)
     await numbered(fleet, 1)
     before = await documents(fleet)
     reader = replace(fleet, caller=Caller("quorra", role=role))
     for day in range(4):
         assert await booted(at(reader, NOW + days(day)), "basher") == ()
-    assert await documents(fleet) == before
+    after = await documents(fleet)
+    new = [one for one in after if one not in before]
+    assert [one for one in after if one in before] == before
+    assert [(one.fields["event"], one.fields["key"], one.fields["by"], one.fields["why"]) for one in new] == [
+        ("read", "basher", "quorra", "gsp_bootstrap")
+    ] * 4
 
 
 async def test_a_program_that_leaves_many_sessions_in_a_day_comes_to_every_pair(fleet: Fleet) -> None:

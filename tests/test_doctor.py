@@ -12,6 +12,7 @@ from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.integration import jsonc
 from fleet_memory.integration.hooks import EVENTS
+from fleet_memory.integration.identity import PROJECT_VARIABLE
 from fleet_memory.settings import default_path
 from tests.homes import use_home
 
@@ -84,6 +85,25 @@ def test_it_reads_the_agent_s_boot_without_a_trace(home: Path, capsys: pytest.Ca
     assert tree(home) == before
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="containers' folders are of Unix")
+@pytest.mark.parametrize("root", ["/app", "/workspace", "/usr/src/app"])
+def test_a_folder_that_each_container_has_is_no_name_of_a_project(
+    root: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(PROJECT_VARIABLE, root)
+    _, found = doctor(capsys)
+    name = Path(root).name
+    assert found["agent"] == {
+        "ok": True,
+        "text": f"{name} in this folder; nothing is stored yet",
+        "advice": f"containers have other projects in {root} too, which are the same {name} in a shared memory: "
+        "set FLEET_MEMORY_PROGRAM to this project's name",
+    }
+    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "proj")
+    _, found = doctor(capsys)
+    assert found["agent"] == {"ok": True, "text": "proj in this folder; nothing is stored yet"}
+
+
 def test_it_shows_the_memory_of_a_client_that_has_another(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install("cursor")
     file = home / ".cursor/mcp.json"
@@ -121,7 +141,11 @@ def test_a_remote_server_is_named_and_not_started(home: Path, capsys: pytest.Cap
     file.write_text('{"mcpServers": {"fleet-memory": {"url": "https://fleet.example/mcp"}}}')
     code, found = doctor(capsys)
     assert code == 0
-    assert found["cursor"] == {"ok": True, "text": f"{file} names a remote server, which was not asked"}
+    assert found["cursor"] == {
+        "ok": True,
+        "text": f"{file} names a remote server, which was not asked",
+        "advice": "fleet-memory doctor --url https://fleet.example/mcp",
+    }
 
 
 def test_a_file_that_cannot_be_read_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,19 +31,19 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import pattern_key
-from fleet_memory.rules.consensus.deciding import with_membership
+from fleet_memory.rules.consensus.deciding import PERSON, with_membership
 from fleet_memory.rules.erasing.targets import hashed_key
 from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import digest, pattern_id, slug, text_hash
-from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.stores import ABSENT, Json, Write
+from fleet_memory.stores import ABSENT, Json, Query, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from tests.fleets import documents, interrupted, writing
 from tests.living import Json as Answer
@@ -300,6 +300,23 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
     assert await published_keys(fleet) == [SHARED]
 
 
+@pytest.mark.parametrize(("program", "event"), [("basher", "demoted"), ("iso", "demoted"), ("sark", "left")])
+async def test_the_ledger_says_that_an_entry_lost_votes_to_a_purge(
+    fleet: Fleet, program: str, event: LedgerEvent
+) -> None:
+    programs = ("basher", "iso") if event == "demoted" else ("basher", "iso", program)
+    await shared_entry(fleet, *programs)
+    before = {line.ref for line in await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))}
+    await erase(fleet, Wanted(program=program, why="left the team"))
+    lines = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))
+    (entry,) = [one.entry for one in await fleet.knowledge.all() if one.entry]
+    (noted,) = [one for one in lines if one.ref not in before and ledger_line(one).event != "erased"]
+    assert entry.ledger[-1] == noted.ref.id
+    assert ledger_line(noted) == LedgerLine(
+        event=event, key=entry.key, at=ledger_line(noted).at, by=PERSON, why="a purge erased contributions"
+    )
+
+
 async def test_the_name_of_an_erased_program_is_in_no_byte(tmp_path: Path) -> None:
     machine, name = Machine(tmp_path), "Vexnar"
     for program, text in (("basher", LOOK), ("iso", FREE), (name, LATE), ("sark", LOOK)):
@@ -501,6 +518,37 @@ def test_the_command_says_no_where_there_is_nothing_to_erase(
     assert printed.out + printed.err != ""
 
 
+def test_a_name_that_show_takes_names_a_lesson_or_an_entry(
+    command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def read(fleet: Fleet) -> tuple[list[str], Sequence[str]]:
+        programs = [await fleet.programs.read(name) for name in ("basher", "iso")]
+        return [one.program_id for one in programs if one.patterns], await published_keys(fleet)
+
+    key = anyio.run(with_fleet, settings, lambda fleet: shared_entry(fleet, "iso", "sark")).key
+    assert command("basher/mine", "--yes", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["erased"]["lessons"] == ["basher/mine"]
+    assert anyio.run(with_fleet, settings, read) == (["iso"], [key])
+    assert command(key, "--yes") == 0
+    assert anyio.run(with_fleet, settings, read) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mine"], "KEY|PROGRAM/ID: whose lesson?"),
+        (["basher/mine", "--program", "basher"], "KEY|PROGRAM/ID: stands alone"),
+        (["--pattern", "basher/mine"], "or write PROGRAM/ID alone"),
+        (["--program", "basher/mine", "--yes"], "one lesson: fleet-memory purge basher/mine"),
+    ],
+)
+def test_a_name_that_says_too_little_is_told_how(
+    words: list[str], message: str, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(*words) != 0
+    assert message in capsys.readouterr().err
+
+
 def test_a_text_comes_from_stdin_too(
     command: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -581,6 +629,17 @@ def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(found: tuple[s
         made = [pattern_id(text), slug(text)] if place != "rewritten" else []
         gone = [*(word for word in needle.split() if word in RARE), *made]
         assert [word for word in gone if holds(Path(folder), word)] == []
+
+
+@pytest.mark.parametrize("mark", ["\u00ad", "\u200b", "\u200d", "\u2060", "\ufe0f", "\u3164", "\u034f", "\U000e0061"])
+async def test_a_mark_that_nobody_sees_hides_no_text(fleet: Fleet, mark: str) -> None:
+    await learnt(fleet, "basher", f"The night{mark}jar build needs two cores")
+    await learnt(fleet, "iso", f"Restart the pump{mark}")
+    erased = await erase(fleet, Wanted(text=f"night{mark}{mark}jar"))
+    assert (erased.texts, erased.left) == ((f"The night{mark}jar build needs two cores",), ())
+    assert (await fleet.programs.read("basher")).patterns == {}
+    assert "mine" in (await fleet.programs.read("iso")).patterns
+    assert (await preview_erasure(fleet, TEXT)).documents == {}
 
 
 async def test_a_text_inside_the_words_of_a_name_is_not_in_it(fleet: Fleet) -> None:

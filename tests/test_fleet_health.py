@@ -47,7 +47,7 @@ from fleet_memory.schemas.health import (
     ProgramHealth,
     RelearntEntry,
 )
-from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, LedgerEvent
+from fleet_memory.schemas.knowledge import ChangeEvent, Freshness, KnowledgeRow
 from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.schemas.programs import ArchiveCounts, Archived, ArchiveReason
 from fleet_memory.similarity.lexical import Lexical
@@ -235,7 +235,7 @@ LARGEST = FleetHealthAnswer(
     rates=FleetRates(junk=0.1234, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
     knowledge=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
     verdicts=dict.fromkeys(get_args(HealthVerdict), MANY),
-    ledger=dict.fromkeys(get_args(LedgerEvent), MANY),
+    ledger=dict.fromkeys(get_args(ChangeEvent), MANY),
     forecast=tuple(Forecast(days=until, stale=MANY, verify=MANY) for until in HORIZONS),
     freshness=freshness(MANY, MANY, NOW + timedelta(milliseconds=1), NOW + days(2)),
     judge_model=ModelRun(

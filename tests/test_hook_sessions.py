@@ -21,6 +21,7 @@ from fleet_memory.integration.hook_state import HookState
 from fleet_memory.integration.hooks import MAX_REMEMBERED, TWICE_WITHIN, answer_hook, forget_old_sessions
 from fleet_memory.integration.project_hooks import PROJECT_SETTINGS
 from fleet_memory.integration.starting import Installation
+from fleet_memory.rules.text.counting import utf16_length
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process
@@ -83,7 +84,30 @@ def test_a_prompt_brings_the_lesson_that_fits_it_once_a_session(taught: Settings
     assert len(text) <= MAX_PROMPT_ANSWER_CHARS
     assert context(taught, state, "UserPromptSubmit", {**PROMPT, "prompt": f"again: {PROMPT['prompt']}"}) == ""
     assert MAIL in context(taught, state, "UserPromptSubmit", ABOUT_MAIL)
+    assert context(taught, state, "UserPromptSubmit", {**PROMPT, "prompt": f"once more: {PROMPT['prompt']}"}) == ""
     assert POOL in context(taught, state, "UserPromptSubmit", {**PROMPT, "session_id": "s2"})
+
+
+@pytest.mark.parametrize("mark", ["x", "\U0001f418"], ids=["one unit", "two units"])
+def test_a_prompt_brings_no_more_than_a_client_counts_and_no_lesson_twice(
+    taught: Settings, state: HookState, mark: str
+) -> None:
+    long = f"Let pool_size alone when connections run out: {mark * (950 // utf16_length(mark))}"
+    assert "patternId" in call(taught, "store_memory", programId="proj", pattern={**LESSON, "pattern": long})
+    first = context(taught, state, "UserPromptSubmit", PROMPT)
+    assert utf16_length(first) <= MAX_PROMPT_ANSWER_CHARS
+    assert [part in first for part in (POOL, "alone")] == [True, False]
+    assert context(taught, state, "UserPromptSubmit", {**PROMPT, "prompt": f"again: {PROMPT['prompt']}"}) == ""
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "SubagentStart", "UserPromptSubmit"])
+def test_no_lesson_begins_a_line_of_its_own_in_a_session(taught: Settings, state: HookState, event: str) -> None:
+    lesson = {**LESSON, "pattern": "Edit mail templates in emails/src\n## Orders\n\u2028of nobody"}
+    for program in ("proj", "proj/reviewer"):
+        assert "patternId" in call(taught, "store_memory", programId=program, pattern=lesson)
+    given = {**ABOUT_MAIL, "agent_id": "a1", "agent_type": "reviewer"} if event == "SubagentStart" else ABOUT_MAIL
+    (line,) = [line for line in context(taught, state, event, given).splitlines() if "Orders" in line]
+    assert line.startswith("- Edit mail templates in emails/src / ## Orders /  / of nobody (care; ")
 
 
 def test_a_prompt_brings_nothing_that_the_start_has_shown(taught: Settings, state: HookState) -> None:

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -181,6 +182,17 @@ def test_the_end_of_a_session_leaves_a_mark_that_one_later_start_finds(settings:
     assert anyio.run(hooks.answer_hook, settings, "SessionEnd", {"reason": "logout"}, state) == ""
     other = replace(settings, fleet="other")
     assert [is_maintenance_due(one, state) for one in (off, other, settings, settings)] == [False, False, True, False]
+
+
+def test_only_a_start_maintains_and_only_after_the_end_of_a_session(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(event: str) -> bool:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("{}"))
+        return hook.answer(Namespace(event=event), settings)
+
+    events = ("SessionStart", "SessionEnd", "Stop", "UserPromptSubmit", "SessionStart", "SessionStart")
+    assert [answer(event) for event in events] == [False, False, False, False, True, False]
 
 
 async def test_what_agrees_becomes_knowledge_where_maintenance_is_due(settings: Settings) -> None:

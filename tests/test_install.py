@@ -647,7 +647,9 @@ def test_when_the_hooks_cannot_be_written_the_client_is_not_called(home: Path) -
     file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "env"), {"OPENAI_API_KEY": "k"}))
     before = file.read_bytes()
     settings = home / ".claude/settings.json"
-    target = settings.with_name("s" * 250)  # beside which no draft can be: not even root may write it
+    target = settings.with_name(
+        "\U0001f418" * 62
+    )  # 248 bytes, beside which no draft can be: not even root may write it
     settings.rename(target)
     settings.symlink_to(target)
     assert install("claude-code", "--undo") == 2

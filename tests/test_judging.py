@@ -232,8 +232,13 @@ def test_names_over_one_connection_are_not_asked_in_turn_for_ever() -> None:
         ({"basher", "sark", "iso"}, ["iso"], 1),
         ({"basher", "sark", "ram"}, ["iso"], None),
         ({"basher", "sark", "iso", "ram", "flynn"}, [], None),
+        ({"basher", "sark", "iso", "basher/reviewer", "sark/x/y"}, [], 1),
+        ({"basher", "sark", "iso", "iso/reviewer"}, ["iso"], 1),
     ],
-    ids=["none", "one", "two", "one, which has judged", "one, and one that was deleted since", "three"],
+    ids=[
+        *("none", "one", "two", "one, which has judged", "one, and one that was deleted since", "three"),
+        *("one, and some below the sides", "one, which has judged, and one below it"),
+    ],
 )
 def test_a_pair_knows_how_few_programs_can_be_asked_as_a_third(
     programs: set[str], verdicts: list[str], thirds: int | None
@@ -247,6 +252,19 @@ def test_a_contributor_to_an_entry_is_no_third() -> None:
     programs = {"ram", "sark", "iso", "flynn"}
     assert with_thirds(known, programs, {"k": {"ram", "iso"}}) == replace(known, thirds=1)
     assert with_thirds(known, programs, {"other": {"ram", "iso"}}) is known
+
+
+def test_a_program_below_a_side_takes_no_third_programs_place() -> None:
+    known = judged(("basher", "same"), ("sark", "different"))
+    below = with_judgement(known, judgement("basher/reviewer", "same", contributed=True))
+    above = with_judgement(pair(side("basher/x", "One"), side("sark", "Other")), judgement("basher", "unsure"))
+    assert (ruling(below), questions(replace(below, thirds=1))) == (Ruling("open"), Questions(third=True))
+    assert with_thirds(above, {"basher/x", "sark"}, {}).thirds == 0
+
+
+def test_one_different_of_a_program_and_one_below_it_is_one() -> None:
+    known = replace(judged(("basher", "different"), ("basher/reviewer", "different")), likely=True)
+    assert questions(known) == Questions(("sark",))
 
 
 def test_people_are_asked_where_no_third_program_is_left() -> None:

@@ -64,8 +64,11 @@ LAYERS = {
     "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
+    "whole_files": layer(),
     "rate": layer(),
-    "settings": layer("errors rate setting_values store_address", "platformdirs"),
+    "setting": layer(),
+    "issuer_settings": layer("setting store_address"),
+    "settings": layer("errors issuer_settings rate setting setting_values store_address", "platformdirs"),
     "setting_values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
@@ -80,7 +83,7 @@ LAYERS = {
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
-    "jobs": layer(f"{BELOW_JOBS} jobs", "anyio numpy pydantic", ENGINES),
+    "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address allocator clock rate",
@@ -88,7 +91,7 @@ LAYERS = {
         f"server.http {ENGINES}",
     ),
     "server.http": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        f"{BELOW_JOBS} jobs tools server settings issuer_settings store_address allocator clock",
         "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
         ENGINES,
     ),
@@ -102,9 +105,10 @@ LAYERS = {
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
         "integration server.composition tools jobs views rules.retrieval rules.text schemas.answers schemas.patterns "
-        "fleet settings clock store_address errors",
+        "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs tomlkit",
     ),
+    "integration.remote": layer("integration rules.retrieval", "anyio httpx2 mcp"),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(
         f"{BELOW_JOBS} jobs tools server integration demo settings setting_values store_address clock cli",
@@ -121,6 +125,9 @@ VIOLATIONS = {
     "allocator": ["import numpy"],
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
+    "setting": ["from fleet_memory.errors import SettingsError"],
+    "issuer_settings": ["import pydantic"],
+    "whole_files": ["from fleet_memory import errors"],
     "rate": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
     "setting_values": ["from fleet_memory.errors import SettingsError"],
@@ -176,6 +183,7 @@ VIOLATIONS = {
     "server.turns": ["from fleet_memory.similarity.minilm import MiniLM"],
     "server.std_streams": ["import mcp"],
     "integration": ["from fleet_memory.repositories.programs import Programs"],
+    "integration.remote": ["from fleet_memory.settings import Settings"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],
     "cli": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "__main__": ["from fleet_memory import settings"],

@@ -3,18 +3,33 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.knowledge.entries import settled
 from fleet_memory.rules.knowledge.merging import LedgeredEntry, merged_entry
 from fleet_memory.rules.knowledge.votes import same_program, voting
+from fleet_memory.rules.knowledge.words import with_all_words
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerEvent, LedgerLine, Word
+from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.policy import Policy
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 NOW = START + timedelta(days=365)
 TEXT = "Check that a task is free before you claim it"
+ENTRY = Entry(
+    key="pattern/tasks/check-task-free",
+    value=EntryValue(
+        pattern=TEXT,
+        domain="tasks",
+        confidence=0.5,
+        contributors=(),
+        evidence_count=0,
+        first_discovered=START,
+        last_promoted=START,
+    ),
+    last_confirmed=START,
+)
 
 programs = st.sampled_from(("basher", "iso", "ISO", "sark", "tron"))
 moments = st.integers(0, 400).map(lambda hours: START + timedelta(hours=hours))
@@ -47,34 +62,24 @@ def ledgered(draw: st.DrawFn) -> LedgeredEntry:
                 outcome=st.sampled_from(("confirmed", "contradicted")),
                 at=moments,
                 evidence=st.just("seen"),
+                waits=st.booleans(),
             ),
             max_size=3,
             unique_by=lambda word: same_program(word.program_id),
         )
     )
-    against = [word for word in words if word.outcome == "contradicted"]
-    words = [word for word in words if word not in against[1:]]  # two would have retired it
     events: st.SearchStrategy[LedgerEvent] = st.sampled_from(("promoted", "attached", "retired", "reinstated"))
     ledger = {f"{event} {at}": (event, at) for event, at in draw(st.lists(st.tuples(events, moments), max_size=4))}
     back = max((at for event, at in ledger.values() if event == "reinstated"), default=START - timedelta(days=1))
     retired_at = draw(st.none() | moments)
-    value = EntryValue(
-        pattern=TEXT,
-        domain="tasks",
-        confidence=0.5,
-        contributors=(),
-        evidence_count=0,
-        first_discovered=draw(moments),
-        last_promoted=START,
-    )
-    entry = Entry(
-        key="pattern/tasks/check-task-free",
-        value=value,
+    entry = replace(
+        ENTRY,
+        value=replace(ENTRY.value, first_discovered=draw(moments)),
         provenance=tuple(sorted(lines, key=lambda one: (one.program_id, one.pattern_id))),
         words=tuple(
             word
             for word in sorted(words, key=lambda word: (word.at, word.program_id))
-            if word.outcome == "confirmed" or word.at >= back  # people cleared the others
+            if word.outcome == "confirmed" or word.at > back  # people cleared the others
         ),
         last_confirmed=draw(moments),
         confirmations=draw(st.integers(0, 3)),
@@ -82,6 +87,7 @@ def ledgered(draw: st.DrawFn) -> LedgeredEntry:
         ledger=tuple(ledger),
     )
     known = {id_: LedgerLine(event=event, key=entry.key, at=at, by="(person)") for id_, (event, at) in ledger.items()}
+    entry = with_all_words(entry, entry.words)
     return LedgeredEntry(settled(None, entry, Policy(), draw(moments)), known)
 
 
@@ -90,6 +96,22 @@ def merged(mine: LedgeredEntry, theirs: LedgeredEntry) -> LedgeredEntry:
     return LedgeredEntry(entry, {**theirs.lines, **mine.lines})
 
 
+def with_words(*words: Word) -> LedgeredEntry:
+    return LedgeredEntry(settled(None, replace(ENTRY, words=words), Policy(), START))
+
+
+def word(program: str, outcome: Outcome, hours: int = 0) -> Word:
+    return Word(program_id=program, outcome=outcome, at=START + timedelta(hours=hours), evidence="seen")
+
+
+@example(  # the contradiction is answered by both stores together; basher's word in the other store stands
+    with_words(word("basher", "contradicted"), word("sark", "confirmed")),
+    with_words(word("basher", "confirmed"), word("iso", "confirmed")),
+)
+@example(
+    with_words(word("basher", "confirmed"), word("sark", "confirmed", 2)),
+    with_words(word("basher", "contradicted", 1), word("iso", "confirmed", 2)),
+)
 @given(ledgered(), ledgered())
 def test_merging_a_copy_again_changes_nothing(one: LedgeredEntry, other: LedgeredEntry) -> None:
     both = merged(one, other)

@@ -1,6 +1,5 @@
 """A merge brings no contribution back that a verdict, another lesson or a text that was shown speaks against."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,12 +13,11 @@ from fleet_memory.rules.knowledge.state import recorded_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry
-from fleet_memory.schemas.pairs import NewVerdict
+from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.programs import Program
-from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from tests.fleets import NOW, at, documents, interrupted, learn, on, writing
+from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.moving import bring, export_to
 
 pytestmark = pytest.mark.anyio
@@ -27,26 +25,8 @@ pytestmark = pytest.mark.anyio
 LATER = NOW + timedelta(days=1)
 LOOK = "Check that a task is still free before you claim it"
 FREE = "Make sure a task is free before claiming it"
+COFFEE = "Restart the coffee machine every morning at nine"
 RETRY = "Retries must be idempotent"
-
-
-@pytest.fixture
-async def here(fleet: Fleet) -> Fleet:
-    """The fleet that takes a file in."""
-    return at(fleet, NOW)
-
-
-@pytest.fixture
-async def there(tmp_path: Path, fleet: Fleet) -> AsyncIterator[Fleet]:
-    """A fleet of the same name on another laptop."""
-    store = SqliteStore(tmp_path / "there.db")
-    yield at(on(fleet, store), LATER)
-    await store.close()
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "memory.jsonl"
 
 
 async def entries(fleet: Fleet) -> dict[str, tuple[str, list[str]]]:
@@ -55,15 +35,20 @@ async def entries(fleet: Fleet) -> dict[str, tuple[str, list[str]]]:
     return {one.value.pattern: (recorded_state(one), [line.program_id for line in one.provenance]) for one in found}
 
 
+async def judge_all(fleet: Fleet, program: str, verdict: Verdict) -> None:
+    """Let a program answer everything that its boot asks."""
+    asked = (await gsp_bootstrap(fleet, program)).to_judge or ()
+    verdicts = tuple(NewVerdict.model_validate({"pairId": one.pair_id, "verdict": verdict}) for one in asked)
+    await pattern_consolidate(fleet, no_progress, program, verdicts=verdicts)
+
+
 async def joined_by_verdict(fleet: Fleet) -> str:
     """Let two programs call their lessons the same, and return the key of the entry."""
     await learn(fleet, "basher", LOOK)
     await learn(fleet, "sark", FREE)
     await pattern_consolidate(fleet, no_progress)
     for program in ("basher", "sark"):
-        asked = (await gsp_bootstrap(fleet, program)).to_judge or ()
-        verdicts = tuple(NewVerdict.model_validate({"pairId": one.pair_id, "verdict": "same"}) for one in asked)
-        await pattern_consolidate(fleet, no_progress, program, verdicts=verdicts)
+        await judge_all(fleet, program, "same")
     (entry,) = [one.entry for one in await fleet.knowledge.all() if one.entry]
     return entry.key
 
@@ -79,6 +64,32 @@ async def test_an_older_file_does_not_undo_a_split(here: Fleet, file: Path) -> N
     assert (await here.programs.read("sark")).patterns["mine"].knowledge_key is None
     before = await documents(here)
     assert (await bring(later, file)).written == 0
+    assert await documents(here) == before
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+async def test_an_older_file_does_not_undo_an_agents_different_about_its_rewritten_lesson(
+    here: Fleet, file: Path, *, overwrite: bool
+) -> None:
+    key = await joined_by_verdict(here)
+    await export_to(here, file)
+    later = at(here, LATER)
+    await learn(later, "sark", COFFEE)
+    assert await entries(here) == {LOOK: ("verify", ["basher", "sark"])}
+    await judge_all(later, "sark", "different")
+    left = await here.programs.read("sark")
+    assert (await entries(here), left.patterns["mine"].knowledge_key) == ({LOOK: ("candidate", ["basher"])}, None)
+    outcome = await bring(later, file, overwrite=overwrite)
+    assert outcome.divergent == ("sark/mine",)
+    lesson = (await here.programs.read("sark")).patterns["mine"]
+    if overwrite:  # a person chose the text of then, which two judges called the same
+        assert (lesson.pattern, lesson.knowledge_key) == (FREE, key)
+        assert await entries(here) == {LOOK: ("verify", ["basher", "sark"])}
+    else:
+        assert (lesson.pattern, lesson.knowledge_key) == (COFFEE, None)
+        assert await entries(here) == {LOOK: ("candidate", ["basher"])}
+    before = await documents(here)
+    assert (await bring(later, file, overwrite=overwrite)).written == 0
     assert await documents(here) == before
 
 
@@ -120,14 +131,17 @@ async def test_a_lesson_that_gave_way_leaves_no_vote_under_its_id(
     assert await entries(here) == ({LOOK: gone, RETRY: kept} if overwrite else {LOOK: kept, RETRY: gone})
 
 
-async def test_the_figures_of_a_file_are_counted_here(here: Fleet, there: Fleet, file: Path) -> None:
+@pytest.mark.parametrize("claimed", [("a", "b", "c"), ()])
+async def test_the_figures_of_a_file_are_counted_here(
+    here: Fleet, there: Fleet, file: Path, claimed: tuple[str, ...]
+) -> None:
     for program in ("basher", "sark"):
         await learn(there, program, LOOK)
     await pattern_consolidate(there, no_progress)
     (entry,) = [one.entry for one in await there.knowledge.all() if one.entry]
 
     def boasting(entry: Entry) -> Entry:
-        value = replace(entry.value, contributors=("a", "b", "c"), evidence_count=3)
+        value = replace(entry.value, contributors=claimed, evidence_count=len(claimed))
         return replace(entry, provenance=entry.provenance[:1], value=value, threshold=1)
 
     await there.knowledge.update_without_ledger(entry.key, boasting)

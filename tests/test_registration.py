@@ -399,8 +399,8 @@ async def test_deep_nesting_is_refused(toys: Client) -> None:
 
 async def test_half_an_emoji_is_refused() -> None:
     tool = TOYS["core"][0]
-    with pytest.raises(Exception, match="invalid_argument: arguments: nested too deeply, or not Unicode text"):
-        await tool.run({"programId": "x", "lesson": {"lessonText": "\ud83d"}}, None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="arguments: nested too deeply, or not Unicode text"):
+        validated(tool, {"programId": "x", "lesson": {"lessonText": "\ud83d"}})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from fleet_memory.rate import Rate
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
 from fleet_memory.server.toolsets import TOOLS
-from fleet_memory.settings import SETTINGS, TOOLSETS, Settings, load
+from fleet_memory.settings import CURATION, SETTINGS, TOOLSETS, Settings, load
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile
 
 
@@ -160,7 +160,7 @@ def test_settings_are_frozen() -> None:
 
 
 def test_every_known_toolset_is_served() -> None:
-    assert tuple(TOOLS) == TOOLSETS
+    assert tuple(TOOLS) == (*TOOLSETS, CURATION)
 
 
 @given(st.text(st.sampled_from("aZ9._:/- ä\n"), max_size=5) | st.integers(98, 102).map("x".__mul__))

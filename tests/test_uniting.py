@@ -179,6 +179,8 @@ async def test_a_run_asks_about_two_entries_and_then_about_the_lessons_that_one_
         await run(server)
         assert await keys_of_lessons(fleet) == one
     assert await published(fleet) == {AS_BASHER: ("basher", "iso", "sark", "tron")}
+    emptied = (await fleet.knowledge.found(AS_ISO, hidden=True)).value
+    assert (emptied.contributors, emptied.evidence_count) == ((), 0)
 
     again = (await open_pairs(fleet))[frozenset((AS_BASHER, "quorra"))]
     await say(fleet, again, "same", None)

@@ -1,9 +1,9 @@
 """The fleet that a tool works on: its memory, its embedder, its clock, its caller."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.repositories.fleet_sums import SumsDocument
@@ -25,6 +25,18 @@ Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 """Reports (done, total, message); does nothing when the client did not ask for progress."""
 CountProgress: TypeAlias = Callable[[int, int], None]
 """Reports (done, total) of documents; called after each batch."""
+
+
+_A_ROLE: Final[Mapping[Role, str]] = {
+    "agent": "an agent",
+    "judge": "a judge",
+    "auditor": "an auditor",
+    "admin": "an admin",
+}
+_INSTEAD: Final[Mapping[Role, str]] = {
+    "judge": "Send verdicts with pattern_consolidate.",
+    "auditor": "Read with recall_memory and memory_health, or try with pattern_consolidate and dryRun.",
+}
 
 
 async def no_progress(_done: float, _total: float, _message: str) -> None:
@@ -54,21 +66,48 @@ class Caller:
         """Where the lessons of this call come from."""
         return Source(connection=self.connection, token=self.token_id, client=self.client, model=self.model)
 
+    @property
+    def is_judge(self) -> bool:
+        """Whether this caller judges any pair, and writes nothing but its verdicts."""
+        return self.role == "judge"
+
     def may_write(self, program_id: str) -> bool:
-        """Whether this caller may write the memory of `program_id`."""
-        return self.program_id in (None, program_id)
+        """Whether this caller may write the memory of `program_id`; judges and auditors have none."""
+        return self.role in ("agent", "admin") and self.program_id in (None, program_id)
+
+    def may_judge(self, program_id: str) -> bool:
+        """Whether this caller may judge pairs as `program_id`, and is shown those to judge."""
+        return self.role != "auditor" and self.program_id in (None, program_id)
+
+    def reads_another(self, program_id: str) -> bool:
+        """Whether this caller is bound, and `program_id` is another program."""
+        return self.program_id not in (None, program_id)
 
     def require_write(self, program_id: str) -> None:
         """Raise ForbiddenError unless this caller may write the memory of `program_id`."""
-        if not self.may_write(program_id):
-            raise ForbiddenError(
-                f"You are {self.program_id} and may write only your own memory, not {program_id}'s. "
-                f"Call again with programId {self.program_id!r}."
-            )
+        if self.may_write(program_id):
+            return
+        if self.role not in ("agent", "admin"):
+            raise ForbiddenError(f"You are {self._named} and write no memory. {_INSTEAD[self.role]}")
+        raise ForbiddenError(
+            f"You are {self.program_id} and may write only your own memory, not {program_id}'s. "
+            f"Call again with programId {self.program_id!r}."
+        )
+
+    def require_judging(self, program_id: str) -> None:
+        """Raise ForbiddenError unless this caller may judge pairs as `program_id`."""
+        if self.may_judge(program_id):
+            return
+        if self.role == "auditor":
+            raise ForbiddenError(f"You are {self._named} and judge nothing. {_INSTEAD[self.role]}")
+        raise ForbiddenError(
+            f"You are {self.program_id} and may judge only as yourself, not as {program_id}. "
+            f"Call again with programId {self.program_id!r}."
+        )
 
     def require_read(self, program_id: str) -> None:
         """Raise ForbiddenError unless this caller may read the memory of `program_id`."""
-        if self.role == "agent" and self.program_id not in (None, program_id):
+        if self.reads_another(program_id) and not self.sees_other_programs:
             raise ForbiddenError(
                 f"You are {self.program_id} and may read only your own memory, not {program_id}'s. "
                 "Promoted lessons of others are in recall_memory with scope 'shared'."
@@ -79,13 +118,17 @@ class Caller:
         if self.program_id is not None and self.role != "admin":
             raise ForbiddenError(
                 f"You are {self.program_id}, and only an operator may do this, without --program and "
-                "FLEET_MEMORY_PROGRAM. Report what you saw with reinforce_memory."
+                "FLEET_MEMORY_PROGRAM, or with a token of the role admin. Report what you saw with reinforce_memory."
             )
 
     @property
     def sees_other_programs(self) -> bool:
         """Whether texts of other programs may be shown to this caller."""
-        return self.program_id is None or self.role != "agent"
+        return self.program_id is None or self.role in ("auditor", "admin")
+
+    @property
+    def _named(self) -> str:
+        return f"{self.program_id or 'a reader'}, {_A_ROLE[self.role]},"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Answer the hook like any command; clients get `run_unfailing`."""
-    _answer(given, settings)
+    answer(given, settings)
     return 0
 
 
@@ -56,7 +56,7 @@ def _work(words: Sequence[str]) -> None:
         parser = _Parser("fleet-memory hook", parents=[settings_parser()])
         add_arguments(parser)
         given = parser.parse_args(words)
-        if _answer(given, settings_of(given)):
+        if answer(given, settings_of(given)):
             _maintain_in_background([word for word in words if word != given.event])
     except FleetMemoryError as error:
         complain(f"hook: {' '.join(filter(None, (str(error), error.operator_detail)))}".replace("\n", " "))
@@ -64,7 +64,7 @@ def _work(words: Sequence[str]) -> None:
         complain(f"hook: {type(error).__name__}: {error}".replace("\n", " "))
 
 
-def _answer(given: argparse.Namespace, settings: Settings) -> bool:
+def answer(given: argparse.Namespace, settings: Settings) -> bool:
     """Print the answer; return whether maintenance is due, which the client must not wait for."""
     import anyio  # noqa: PLC0415 inside the time limit, and an import that fails must not fail a session
 
@@ -77,10 +77,10 @@ def _answer(given: argparse.Namespace, settings: Settings) -> bool:
     if given.event not in hooks.EVENTS:
         raise InvalidArgumentError(f"EVENT: {given.event!r} is unknown; known are {', '.join(hooks.EVENTS)}")
     state = user_state()
-    if answer := anyio.run(
+    if output := anyio.run(
         hooks.answer_hook, settings, given.event, _input(sys.stdin.read(MAX_INPUT_CHARS).removeprefix(BOM)), state
     ):
-        say(answer)
+        say(output)
         flush_output()
     if given.event != "SessionStart":
         return False

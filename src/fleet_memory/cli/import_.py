@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite", action="store_true", help="of two texts of one lesson the file's stays, the other is archived"
     )
-    parser.add_argument("--policy", action="store_true", help="also set the policy of the file's fleet")
+    parser.add_argument("--policy", action="store_true", help="also set the policy of the file's fleet and its rules")
     parser.add_argument("--yes", action="store_true", help="do not ask when the file is of a fleet of another name")
     add_json_flag(parser)
 
@@ -73,6 +73,7 @@ def _lines(merged: Merged) -> list[str]:
         *_named("have another text here; the other one is in the archive, or an entry of its own", merged.divergent),
         *_named("were over the cap and are in the archive", merged.archived),
         *_named("left this memory since and stay in its archive (--overwrite brings them back)", merged.left),
+        *_named("are rules that people set in that fleet, and no rules here (--policy makes them rules)", merged.rules),
     ]
 
 

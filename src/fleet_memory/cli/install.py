@@ -1,6 +1,7 @@
 """`fleet-memory install CLIENT`: add the server to a client's configuration, and to Claude Code's its hooks."""
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,21 +10,24 @@ from typing import Final
 
 from fleet_memory.cli import doctor
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
+from fleet_memory.cli.settings_flags import HTTP
 from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgumentError
+from fleet_memory.integration.address import TOKEN_VARIABLE, Address, address_of, token_variable
 from fleet_memory.integration.changes import ChangedMeanwhileError, FileChange, planned_changes
 from fleet_memory.integration.claude_hooks import ClaudeHooks, plugin_here
 from fleet_memory.integration.client_commands import carry_out, runnable
 from fleet_memory.integration.clients import CLIENTS, Client, known_clients, this_folder
-from fleet_memory.integration.diagnosis import findings
+from fleet_memory.integration.diagnosis import Finding, findings
 from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.parts import Part
+from fleet_memory.integration.remote import remote_findings
 from fleet_memory.integration.server_entry import ServerEntry, StartedServer, server_in, servers_here
 from fleet_memory.integration.starting import shell_command, this_installation
 from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 
 EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
-_SELDOM: Final = ("now", "judge_url", "log_level")  # what is given by the entry's `env` if at all
+_SELDOM: Final = ("now", "judge_url", "log_level", "log_format", *HTTP)  # what is given by the entry's `env` if at all
 USES: Final = tuple(setting.name for setting in SETTINGS if setting.name not in _SELDOM)
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
 MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to edit now
@@ -34,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", metavar="CLIENT", help=", ".join(CLIENTS))
     parser.add_argument("--agent", dest="program", metavar="NAME", help="the same as --program")
     parser.add_argument("--project", action="store_true", help="for this folder only, in files that a team shares")
+    parser.add_argument("--url", metavar="URL", help="call the service at this address instead of starting a server")
+    parser.add_argument("--token-env", metavar="VARIABLE", help="with --url: the variable that holds the agent's token")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
     parser.add_argument("--undo", action="store_true", help="take it out again")
@@ -54,17 +60,22 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
             f"Keep the plugin, or run `claude plugin uninstall {plugin}` first. Nothing was changed."
         )
         return EXIT_NO
-    parts = _parts(given, settings, known_clients()[given.client])
+    client, address = known_clients()[given.client], _address(given)
+    parts = [_remote_part(given, client, address)] if address else _parts(given, settings, client)
+    unfit = [ClaudeHooks({}, _project(given))] if address and given.client == "claude-code" else []
     for _ in range(MAX_PLANS):
         try:
-            return _installed(given, settings, planned_changes(parts, undo=given.undo))
+            changes = [*planned_changes(parts, undo=given.undo), *planned_changes(unfit, undo=True)]
+            return _installed(given, settings, address, changes)
         except ChangedMeanwhileError as changed:
             _show(given, f"{changed} has changed meanwhile; this is the change now:")
     complain("the files change all the time; close the client and try again. Nothing was changed.")
     return EXIT_CONFLICT
 
 
-def _installed(given: argparse.Namespace, settings: Settings, changes: Sequence[FileChange]) -> int:
+def _installed(
+    given: argparse.Namespace, settings: Settings, address: Address | None, changes: Sequence[FileChange]
+) -> int:
     """Show the changes, ask, make them, and look at the result. Raises ChangedMeanwhileError before any change."""
     for change in changes:
         _show(given, _shown(change))
@@ -74,9 +85,10 @@ def _installed(given: argparse.Namespace, settings: Settings, changes: Sequence[
     if writes:
         carry_out(changes)
     checks = not (given.dry_run or given.undo or given.no_check)
-    found = findings(settings, this_folder(), given.client) if checks else []
+    found = _found(given, settings, address) if checks else []
     content = {"client": given.client, "written": writes, "files": [str(change.file) for change in changes]}
-    text = "\n".join(filter(None, [*_outcome(given, changes), doctor.diagnosis_text(found)]))
+    notes = _notes(given, address) if address and not given.undo else []
+    text = "\n".join(filter(None, [*_outcome(given, changes), *notes, doctor.diagnosis_text(found)]))
     print_answer(content | doctor.diagnosis_json(found), text, as_json=given.json)
     return 0 if doctor.is_healthy(found) else EXIT_NO
 
@@ -88,6 +100,29 @@ def _outcome(given: argparse.Namespace, changes: Sequence[FileChange]) -> list[s
         return ["Nothing was changed."]
     restart = [] if given.undo else [f"Restart {given.client} to see it; `--undo` takes it out again."]
     return [f"Changed {change.file}" for change in changes] + restart
+
+
+def _found(given: argparse.Namespace, settings: Settings, address: Address | None) -> list[Finding]:
+    if address is None:
+        return findings(settings, this_folder(), given.client)
+    token = os.environ.get(given.token_env or "", "")
+    return remote_findings(address, token) if token or not given.token_env else []
+
+
+def _notes(given: argparse.Namespace, address: Address) -> list[str]:
+    """Return what the client's user has to know of a service's entry."""
+    variable = given.token_env
+    here = "" if not variable or os.environ.get(variable) else " It is not set in this shell, so nothing was asked."
+    notes = [
+        f"The token stays out of the file: set {variable} where {given.client} starts.{here}"
+        if variable
+        else "Without --token-env the client sends no token: the service must sign it in by its issuer, or need none."
+    ]
+    if not address.is_secret:
+        notes.append("http: whoever is between can read the token and every lesson; use https.")
+    if given.client == "claude-code":
+        notes.append("No hooks: they read a memory of this machine. The agent boots by the tool gsp_bootstrap.")
+    return notes
 
 
 def _show(given: argparse.Namespace, text: str) -> None:
@@ -103,13 +138,40 @@ def _shown(change: FileChange) -> str:
     return f"{change.file}, by the client's own command:\n$ {shlex.join(command)}" if command else change.diff
 
 
+def _project(given: argparse.Namespace) -> Path | None:
+    return this_folder() if given.project else None
+
+
+def _address(given: argparse.Namespace) -> Address | None:
+    """Return the service's address, None without one. Raises InvalidArgumentError for flags that do not go together."""
+    if given.url is None:
+        if given.token_env is not None:
+            raise InvalidArgumentError("--token-env: it counts with --url only")
+        return None
+    named = next((setting.flag for setting in SETTINGS if getattr(given, setting.name, None) is not None), None)
+    if named:
+        raise InvalidArgumentError(f"{named}: it does not count with --url; the service and the agent's token decide")
+    return address_of(given.url)
+
+
+def _remote_part(given: argparse.Namespace, client: Client, address: Address) -> ServerEntry:
+    variable = token_variable(given.token_env) if given.token_env else ""
+    if client.remote is None:
+        raise InvalidArgumentError(
+            f"{given.client} takes no address in its file; nothing was changed. Add {address.url} under Settings, "
+            "Connectors, where the service's issuer signs you in; or have a bridge started that sends the token: "
+            f'npx mcp-remote {address.url} --header "Authorization:Bearer ${{{variable or TOKEN_VARIABLE}}}"'
+        )
+    return ServerEntry(client, client.remote.entry(address.url, variable), _project(given))
+
+
 def _parts(given: argparse.Namespace, settings: Settings, client: Client) -> list[Part]:
-    project = this_folder() if given.project else None
+    project = _project(given)
     earlier = None if given.undo else server_in(client, client.file(project))
     flags = _flags(given, settings, earlier, project)
     start = this_installation().words(shared=given.project)
     others = earlier.words_without(flags) if earlier else []
-    entry = ServerEntry(client, [*start, "serve", *_words(flags), *others], project)
+    entry = ServerEntry(client, client.started([*start, "serve", *_words(flags), *others]), project)
     if given.client != "claude-code":
         return [entry]
     windows = sys.platform == "win32"

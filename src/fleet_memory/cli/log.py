@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fleet_memory.cli.existing import with_memory
-from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, one_line, print_answer
+from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, one_line, print_answer, with_token
 from fleet_memory.jobs.looking import MAX_LEDGER_LINES, latest_lines
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.settings import Settings
@@ -36,7 +36,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 def _line(line: LedgerLine) -> str:
     sources = f" from {', '.join(line.patterns)}" if line.patterns else ""
     why = f": {one_line(line.why)}" if line.why else ""
-    return f"{line.at:%Y-%m-%d %H:%M} {line.event} {line.key} by {line.by}{sources}{why}"
+    return f"{line.at:%Y-%m-%d %H:%M} {line.event} {line.key} by {line.by}{with_token(line.token)}{sources}{why}"
 
 
 def _instant(text: str) -> datetime:

@@ -145,3 +145,8 @@ def _output_errors() -> Iterator[None]:
         raise
     except OSError as error:
         raise OutputError(f"the output cannot be written: {error.strerror}") from error
+
+
+def with_token(token_id: str | None) -> str:
+    """Return e.g. " (token k3x9)" to put behind who wrote something; "" for no token."""
+    return f" (token {token_id})" if token_id else ""

@@ -8,11 +8,12 @@ from typing import Final
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
 from fleet_memory.cli.settings_flags import MEMORY
-from fleet_memory.errors import EXIT_NO
+from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.integration.hook_state import user_state
 from fleet_memory.jobs.erasing import Erased, erase, preview_erasure
 from fleet_memory.jobs.erasing.findings import Found
 from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.jobs.words import KEY_PREFIXES
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
@@ -29,6 +30,7 @@ _NOT_SCRUBBED: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments; --program is the one to erase here, not the caller."""
+    parser.add_argument("name", metavar="KEY|PROGRAM/ID", nargs="?", help="an entry or one lesson, as `show` takes it")
     parser.add_argument(
         "--text", metavar="SUBSTRING", help="every text with it, in any case and spacing; - reads stdin"
     )
@@ -44,9 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Show what goes, ask, erase it, and say what is left; 1 when something is, or nothing was there to erase."""
-    text = sys.stdin.read().strip() if given.text == "-" else given.text  # there it is in no shell's history
-    wanted = Wanted(text, given.program, given.pattern, given.entry, given.why)
+    wanted = _wanted(given)
     preview = with_memory(settings, lambda fleet: preview_erasure(fleet, wanted))
+    if not preview.documents and wanted.pattern is None and "/" in (wanted.program or ""):
+        complain(f"one lesson: fleet-memory purge {wanted.program}")
     if given.dry_run:
         _print(preview, "would erase", given)
         return 0 if preview.documents else EXIT_NO
@@ -61,6 +64,22 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if not erased.is_scrubbed:
         complain(_NOT_SCRUBBED)
     return 0 if erased.documents and erased.is_scrubbed and not erased.left else EXIT_NO
+
+
+def _wanted(given: argparse.Namespace) -> Wanted:
+    """Return the wish. Raises InvalidArgumentError for a name without its program, and for one beside flags."""
+    text = sys.stdin.read().strip() if given.text == "-" else given.text  # there it is in no shell's history
+    flags = Wanted(text, given.program, given.pattern, given.entry, given.why)
+    if given.name is None:
+        return flags
+    if flags != Wanted(why=given.why):
+        raise InvalidArgumentError("KEY|PROGRAM/ID: stands alone, without --text, --program, --pattern or --entry")
+    if given.name.startswith(KEY_PREFIXES):
+        return flags._replace(entry=given.name)
+    program, _, pattern = given.name.rpartition("/")
+    if not program:
+        raise InvalidArgumentError("KEY|PROGRAM/ID: whose lesson? Keys begin with pattern/")
+    return flags._replace(program=program, pattern=pattern)
 
 
 def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.list_ import membership
-from fleet_memory.cli.printing import add_json_flag, one_line, print_answer
+from fleet_memory.cli.printing import add_json_flag, one_line, print_answer, with_token
 from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
@@ -23,7 +23,7 @@ from fleet_memory.schemas.knowledge import Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
-from fleet_memory.tools.gsp_read import gsp_read
+from fleet_memory.tools.gsp_read import read_entry
 from fleet_memory.tools.retrieval import keys_for
 from fleet_memory.views.lessons import pattern_answer
 
@@ -41,7 +41,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the entry or the lesson; a lesson of the archive with how to bring it back."""
     name: str = given.name
     if name.startswith(KEY_PREFIXES):
-        entry = with_memory(settings, lambda fleet: gsp_read(fleet, name, MAX_TOKENS))
+        entry = with_memory(settings, lambda fleet: read_entry(fleet, name, MAX_TOKENS, with_tokens=True))
         print_answer(entry.wire(), "\n".join(_entry_lines(entry)), as_json=given.json)
         return 0
     program, lesson_id = (settings.program, name) if settings.program else name.rpartition("/")[::2]
@@ -63,6 +63,7 @@ async def _lesson(fleet: Fleet, program_id: str, lesson_id: str) -> tuple[dict[s
         "storedAt": format_instant(lesson.stored_at),
         "lastReinforced": format_instant(lesson.last_reinforced),
         "evidenceLog": [line.wire() for line in lesson.evidence_log],
+        **({"token": lesson.source.token} if lesson.source.token else {}),
     }
     return {"programId": program_id, **answer.wire(), **more}, [*_lesson_lines(program_id, lesson, answer, snapshot)]
 
@@ -84,7 +85,8 @@ def _lesson_lines(program_id: str, lesson: Pattern, answer: PatternAnswer, snaps
     strength = answer.confidence if answer.strength is None else answer.strength
     stale = "; stale" if answer.stale else ""
     yield f"  domain {lesson.domain}; confidence {lesson.confidence:.2f}; strength {strength:.2f}{stale}"
-    yield f"  stored {lesson.stored_at:%Y-%m-%d}, last reinforced {lesson.last_reinforced:%Y-%m-%d}"
+    stored = f"{lesson.stored_at:%Y-%m-%d}{with_token(lesson.source.token)}"
+    yield f"  stored {stored}, last reinforced {lesson.last_reinforced:%Y-%m-%d}"
     if answer.knowledge_key:
         yield f"  {membership(answer.knowledge_key, snapshot)}"
     for line in lesson.evidence_log:
@@ -105,11 +107,15 @@ def _entry_lines(entry: EntryAnswer) -> Iterator[str]:
     yield f"  learnt by {', '.join(entry.contributors)}" if entry.contributors else "  set by people"
     for source in entry.provenance:
         deleted = ", which was deleted since," if source.program_deleted else ""
-        yield _dated(source.discovered_at, f"{source.program_id}/{source.pattern_id}{deleted}", source.pattern)
+        yield _dated(
+            source.discovered_at,
+            f"{source.program_id}/{source.pattern_id}{deleted}{with_token(source.token)}",
+            source.pattern,
+        )
         if source.evidence:
             yield f"    evidence: {one_line(source.evidence)}"
     for word in entry.words:
-        yield _dated(word.at, f"{word.program_id} {word.outcome}", word.evidence)
+        yield _dated(word.at, f"{word.program_id}{with_token(word.token)} {word.outcome}", word.evidence)
     for line in entry.ledger:
-        yield _dated(line.at, f"{line.event} by {line.by}", line.why or "")
+        yield _dated(line.at, f"{line.event} by {line.by}{with_token(line.token)}", line.why or "")
     yield from (f"  and {count} more of {name}" for name, count in entry.omitted.items())

@@ -6,13 +6,10 @@ A record in the platform's state directory keeps, for each file, how to lead bac
 import difflib
 import hashlib
 import json
-import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from glob import escape
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,9 +17,9 @@ import platformdirs
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.integration.parts import Before, Part
+from fleet_memory.whole_files import draft_beside, remove_drafts
 
 _BOM: Final = b"\xef\xbb\xbf"
-_DRAFT: Final = ".fleet-memory"  # the end of a draft's name
 _SHOWN_LINES: Final = 3  # around a change; chosen
 _SHOWN_CHARS: Final = 80  # before a change in a line; chosen
 
@@ -149,7 +146,8 @@ def _installing(part: Part) -> FileChange:
         record["ours"] = [_fingerprint(state), *ours]  # of both: the run may end before it writes the file
     else:  # the first one leads back to before all of ours
         start = {} if text.strip() else {"start": None if before is None else text}
-        record = {"file": str(part.file), "keys": state.keys, "values": state.values, "ours": ours, **start}
+        values = None if state.values is None else {**state.values, **state.dropped}
+        record = {"file": str(part.file), "keys": state.keys, "values": values, "ours": ours, **start}
     command = () if is_in else part.add  # a client's own replaces the whole entry
     return FileChange(part, before, _bytes(after, before), json.dumps(record).encode(), command)
 
@@ -161,7 +159,9 @@ def _undoing(part: Part) -> FileChange:
     keys, values = record.get("keys"), record.get("values")
     state = Before(keys if isinstance(keys, int) else 0, values if isinstance(values, dict) else None)
     with naming(part.file):
-        if before is None or not part.is_in(text):
+        now = part.before(text)
+        is_recorded = now.values is not None and _fingerprint(now) in _listed(record.get("ours"))
+        if before is None or not (part.is_in(text) or is_recorded):
             return FileChange(part, before, before, None)
         after: bytes | None = _bytes(part.taken_out(text, state), before)
     if "start" in record and (after or b"").removeprefix(_BOM).strip() in (b"", b"{}"):
@@ -211,30 +211,19 @@ def _write(file: Path, content: bytes | None, check: Callable[[], None] = lambda
     another run takes this one's draft for such, and InvalidArgumentError.
     """
     target = file.resolve()
-    draft: Path | None = None
     try:
         if content is None:
             check()
             target.unlink(missing_ok=True)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        for left in target.parent.glob(f".{escape(target.name)}.*{_DRAFT}"):
-            left.unlink(missing_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=target.parent, prefix=f".{target.name}.", suffix=_DRAFT, delete=False
-        ) as written:
-            draft = Path(written.name)
-            written.write(content)
-            written.flush()
-            os.fsync(written.fileno())
-        draft.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else mode)
-        check()
-        draft.replace(target)
+        remove_drafts(target)
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else mode
+        with draft_beside(target, content, mode=mode, is_synced=True) as draft:
+            check()
+            try:
+                draft.replace(target)
+            except FileNotFoundError as error:
+                raise ChangedMeanwhileError(file) from error
     except OSError as error:
-        if draft is not None and not draft.exists():
-            raise ChangedMeanwhileError(file) from error
         raise InvalidArgumentError(f"{file}: cannot be written: {error.strerror}; no file was changed") from error
-    finally:
-        if draft is not None:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)

@@ -13,11 +13,33 @@ NAME: Final = "fleet-memory"
 CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "windsurf", "opencode")
 
 
+class RemoteForm(NamedTuple):
+    """How a client writes a server behind an address: the address's key, and how a header names a variable.
+
+    `variable_key` is the key of the variable's name, where a client builds the header `Authorization` by itself.
+    """
+
+    address: str = "url"
+    variable: str = "${env:NAME}"
+    extra: Mapping[str, object] = {}
+    variable_key: str = ""
+
+    def entry(self, url: str, variable: str) -> dict[str, object]:
+        """Return the entry of a server whose token is in an environment variable, "" for a server that takes none."""
+        entry = {**self.extra, self.address: url}
+        if not variable:
+            return entry
+        if self.variable_key:
+            return {**entry, self.variable_key: variable}
+        return {**entry, "headers": {"Authorization": f"Bearer {self.variable.replace('NAME', variable)}"}}
+
+
 class Client(NamedTuple):
     """Where a client keeps its servers: a file of the user, one below a project's folder or "", and the key in it.
 
     `extra` are keys of its own for an entry. `is_listed` marks a client whose `command` is a list with the arguments.
-    `add` and `remove` are the client's own commands for the user's file, where they keep the rest of it.
+    `add` and `remove` are the client's own commands for the user's file, where they keep the rest of it. `remote` is
+    how it writes a server behind an address; None for a client that takes none in its file.
     """
 
     user: Path
@@ -27,12 +49,19 @@ class Client(NamedTuple):
     is_listed: bool = False
     add: Sequence[str] = ()
     remove: Sequence[str] = ()
+    remote: RemoteForm | None = None
 
     @property
     def is_here(self) -> bool:
         """Whether this machine seems to have the client."""
         folder = self.user.parent
         return self.user.exists() or (folder != Path.home() and folder.exists())
+
+    def started(self, words: Sequence[str]) -> dict[str, object]:
+        """Return the entry of a server that the client starts with these words."""
+        if self.is_listed:
+            return {**self.extra, "command": list(words)}
+        return {**self.extra, "command": words[0], "args": list(words[1:])}
 
     def file(self, project: Path | None) -> Path:
         """Return the file of the user or of a project's folder. Raises InvalidArgumentError without one."""
@@ -73,21 +102,44 @@ def known_clients() -> dict[str, Client]:
             {"type": "stdio"},
             add=("claude", "mcp", "add-json", "--scope", "user", NAME),
             remove=("claude", "mcp", "remove", "--scope", "user", NAME),
+            remote=RemoteForm(variable="${NAME}", extra={"type": "http"}),
         ),
-        # modelcontextprotocol.io/quickstart/user
+        # modelcontextprotocol.io/quickstart/user; it skips an entry with an address (anthropics/claude-ai-mcp#120)
         "claude-desktop": Client(roaming / "Claude" / "claude_desktop_config.json", "", "mcpServers"),
-        # docs.cursor.com/context/mcp
-        "cursor": Client(home / ".cursor" / "mcp.json", ".cursor/mcp.json", "mcpServers"),
-        # code.visualstudio.com/docs/copilot/reference/mcp-configuration
-        "vscode": Client(roaming / "Code" / "User" / "mcp.json", ".vscode/mcp.json", "servers", {"type": "stdio"}),
+        # cursor.com/docs/mcp
+        "cursor": Client(home / ".cursor" / "mcp.json", ".cursor/mcp.json", "mcpServers", remote=RemoteForm()),
+        # code.visualstudio.com/docs/copilot/reference/mcp-configuration, docs/reference/variables-reference
+        "vscode": Client(
+            roaming / "Code" / "User" / "mcp.json",
+            ".vscode/mcp.json",
+            "servers",
+            {"type": "stdio"},
+            remote=RemoteForm(extra={"type": "http"}),
+        ),
         # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other keys (0.169.0)
-        "codex": Client(codex / "config.toml", "", "mcp_servers"),
+        "codex": Client(
+            codex / "config.toml", "", "mcp_servers", remote=RemoteForm(variable_key="bearer_token_env_var")
+        ),
         # geminicli.com, "MCP servers with the Gemini CLI"; its own `mcp add` lays the file out again (0.61.0)
-        "gemini": Client(home / ".gemini" / "settings.json", ".gemini/settings.json", "mcpServers"),
+        "gemini": Client(
+            home / ".gemini" / "settings.json",
+            ".gemini/settings.json",
+            "mcpServers",
+            remote=RemoteForm("httpUrl", "${NAME}"),
+        ),
         # docs.windsurf.com/windsurf/cascade/mcp
-        "windsurf": Client(home / ".codeium" / "windsurf" / "mcp_config.json", "", "mcpServers"),
+        "windsurf": Client(
+            home / ".codeium" / "windsurf" / "mcp_config.json", "", "mcpServers", remote=RemoteForm("serverUrl")
+        ),
         # opencode.ai/docs/mcp-servers
-        "opencode": Client(opencode, "opencode.json", "mcp", {"type": "local"}, is_listed=True),
+        "opencode": Client(
+            opencode,
+            "opencode.json",
+            "mcp",
+            {"type": "local"},
+            is_listed=True,
+            remote=RemoteForm(variable="{env:NAME}", extra={"type": "remote"}),
+        ),
     }
 
 

@@ -19,7 +19,7 @@ from fleet_memory.integration.claude_hooks import our_hooks, plugin_here, settin
 from fleet_memory.integration.clients import NAME, Client, known_clients
 from fleet_memory.integration.hook_state import user_state
 from fleet_memory.integration.hooks import EVENTS
-from fleet_memory.integration.identity import program_of
+from fleet_memory.integration.identity import client_folder, is_container_root, program_of, project_root
 from fleet_memory.integration.probing import probed
 from fleet_memory.integration.project_hooks import program_of_hooks
 from fleet_memory.integration.server_entry import StartedServer, server_in
@@ -107,19 +107,30 @@ def _embedder(settings: Settings) -> Finding:
 
 def _agent(settings: Settings, folder: Path) -> list[Finding]:
     """Look at the memory as the agent of the folder would read it at its start, without leaving a trace in it."""
-    program = program_of(settings, {"cwd": str(folder)}, os.environ, user_state(is_read_only=True))
+    session = {"cwd": str(folder)}
+    program = program_of(settings, session, os.environ, user_state(is_read_only=True))
+    advice = "" if settings.program else _shared_name(program, project_root(client_folder(session, os.environ)))
 
     async def boot_tokens(fleet: Fleet) -> int:
-        reader = replace(fleet, caller=Caller(f"{NAME}-doctor", role="auditor"))  # who marks nothing as shown
+        reader = replace(fleet, caller=Caller(role="auditor"))  # who marks nothing as shown
         return tokens((await gsp_bootstrap(reader, program)).wire())
 
     if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():
-        return [Finding("agent", is_ok=True, text=f"{program} in this folder; nothing is stored yet")]
+        return [Finding("agent", is_ok=True, text=f"{program} in this folder; nothing is stored yet", advice=advice)]
     try:
         cost = anyio.run(with_fleet, settings, boot_tokens)
     except FleetMemoryError as error:
         return [Finding("memory", is_ok=False, text=_words_of(error), advice=f"{NAME} check")]
-    return [Finding("agent", is_ok=True, text=f"{program} in this folder; its boot costs {cost:,} tokens")]
+    return [
+        Finding("agent", is_ok=True, text=f"{program} in this folder; its boot costs {cost:,} tokens", advice=advice)
+    ]
+
+
+def _shared_name(program: str, root: Path) -> str:
+    if not is_container_root(root):
+        return ""
+    same = f"containers have other projects in {root} too, which are the same {program} in a shared memory"
+    return f"{same}: set FLEET_MEMORY_PROGRAM to this project's name"
 
 
 def _client(name: str, client: Client, folder: Path) -> Finding | None:
@@ -141,7 +152,8 @@ def _client(name: str, client: Client, folder: Path) -> Finding | None:
 
 def _probed(name: str, source: str, server: StartedServer) -> Finding:
     if not server.words:
-        return Finding(name, is_ok=True, text=f"{source} names a remote server, which was not asked")
+        asking = f"{NAME} doctor --url {server.url}"
+        return Finding(name, is_ok=True, text=f"{source} names a remote server, which was not asked", advice=asking)
     command = " ".join(server.words[:1])
     probe = probed(server)
     again = f"{NAME} install {name}"

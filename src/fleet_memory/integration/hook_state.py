@@ -7,15 +7,16 @@ does as at its first run. No file has a text of a lesson or a prompt, only names
 import hashlib
 import json
 import os
-import tempfile
 import unicodedata
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import platformdirs
+
+from fleet_memory.whole_files import draft_beside
 
 Fact: TypeAlias = Mapping[str, object]
 
@@ -59,8 +60,9 @@ class HookState:
         """Write a fact in place of an earlier one."""
         if self._folder is not None and not self._is_read_only:
             with suppress(OSError):
-                draft = _draft(self._folder / kind, fact)
-                draft.replace(self._folder / kind / f"{_hashed(name)}.json")
+                file = self._folder / kind / f"{_hashed(name)}.json"
+                with _draft(file, fact) as draft:
+                    draft.replace(file)
 
     def take(self, kind: str, name: str) -> bool:
         """Whether there was a fact, which is gone now; of several callers one is answered yes."""
@@ -129,26 +131,23 @@ def _content(file: Path) -> Fact:
     return fact if isinstance(fact, dict) else {}
 
 
-def _draft(folder: Path, fact: Fact) -> Path:
-    """Return a new file with a fact in a folder, readable to its owner alone."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(suffix=".draft", dir=folder)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(fact, file)
-    return Path(name)
+@contextmanager
+def _draft(file: Path, fact: Fact) -> Iterator[Path]:
+    """Yield a new file with a fact beside `file`, in a folder of the user alone."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with draft_beside(file, json.dumps(fact).encode()) as draft:
+        yield draft
 
 
 def _created(file: Path, fact: Fact) -> bool:
     """Whether a file was created with a fact, whole; False where it is there already."""
-    draft = _draft(file.parent, fact)
-    try:
-        os.link(draft, file)  # unlike a rename never over another file
-    except FileExistsError:
-        return False
-    except OSError:  # a file system without links
-        return _created_in_place(file, fact)
-    finally:
-        draft.unlink()
+    with _draft(file, fact) as draft:
+        try:
+            os.link(draft, file)  # unlike a rename never over another file
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links
+            return _created_in_place(file, fact)
     return True
 
 

@@ -21,11 +21,12 @@ from fleet_memory.integration.identity import agent_of, client_folder, program_o
 from fleet_memory.integration.project_hooks import program_of_hooks
 from fleet_memory.integration.transcripts import is_worth_a_reminder
 from fleet_memory.rules.retrieval.prompting import is_worth_reading
+from fleet_memory.rules.text.counting import utf16_length
 from fleet_memory.settings import Settings, is_name
 
 # Events of Claude Code, each for all of its matchers
 EVENTS: Final = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd")
-MAX_OUTPUT_CHARS: Final = 10_000  # characters that Claude Code reads of a hook's context; Source: its hooks reference
+MAX_OUTPUT_CHARS: Final = 10_000  # UTF-16 units that Claude Code reads of a hook's context; Source: its hooks reference
 TWICE_WITHIN: Final = timedelta(
     seconds=2
 )  # of two hooks for one event; chosen: they start together, and people are slower
@@ -181,14 +182,9 @@ def _memory_of(settings: Settings) -> str:
 def _context(event: str, lines: Sequence[str]) -> str:
     """Return the lines as context to add; over the cap the longest go first, except the first two."""
     kept = list(lines)
-    while _utf16_length("\n".join(kept)) > MAX_OUTPUT_CHARS:
+    while utf16_length("\n".join(kept)) > MAX_OUTPUT_CHARS:
         kept.remove(max(kept[2:], key=len))
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(kept)}})
-
-
-def _utf16_length(text: str) -> int:
-    """Return a text's length as JavaScript counts it."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _wants_a_reminder(given: Mapping[str, object]) -> bool:

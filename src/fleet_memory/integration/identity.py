@@ -70,6 +70,11 @@ def project_root(start: Path) -> Path:
     return start
 
 
+def is_container_root(root: Path) -> bool:
+    """Whether a project's folder names no project, as containers have every project there, e.g. `/app`."""
+    return root.anchor == "/" and (root.parent == root.parent.parent or root == Path("/usr/src/app"))
+
+
 def _main_folder(top: Path) -> Path:
     """Return the main repository's folder of a worktree; `top` itself for a submodule, which has a life of its own."""
     with suppress(OSError, ValueError):

@@ -6,10 +6,14 @@ from typing import NamedTuple, Protocol
 
 
 class Before(NamedTuple):
-    """A file before our part came: how many keys on the way to it existed, and the values of ours, None without it."""
+    """A file before our part came: how many keys on the way to it existed, and the values of ours, None without it.
+
+    `dropped` are the owner's values that our part takes out.
+    """
 
     keys: int = 0
     values: Mapping[str, object] | None = None
+    dropped: Mapping[str, object] = {}
 
 
 class Part(Protocol):

@@ -47,7 +47,13 @@ async def _answer(server: StartedServer, log: TextIO) -> Probe:
             return Probe(version, len(tools), tokens(tools))
 
 
-def _first_line(error: BaseException) -> str:
+def first_of(error: BaseException) -> BaseException:
+    """Return the first error of a group and of the groups in it, e.g. what a client's task group met."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return (str(error) or type(error).__name__).splitlines()[0]
+    return error
+
+
+def _first_line(error: BaseException) -> str:
+    first = first_of(error)
+    return (str(first) or type(first).__name__).splitlines()[0]

@@ -12,11 +12,10 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.views.boot_text import boot_lines
-from fleet_memory.views.prompt_text import prompt_lines
+from fleet_memory.views.prompt_text import prompt_text
 
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
 SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task
-_READER: Final = "fleet-memory-hook"
 _HASH_CHARS: Final = 12  # a session reads some hundred lessons
 
 
@@ -35,7 +34,7 @@ async def boot_for(settings: Settings, agent: str, *, is_subagent: bool = False)
 
     async def boot(fleet: Fleet) -> Reading:
         if is_subagent:  # it leaves no trace: most subagents never store, and their types are no programs yet
-            reader = replace(fleet, caller=Caller(_READER, role="auditor"))
+            reader = replace(fleet, caller=Caller(role="auditor"))
             answer = await gsp_bootstrap(reader, agent, "essential", SUBAGENT_TOKENS)
         else:
             answer = await gsp_bootstrap(fleet, agent, max_tokens=BOOT_TOKENS)
@@ -55,9 +54,9 @@ async def lessons_for(settings: Settings, agent: str, prompt: str, shown: Collec
             (lesson.id if isinstance(lesson, Pattern) else lesson.key): lesson
             for lesson in await lessons_for_prompt(fleet, agent, prompt)
         }
-        new = [name for name in fitting if short_hash(name, _HASH_CHARS) not in shown]
-        lines = prompt_lines(agent, [fitting[name] for name in new], fleet.now())
-        return Reading(lines, _hashes(new[: max(0, len(lines) - 1)]))
+        new = {name: lesson for name, lesson in fitting.items() if short_hash(name, _HASH_CHARS) not in shown}
+        text = prompt_text(agent, new, fleet.now())
+        return Reading(text.lines, _hashes(text.names))
 
     return await with_fleet(settings, find)
 

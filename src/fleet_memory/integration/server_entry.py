@@ -15,14 +15,16 @@ from fleet_memory.integration.clients import NAME, Client, known_clients
 from fleet_memory.integration.parts import Before, value_at
 
 _REMOTE: Final = frozenset({"url", "httpUrl", "serverUrl"})  # the address in an entry: of most, of Gemini, of Windsurf
+_OF_START: Final = frozenset({"type", "command", "args", "env", "environment", "envFile", "cwd"})
+_OWN: Final = ("type", "command", "args", *sorted(_REMOTE), "headers", "bearer_token_env_var")
 
 
 @dataclass(frozen=True)
 class ServerEntry:
-    """The entry that makes a client start the server with these words; a `Part`."""
+    """The entry that makes a client start the server, or call it at an address; a `Part`."""
 
     client: Client
-    words: Sequence[str]
+    entry: Mapping[str, object]
     project: Path | None
 
     @property
@@ -33,7 +35,7 @@ class ServerEntry:
     @property
     def add(self) -> Sequence[str]:
         """The client's command that adds the entry to the user's file."""
-        return [*self.client.add, json.dumps(self._entry)] if self.client.add and not self.project else ()
+        return [*self.client.add, json.dumps(self.entry)] if self.client.add and not self.project else ()
 
     @property
     def remove(self) -> Sequence[str]:
@@ -41,60 +43,56 @@ class ServerEntry:
         return () if self.project else self.client.remove
 
     def put(self, text: str) -> str:
-        """Set the entry's own keys."""
-        if _is_remote(value_at(self._read(text), self._path)):
+        """Set the entry's own keys; one with an address loses the keys that start a process, and other addresses."""
+        found = value_at(self._read(text), self._path)
+        if _is_remote(found) and not _is_remote(self.entry):
             raise InvalidArgumentError(
                 f"{NAME} is a remote server there; nothing was changed. Take it out first to have one of this machine"
             )
-        if self._is_toml:
-            return toml.put_table(text, self._path, self._entry)
-        if not self.is_in(text):
-            return jsonc.put(text, self._path, self._entry)
-        for key, value in self._entry.items():
-            text = jsonc.put(text, (*self._path, key), value)
-        return text
+        if not isinstance(found, dict):
+            return self._put(text, self._path, self.entry)
+        for key in self._dropped(found):
+            text = self._cut(text, (*self._path, key))
+        return self._put_keys(text, {**self.entry, **self._headers(found)})
 
     def is_in(self, text: str) -> bool:
-        """Whether there is an entry of our name; one of a remote server is never ours."""
+        """Whether there is an entry of our name; for a local server's one with an address is another's."""
         found = value_at(self._read(text), self._path)
-        return found is not None and not _is_remote(found)
+        return found is not None and (_is_remote(self.entry) or not _is_remote(found))
 
     def before(self, text: str) -> Before:
-        """Return the entry's own keys as they are."""
+        """Return the entry's own keys as they are, and those that would go."""
         document = self._read(text)
         count = sum(value_at(document, self._path[: depth + 1]) is not None for depth in range(len(self._path)))
         found = value_at(document, self._path)
-        return Before(
-            count, {key: found[key] for key in self._entry if key in found} if isinstance(found, dict) else None
-        )
+        if not isinstance(found, dict):
+            return Before(count)
+        own = {key: found[key] for key in _OWN if key in found}
+        return Before(count, own, {key: found[key] for key in self._dropped(found) if key not in own})
 
     def taken_out(self, text: str, before: Before) -> str:
         """Restore an entry that was there, else cut it, and the object around it if that was made for it."""
-        if self._is_toml:
-            if before.values is None:
-                return toml.cut_value(text, self._path)
-            text = toml.put_table(text, self._path, before.values)
-            for key in self._entry.keys() - before.values.keys():
-                text = toml.cut_value(text, (*self._path, key))
-            return text
         if before.values is None:
-            text = jsonc.cut(text, self._path)
+            text = self._cut(text, self._path)
             is_empty = before.keys < 1 and self._read(text).get(self.client.key) == {}
-            return jsonc.cut(text, self._path[:1]) if is_empty else text
-        for key in self._entry:
-            path = (*self._path, key)
-            text = jsonc.put(text, path, before.values[key]) if key in before.values else jsonc.cut(text, path)
-        return text
+            return self._cut(text, self._path[:1]) if is_empty and not self._is_toml else text
+        for key in (key for key in _OWN if key not in before.values):
+            text = self._cut(text, (*self._path, key))
+        return self._put_keys(text, before.values)
 
     @property
     def _path(self) -> tuple[str, str]:
         return self.client.key, NAME
 
-    @property
-    def _entry(self) -> dict[str, object]:
-        if self.client.is_listed:
-            return {**self.client.extra, "command": list(self.words)}
-        return {**self.client.extra, "command": self.words[0], "args": list(self.words[1:])}
+    def _dropped(self, found: Mapping[str, object]) -> list[str]:
+        """Return the keys of an entry that make no sense beside an address, in the order of the file."""
+        gone = (_OF_START | _REMOTE) - self.entry.keys() if _is_remote(self.entry) else frozenset()
+        return [key for key in found if key in gone]
+
+    def _headers(self, found: Mapping[str, object]) -> dict[str, object]:
+        """Return the entry's headers with the owner's others; none where the entry sets none."""
+        ours, theirs = self.entry.get("headers"), found.get("headers")
+        return {"headers": {**theirs, **ours}} if isinstance(ours, dict) and isinstance(theirs, dict) else {}
 
     @property
     def _is_toml(self) -> bool:
@@ -103,16 +101,33 @@ class ServerEntry:
     def _read(self, text: str) -> dict[str, object]:
         return toml.read_document(text) if self._is_toml else jsonc.read_object(text)
 
+    def _put(self, text: str, path: Sequence[str], entry: Mapping[str, object]) -> str:
+        return toml.put_table(text, path, entry) if self._is_toml else jsonc.put(text, path, entry)
+
+    def _put_keys(self, text: str, values: Mapping[str, object]) -> str:
+        if self._is_toml:
+            return toml.put_table(text, self._path, values)
+        for key, value in values.items():
+            text = jsonc.put(text, (*self._path, key), value)
+        return text
+
+    def _cut(self, text: str, path: Sequence[str]) -> str:
+        return toml.cut_value(text, path) if self._is_toml else jsonc.cut(text, path)
+
 
 def _is_remote(entry: object) -> bool:
-    return isinstance(entry, dict) and "command" not in entry and not _REMOTE.isdisjoint(entry)
+    return isinstance(entry, Mapping) and "command" not in entry and not _REMOTE.isdisjoint(entry)
 
 
 class StartedServer(NamedTuple):
-    """How a client starts the server: command and arguments, none for a remote one, and variables for it."""
+    """How a client starts the server: command and arguments, none for a remote one, and variables for it.
+
+    `url` is a remote one's address.
+    """
 
     words: Sequence[str]
     variables: Mapping[str, str]
+    url: str = ""
 
     def flag(self, flag: str) -> str | None:
         """Return the value of a flag in the words, e.g. "basher" of "--program basher" and "--program=basher"."""
@@ -151,7 +166,7 @@ def server_in(client: Client, file: Path) -> StartedServer | None:
         return None
     command, args, variables = entry.get("command"), entry.get("args"), entry.get("environment", entry.get("env"))
     if _is_remote(entry):
-        return StartedServer([], {})
+        return StartedServer([], {}, next(str(entry[key]) for key in sorted(_REMOTE) if key in entry))
     words = command if isinstance(command, list) else [command, *(args if isinstance(args, list) else ())]
     named = variables if isinstance(variables, dict) else {}
     return StartedServer([str(word) for word in words], {str(name): str(value) for name, value in named.items()})

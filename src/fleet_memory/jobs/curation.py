@@ -197,7 +197,15 @@ async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledg
     knowledge, commit_id = fleet.knowledge, new_commit_id()
     by, now = fleet.caller.program_id or PERSON, fleet.now()
     writes = knowledge.writes(
-        before, after, by=by, why=why, now=now, commit_id=commit_id, event=event, patterns=patterns
+        before,
+        after,
+        by=by,
+        token=fleet.caller.token_id,
+        why=why,
+        now=now,
+        commit_id=commit_id,
+        event=event,
+        patterns=patterns,
     )
     line_id = ledger_id(after.key, after.version, commit_id)
     witness = Witness(

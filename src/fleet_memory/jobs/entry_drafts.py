@@ -62,7 +62,13 @@ class EntryDrafts:
             write
             for key, after in self.drafts.items()
             for write in fleet.knowledge.writes(
-                self.stored[key], after, by=by, why=self.why[key], now=self.now, commit_id=commit_id
+                self.stored[key],
+                after,
+                by=by,
+                token=fleet.caller.token_id,
+                why=self.why[key],
+                now=self.now,
+                commit_id=commit_id,
             )
         ]
 

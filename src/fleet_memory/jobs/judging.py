@@ -30,13 +30,14 @@ from fleet_memory.stores import Write
 
 
 class Judge(NamedTuple):
-    """Who judges: a program, over which unbound connection; a configured model; a person, who has no `program_id`.
+    """Who judges: a program, over which connection or by which token; a configured model; a person, without a name.
 
     `since` is when a call that is repeated came first: it undoes no verdict that the judge gave later.
     """
 
     program_id: str | None = None
     connection: str | None = None
+    token: str | None = None
     since: datetime | None = None
 
     @property
@@ -160,7 +161,7 @@ async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | Non
     None when they changed since. Billed as a verdict. Raises ConflictError when somebody wrote one of the documents.
     """
     judgement = next(one for one in reversed(pair.judgements) if one.verdict == pair.state)
-    judge_ = Judge(judgement.program_id, judgement.connection)
+    judge_ = Judge(judgement.program_id, judgement.connection, judgement.token)
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     if versioned.pair is None or versioned.pair.state != pair.state:
         return None
@@ -194,6 +195,7 @@ def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, rea
         at=fleet.now(),
         reason=verdict.reason,
         connection=judge_.connection,
+        token=judge_.token,
         contributed=own or _contributes(judge_, read) or _over_a_contributors_connection(judge_, read),
     )
 
@@ -232,7 +234,8 @@ async def _commit(fleet: Fleet, read: VerdictReads, decision: Decision, judge_: 
             status = entry_state(final, now)
         if final is known.entry:
             continue
-        writes += fleet.knowledge.writes(known, final, by=by, why=_why(decision.pair), now=now, commit_id=commit_id)
+        why = _why(decision.pair)
+        writes += fleet.knowledge.writes(known, final, by=by, token=judge_.token, why=why, now=now, commit_id=commit_id)
         if key == decision.key:
             change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
     await fleet.programs.commit(_changed_programs(read, after, decision.pair, now), writes, commit_id)

@@ -1,7 +1,6 @@
 """Writes the fleet's knowledge as Markdown files into a folder, for `fleet-memory export --memory-dir`."""
 
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,6 +21,7 @@ from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
+from fleet_memory.whole_files import draft_beside
 
 READ_ONLY: Final = 0o444
 _STATES: Final = ("fresh", "verify", "contested")  # those that agents read
@@ -89,7 +89,9 @@ def _write_folder(folder: Path, files: Sequence[MemoryFile], fleet_id: str) -> t
         _require_own(folder, sorted(name for name in present.keys() - own if name.casefold() in taken), fleet_id)
         changed = [file for file in files if file.name not in own or _text(present[file.name]) != file.text]
         for file in changed:
-            _write_file(folder / file.name, file.text)
+            with draft_beside(folder / file.name, file.text.encode(), mode=READ_ONLY) as draft:
+                _make_writable(folder / file.name)
+                draft.replace(folder / file.name)
         gone = own - names
         for name in gone:
             _make_writable(present[name])
@@ -117,20 +119,6 @@ def _is_own(file: Path, fleet_id: str) -> bool:
 
 def _text(file: Path) -> str:
     return file.read_bytes().decode("utf-8", errors="replace")
-
-
-def _write_file(file: Path, text: str) -> None:
-    """Write a file whole or not at all, for reading only where the platform has modes."""
-    descriptor, draft = tempfile.mkstemp(prefix=".fleet-memory-", dir=file.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(text.encode())
-        _make_writable(file)
-        os.replace(draft, file)  # noqa: PTH105 - the same, by a clearer name
-        file.chmod(READ_ONLY)
-    except OSError:
-        Path(draft).unlink(missing_ok=True)
-        raise
 
 
 def _make_writable(file: Path) -> None:

@@ -50,7 +50,7 @@ async def judge_rewrite(
     """
 
     async def attempt() -> EntryChange:
-        now, commit_id = fleet.now(), new_commit_id()
+        now, commit_id, token = fleet.now(), new_commit_id(), fleet.caller.token_id
         (versioned,) = await fleet.programs.read_versioned(own.program_id)
         pattern = versioned.program.patterns.get(own.pattern_id)
         if pattern is None or pattern.knowledge_key is None or rewrite_pair_id(pattern) != own.pair_id:
@@ -65,14 +65,18 @@ async def judge_rewrite(
             return EntryChange(known.entry, state, state)
         program, entry = _judged(versioned.program, pattern, known.entry, verdict)
         if verdict.verdict == "contradict":
-            program, entry = _contradicted(program, entry, _word(versioned.program, pattern, verdict, connection, now))
+            word = _word(versioned.program, pattern, verdict, connection, now)
+            program, entry = _contradicted(program, entry, replace(word, token=token))
         final = settled(known.entry, entry, policy, now)
         why = f"its author called the rewrite {verdict.verdict}"
-        writes = fleet.knowledge.writes(known, final, by=own.program_id, why=why, now=now, commit_id=commit_id)
+        writes = fleet.knowledge.writes(
+            known, final, by=own.program_id, token=token, why=why, now=now, commit_id=commit_id
+        )
         if verdict.verdict != "same":
             (known_pair,) = await fleet.pairs.read(own.pair_id)
             pair = known_pair.pair or _pair(own, pattern, known.entry, now)
-            writes.append(fleet.pairs.write(known_pair, with_judgement(pair, _judgement(own, verdict, now))))
+            judgement = replace(_judgement(own, verdict, now), token=token)
+            writes.append(fleet.pairs.write(known_pair, with_judgement(pair, judgement)))
         change = VersionedChange(versioned, stamped(versioned.program, program, now))
         await fleet.programs.commit([change], writes, commit_id)
         return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))

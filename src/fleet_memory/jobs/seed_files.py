@@ -19,7 +19,7 @@ def read_seeds(file: Path) -> dict[str, Seed]:
     text = _text(file)
     try:
         content = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
-        return _keyed(SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry)
+        return keyed_seeds(SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise InvalidArgumentError(f"{_place(first['loc'])}: {first['msg']} (in {file.name})") from error
@@ -46,7 +46,8 @@ def _place(location: Sequence[str | int]) -> str:
             return ".".join(map(shown, map(str, location))) or "FILE"
 
 
-def _keyed(seeds: Iterable[Seed]) -> dict[str, Seed]:
+def keyed_seeds(seeds: Iterable[Seed]) -> dict[str, Seed]:
+    """Return seeds by their keys. Raises InvalidArgumentError for a key that two have."""
     found: dict[str, Seed] = {}
     for number, one in enumerate(seeds, 1):
         key = key_of(one)

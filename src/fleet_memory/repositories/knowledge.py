@@ -23,7 +23,10 @@ ENTRIES_PER_BLOCK: Final = 500  # chosen: 500 entries of some 20,000 bytes are 1
 
 
 class _Cause(NamedTuple):
-    """Who changes an entry, why, when, in which commit, from which lessons; `event` replaces the derived one."""
+    """Who changes an entry, why, when, in which commit, from which lessons; `event` replaces the derived one.
+
+    `token` is that of the caller, None for none.
+    """
 
     by: str
     why: str
@@ -31,6 +34,7 @@ class _Cause(NamedTuple):
     commit_id: str
     patterns: Sequence[str]
     event: LedgerEvent | None
+    token: str | None = None
 
 
 class _Plan(NamedTuple):
@@ -133,13 +137,15 @@ class Knowledge:
         commit_id: str,
         patterns: Sequence[str] = (),
         event: LedgerEvent | None = None,
+        token: str | None = None,
     ) -> list[Write]:
         """Return the writes of one change: the entry, and a ledger line if its state or its votes changed.
 
         `event` names a change that always gets a line, e.g. "seeded". `commit_id` is that of the
-        commit, so that no other line has the same id. `patterns` are the ids of the lessons behind the change.
+        commit, so that no other line has the same id. `patterns` are the ids of the lessons behind the change,
+        `token` is that of the caller.
         """
-        return self._plan(before, after, _Cause(by, why, now, commit_id, patterns, event)).writes
+        return self._plan(before, after, _Cause(by, why, now, commit_id, patterns, event, token)).writes
 
     def _plan(self, before: VersionedEntry, after: Entry, cause: _Cause) -> _Plan:
         if after is before.entry:
@@ -149,7 +155,13 @@ class Knowledge:
         if event is not None:
             line_id = ledger_id(after.key, after.version, cause.commit_id)
             line = LedgerLine(
-                event=event, key=after.key, at=cause.now, by=cause.by, why=cause.why, patterns=tuple(cause.patterns)
+                event=event,
+                key=after.key,
+                at=cause.now,
+                by=cause.by,
+                why=cause.why,
+                patterns=tuple(cause.patterns),
+                token=cause.token,
             )
             lines.append(self.ledger.write(line, line_id))
             after = replace(after, ledger=(*after.ledger, line_id)[-MAX_LINES_OF_ENTRY:])

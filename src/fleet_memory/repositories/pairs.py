@@ -1,6 +1,6 @@
 """Pairs on top of the four verbs: one document each, asked for by the programs that shall judge."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
@@ -104,8 +104,21 @@ class Pairs(FleetDocuments):
         Each program begins to read at another id, so that programs are asked about different pairs, and at another each
         `turn`, e.g. the time of the call, so that it comes to all of them. Billed 1 read each, at least 2.
         """
-        start = digest(program_id, turn)
-        where: dict[str, Scalar] = {"askThird": True}
+        return await self._some_of({"askThird": True}, digest(program_id, turn), limit)
+
+    async def open_to_judge(self, program_id: str, turn: str, limit: int) -> list[VersionedPair]:
+        """Return pairs for a judge of any pair, the likeliest first: at most `limit` that ask a side, and as many open.
+
+        Those that ask a side are the likeliest of the fleet; the others change as in `asking_third`, so that a judge
+        comes to all pairs. Billed 1 read each, at least 2.
+        """
+        best = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank", limit=limit)))
+        others = await self._some_of({"state": "open"}, digest(program_id, turn), limit)
+        known = {one.pair_id for one in best}
+        return _best_first([*best, *(one for one in others if one.pair_id not in known)])
+
+    async def _some_of(self, where: Mapping[str, Scalar], start: str, limit: int) -> list[VersionedPair]:
+        """Return at most `limit` pairs with these values, by id from `start` on and then from the first."""
         documents = list(await self.store.find(Query(self.paths.pairs, where, after=start, limit=limit)))
         if len(documents) < limit:
             first = await self.store.find(Query(self.paths.pairs, where, limit=limit - len(documents)))

@@ -18,7 +18,7 @@ Basis: TypeAlias = Literal["text", "equal_words", "one_judge", "judged", "unjudg
 same; `unjudged` is a merge by numbers of an older memory."""
 OriginRule: TypeAlias = Literal["program", "connection"]
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
-LedgerEvent: TypeAlias = Literal[
+ChangeEvent: TypeAlias = Literal[
     "promoted",
     "attached",
     "left",
@@ -36,6 +36,8 @@ LedgerEvent: TypeAlias = Literal[
     "token_created",
     "token_revoked",
 ]
+LedgerEvent: TypeAlias = ChangeEvent | Literal["read"]
+"""`read`: a bound caller read another program's memory."""
 
 
 class Contribution(Value):
@@ -46,6 +48,7 @@ class Contribution(Value):
     from. `open_rewrite`: its author has since rewritten the lesson and has not judged the two texts. `vector` is
     that of the lesson's text, on the few contributions that agents find the entry by (`rules.knowledge.wordings`).
     `program_deleted` marks a contribution of a program that was deleted since.
+    `token` is the id of the one that the lesson was stored with.
     """
 
     program_id: str
@@ -62,6 +65,7 @@ class Contribution(Value):
     stored_at: Timestamp | None = None
     open_rewrite: bool = False
     connection: str | None = None
+    token: str | None = None
     client: str | None = None
     model: str | None = None
     program_deleted: bool | None = None
@@ -114,6 +118,7 @@ class Word(Value):
     evidence: str = ""
     session_id: str | None = None
     connection: str | None = None
+    token: str | None = None
     waits: bool = False
 
 
@@ -221,7 +226,11 @@ class Snapshot(Value):
 
 
 class LedgerLine(Value):
-    """One change of shared knowledge or of the policy: who, when, why, from which patterns."""
+    """One change of shared knowledge or of the policy, or one read of another's memory: who, when, why, from where.
+
+    `by` is a program, or who else acted; `token` the id of the token that it called with. `key` is that of an entry; of
+    a `read` it may be a program, and `why` is the tool.
+    """
 
     event: LedgerEvent
     key: str
@@ -229,6 +238,7 @@ class LedgerLine(Value):
     by: str
     why: EvidenceText = ""
     patterns: tuple[str, ...] = ()
+    token: str | None = None
 
 
 class Freshness(Value):

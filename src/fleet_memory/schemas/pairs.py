@@ -35,9 +35,9 @@ class Side(Value):
 class Judgement(Value):
     """One judge's verdict about a pair. A person has no `program_id`, a configured model `MODEL_NAME`.
 
-    `connection` is the judge's unbound connection: verdicts of several names over one are one verdict. `contributed`:
-    the judge has a lesson on either side, or wrote over a connection that has. `also` are the programs whose
-    verdicts it replaced, as they are compared.
+    `connection` is the judge's unbound connection: verdicts of several names over one are one verdict. `token` is the
+    id of the token that it judged with. `contributed`: the judge has a lesson on either side, or wrote over a
+    connection that has. `also` are the programs whose verdicts it replaced, as they are compared.
     """
 
     verdict: Verdict
@@ -45,6 +45,7 @@ class Judgement(Value):
     at: datetime
     reason: str = ""
     connection: str | None = None
+    token: str | None = None
     contributed: bool = False
     also: tuple[str, ...] = ()
 

@@ -11,11 +11,13 @@ from fleet_memory.schemas.value import Input
 class Seed(Input):
     """One rule. `key` is the part after `constitution/`; made from the text when absent."""
 
-    text: LessonText
-    domain: Name
-    key: Name | None = None
-    confidence: Confidence = 1.0
-    why: EvidenceText = ""
+    text: Annotated[LessonText, Field(description="The rule in one sentence")]
+    domain: Annotated[Name, Field(description="Topic, e.g. releases")]
+    key: Annotated[Name | None, Field(description="Its name after constitution/; made from the text when absent")] = (
+        None
+    )
+    confidence: Annotated[Confidence, Field(description="0 to 1")] = 1.0
+    why: Annotated[EvidenceText, Field(description="The reason; agents read it")] = ""
 
 
 class SeedFile(Input):

@@ -41,7 +41,7 @@ class LazyFleet:
 
     def __init__(self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False) -> None:
         self.owns_process: Final = owns_process
-        self._settings = settings
+        self.settings: Final = settings
         self.now: Final = now
         self._first = anyio.Lock()
         self._opened: tuple[Store, Fleet] | None = None
@@ -82,11 +82,11 @@ class LazyFleet:
 
         if self.owns_process:
             map_large_blocks()
-        settings = self._settings
+        settings = self.settings
         store: Store = await to_thread.run_sync(open_store, settings.store)  # the imports would delay other calls
+        store = ServedStore(store, self.use)
         if isinstance(self.now, StoreClock):
             store = ObservedStore(store, self.now)
-        store = ServedStore(store, self.use)
         embedder = TurnTakingEmbedder(await to_thread.run_sync(open_embedder, settings))
         fleet = Fleet.on(store, settings.fleet, embedder, self.now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.crashes import crashed
+from fleet_memory.settings import CURATION
 
 LISTING: Final = Path(__file__).with_name("listing.json")
 """The entries of tools/list by toolset."""
@@ -48,8 +49,8 @@ class ListedTool(Tool):
 
 
 def tool_names() -> list[str]:
-    """Return the names of every tool, toolset by toolset."""
-    return [entry.name for entries in _ENTRIES.values() for entry in entries]
+    """Return the names of every tool, toolset by toolset, without those of admins: people have commands for these."""
+    return [entry.name for toolset, entries in _ENTRIES.items() if toolset != CURATION for entry in entries]
 
 
 def listed_tools() -> dict[str, list[Tool]]:

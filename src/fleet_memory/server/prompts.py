@@ -7,15 +7,18 @@ from typing import Annotated, Any, Final, TypeAlias
 from mcp import MCPError
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.prompts import Prompt
-from mcp.server.mcpserver.prompts.base import Message
+from mcp.server.mcpserver.prompts.base import Message, PromptArgument
 from mcp.types import INVALID_PARAMS, InputRequiredResult
 from pydantic import Field, ValidationError
 
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.errors import ForbiddenError, InvalidArgumentError
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.argument_errors import refusal_message
+from fleet_memory.server.audience import Audience, audience_of
+from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.json_schema import Schema
 
+PromptContext: TypeAlias = Context[LazyFleet, Any]  # Any: the transport's request, unused here
 AgentId: TypeAlias = Annotated[Name, Field(description="The agent's program, e.g. basher")]
 TaskText: TypeAlias = Annotated[str, Field(max_length=1000, description="What it is about to do")]
 
@@ -69,20 +72,16 @@ programId "{agent_id}". This server keeps no handoff: give it to the person inst
 """
 
 
-class Prompting:
-    """The prompts of one server; their texts depend on the tools that it offers."""
+async def boot(agentId: AgentId, task: TaskText = "") -> str:  # noqa: N803 as on the wire
+    """Return the prompt to boot."""
+    about = f" and task {json.dumps(task, ensure_ascii=False)}" if task else ""
+    return BOOT.format(agent_id=agentId, task=about)
 
-    def __init__(self, toolsets: Sequence[str]) -> None:
-        self._ending = ONE_CALL if "state" in toolsets else MANY_CALLS
 
-    async def boot(self, agentId: AgentId, task: TaskText = "") -> str:  # noqa: N803 as on the wire
-        """Return the prompt to boot."""
-        about = f" and task {json.dumps(task, ensure_ascii=False)}" if task else ""
-        return BOOT.format(agent_id=agentId, task=about)
-
-    async def end_of_session(self, agentId: AgentId) -> str:  # noqa: N803 as on the wire
-        """Return the prompt to leave a session in order."""
-        return END_OF_SESSION.format(agent_id=agentId, how=self._ending.format(agent_id=agentId))
+async def end_of_session(agentId: AgentId, context: PromptContext) -> str:  # noqa: N803 as on the wire
+    """Return the prompt to leave a session in order, with the tools that its caller is served."""
+    ending = ONE_CALL if "state" in audience_of(context.request_context.lifespan_context).toolsets else MANY_CALLS
+    return END_OF_SESSION.format(agent_id=agentId, how=ending.format(agent_id=agentId))
 
 
 class RefusingPrompt(Prompt):
@@ -94,7 +93,8 @@ class RefusingPrompt(Prompt):
         context: Context[Any, Any],  # Any: as above
     ) -> list[Message] | InputRequiredResult:
         """See `Prompt.render`. Raises MCPError, whose message names the argument."""
-        given, allowed = arguments or {}, self.arguments or []
+        allowed = self.arguments or []
+        given = _named(arguments or {}, allowed, audience_of(context.request_context.lifespan_context))
         missing = [one.name for one in allowed if one.required and one.name not in given]
         if missing:
             raise refused(f"{missing[0]}: required")
@@ -107,20 +107,29 @@ class RefusingPrompt(Prompt):
             raise refused(refusal_message(error.__cause__, schema)) from error
 
 
-def refused(reason: str) -> MCPError:
+def _named(given: dict[str, Any], allowed: Sequence[PromptArgument], audience: Audience) -> dict[str, Any]:  # Any: JSON
+    """Return the arguments with the name of a bound caller. Raises MCPError for another name than it may read."""
+    program_id = audience.program_id
+    if program_id is None or all(one.name != "agentId" for one in allowed):
+        return given
+    if given.get("agentId", program_id) != program_id and audience.role in ("agent", "judge"):
+        raise refused(f"You are {program_id}; leave out agentId", ForbiddenError.code)
+    return {"agentId": program_id, **given}
+
+
+def refused(reason: str, code: str = InvalidArgumentError.code) -> MCPError:
     """Return the error of a request that a client can mend."""
-    return MCPError(INVALID_PARAMS, f"{InvalidArgumentError.code}: {reason}")
+    return MCPError(INVALID_PARAMS, f"{code}: {reason}")
 
 
-def prompts(toolsets: Sequence[str]) -> list[Prompt]:
-    """Return the prompts of a server that offers these toolsets."""
-    own = Prompting(toolsets)
+def prompts() -> list[Prompt]:
+    """Return the prompts of a server."""
     return [
         RefusingPrompt.from_function(
-            own.boot, title="Boot", description="Read what the fleet and this agent know, before the work starts."
+            boot, title="Boot", description="Read what the fleet and this agent know, before the work starts."
         ),
         RefusingPrompt.from_function(
-            own.end_of_session,
+            end_of_session,
             title="End the session",
             description="Store what the session taught, say which lessons held, and hand over.",
         ),

@@ -27,6 +27,7 @@ from fleet_memory.rules.text.credentials import credential_at
 from fleet_memory.rules.text.shown_names import without_credentials
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import CALLER_NAMES, Location, refusal_message
+from fleet_memory.server.audience import audience_of
 from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.crashes import crashed
@@ -85,7 +86,8 @@ class FleetTool(Tool):
     ) -> CallToolResult:
         """See `Tool.run`; every failure becomes a ToolError that starts with its code."""
         try:
-            given = validated(self, arguments)
+            lazy: LazyFleet = context.request_context.lifespan_context
+            given = validated(self, arguments, audience_of(lazy).program_id)
             await _require_no_credential(self, arguments, context)
             return _result(await self.fn(**given, **await _injected(self, context)))
         except FleetMemoryError as refusal:
@@ -138,12 +140,12 @@ def _made(function: ToolFunction) -> FleetTool:
     )
 
 
-def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
+def validated(tool: FleetTool, arguments: dict[str, Any], program_id: str | None = None) -> dict[str, object]:
     """Return the keyword arguments for the tool's function. Raises InvalidArgumentError.
 
     They are checked as JSON in strict mode: no text passes as a number, no number as a bool, but an array is a tuple.
     A null stands for an absent argument: clients that must fill every field send it. `agentId` stands for `programId`
-    and the other way round.
+    and the other way round; a caller that is bound to `program_id` may leave out both.
     """
     _require_bounded(arguments)
     properties: dict[str, Schema] = tool.parameters["properties"]
@@ -153,6 +155,8 @@ def validated(tool: FleetTool, arguments: dict[str, Any]) -> dict[str, object]:
         for name, value in renamed.items()
         if value is not None or name not in properties
     }
+    if program_id is not None:
+        given = {**{name: program_id for name in CALLER_NAMES if name in properties}, **given}
     model = tool.fn_metadata.arg_model
     try:
         checked = model.model_validate_json(to_json(tool.reshape(given)), strict=True)

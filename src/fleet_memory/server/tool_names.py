@@ -12,9 +12,10 @@ from fleet_memory.rules.text.closest import close_names
 from fleet_memory.rules.text.shown_names import shown
 from fleet_memory.schemas.fields import MAX_NAME_CHARS
 from fleet_memory.server.argument_errors import closest
+from fleet_memory.server.audience import Audience, audience_of
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.prompts import refused
-from fleet_memory.settings import SETTINGS
+from fleet_memory.settings import CURATION, SETTINGS
 
 _VARIABLE: Final = next(setting.variable for setting in SETTINGS if setting.name == "toolsets")
 
@@ -36,15 +37,24 @@ RENAMED: Final[Mapping[str, Successor]] = {
 
 
 class ToolNames(NamedTuple):
-    """The tools of every toolset by name, the toolsets that a server serves, and the successors of renamed tools."""
+    """The tools of every toolset by name, the toolsets that a caller is served, and the successors of renamed tools.
+
+    `withheld` are those that the server serves, but not by the caller's token.
+    """
 
     toolsets: Mapping[str, Sequence[str]]
     served: Sequence[str]
     renamed: Mapping[str, Successor]
+    withheld: Sequence[str] = ()
+
+    def served_to(self, audience: Audience) -> "ToolNames":
+        """Return the names for one caller."""
+        withheld = [toolset for toolset in self.served if toolset not in audience.toolsets]
+        return self._replace(served=audience.toolsets, withheld=withheld)
 
     @property
     def callable(self) -> list[str]:
-        """The tools that the server serves."""
+        """The tools that the caller is served."""
         return [name for toolset in self.served for name in self.toolsets[toolset]]
 
     def refusal(self, name: str) -> str:
@@ -60,17 +70,24 @@ class ToolNames(NamedTuple):
         home = next((toolset for toolset, names in self.toolsets.items() if name in names), None)
         if home is None:
             return self._unknown(name)
+        if home == CURATION:
+            return f"{name} is in the toolset {home}, for tokens of the role admin; people have commands for it"
+        if home in self.withheld:
+            return f"{name} is in the toolset {home}; your token allows {', '.join(self.served) or 'none here'}"
         return (
             f"{name} is in the toolset {home}; this server serves {', '.join(self.served)}: "
             f"start it with {_VARIABLE}={','.join((*self.served, home))}"
         )
 
     def _unknown(self, name: str) -> str:
-        every = [each for names in self.toolsets.values() for each in names]
+        every = [each for toolset, names in self.toolsets.items() if self._is_known(toolset) for each in names]
         near = close_names(name[:MAX_NAME_CHARS], (*every, *self.renamed), 1)
         if not near:
             return f"{shown(name)}: unknown tool, allowed: {', '.join(self.callable)}"
         return f"{shown(name)}: unknown tool, did you mean {near[0]}?{self._elsewhere(near[0], ' ')}"
+
+    def _is_known(self, toolset: str) -> bool:
+        return toolset != CURATION or toolset in self.served
 
     def _elsewhere(self, name: str, separator: str) -> str:
         """Return where a tool is that the server does not serve, after a separator; "" for one that it serves."""
@@ -104,6 +121,9 @@ class FleetServer(MCPServer[LazyFleet]):
 
         Raises ToolError.
         """
-        if name not in self.tool_names.callable:
-            raise ToolError(f"{InvalidArgumentError.code}: {self.tool_names.refusal(name)}")
+        names = self.tool_names
+        if context is not None:
+            names = names.served_to(audience_of(context.request_context.lifespan_context))
+        if name not in names.callable:
+            raise ToolError(f"{InvalidArgumentError.code}: {names.refusal(name)}")
         return await super().call_tool(name, arguments, context)

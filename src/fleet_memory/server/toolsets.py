@@ -6,6 +6,7 @@ from typing import Final
 from mcp.types import ToolAnnotations
 
 from fleet_memory.server.registration import ToolSpec
+from fleet_memory.settings import CURATION
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
@@ -18,6 +19,10 @@ from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.reinstate_knowledge import reinstate_knowledge
+from fleet_memory.tools.restore_memory import restore_memory
+from fleet_memory.tools.retire_knowledge import retire_knowledge
+from fleet_memory.tools.seed_knowledge import seed_knowledge
 from fleet_memory.tools.session_shapes import sent_place, session_as_meant, state_as_meant
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
@@ -25,6 +30,7 @@ from fleet_memory.tools.write_note import write_note
 
 READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 WRITES: Final = READS.model_copy(update={"read_only_hint": False})
+REPLACES: Final = WRITES.model_copy(update={"destructive_hint": True})  # what agents read goes
 COUNTS: Final = WRITES.model_copy(update={"idempotent_hint": False})  # a repetition adds up
 
 TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
@@ -48,5 +54,11 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(gsp_read, "Read an entry", READS),
         ToolSpec(gsp_diff, "Show what changed", READS),
         ToolSpec(fleet_health, "Show fleet health", READS),
+    ),
+    CURATION: (
+        ToolSpec(seed_knowledge, "Set rules", REPLACES),
+        ToolSpec(retire_knowledge, "Retire an entry", REPLACES),
+        ToolSpec(reinstate_knowledge, "Reinstate an entry", WRITES),
+        ToolSpec(restore_memory, "Restore a lesson", WRITES),
     ),
 }

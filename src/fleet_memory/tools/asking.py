@@ -28,14 +28,16 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.views.consolidation import rewrite_to_judge, to_judge_answer
 
 MAX_THIRD_PAIRS: Final = 12  # pairs that wait for a third program and are read to find some for this one; chosen
+MAX_JUDGE_PAIRS: Final = 12  # of each kind that are read to find 3 for a judge; chosen, as for a third program
 BOOT_SHARE: Final = 0.2  # of a boot; chosen, so that lessons stay the most of it
 IGNORED: Final = "shown three times without an answer"
 
 
 class AskedPairs(NamedTuple):
-    """The pairs that may be shown to a program, as they were read, the likeliest first."""
+    """The pairs that may be shown to a program, as they were read, the likeliest first; `any_pair` to a judge."""
 
     versioned: Sequence[VersionedPair] = ()
+    any_pair: bool = False
 
     @property
     def pairs(self) -> list[Pair]:
@@ -48,11 +50,14 @@ async def asked_pairs(
 ) -> AskedPairs:
     """Return the pairs with a side of a program, and with `third` those that wait for a program without one.
 
-    None where people judge. `answered` are the ids of pairs that this call judges. Billed 2 queries, and 2 for `third`
-    unless enough pairs are its own.
+    A judge's are of any program. None where people judge. `answered` are the ids of pairs that this call judges.
+    Billed 2 queries, and 2 for `third` unless enough pairs are its own.
     """
     if policy.judging == "people":
         return AskedPairs()
+    if fleet.caller.is_judge:
+        turn = fleet.now().isoformat()
+        return AskedPairs(await fleet.pairs.open_to_judge(program_id, turn, MAX_JUDGE_PAIRS), any_pair=True)
     own = await fleet.pairs.asked_of(program_id)
     open_pairs = (one.pair for one in own if one.pair is not None and one.pair_id not in answered)
     if not third or len(first_of_each_lesson(open_pairs, program_id)) >= MAX_SHOWN_PAIRS:
@@ -73,12 +78,13 @@ def to_judge_answers(program: Program, chosen: ChosenQuestions) -> list[ToJudge]
 def fitting_questions(program: Program, asked: AskedPairs, max_tokens: int, now: datetime) -> ChosenQuestions:
     """Return the questions of a boot: at most 3, those that fit into a fifth of an answer of so many tokens.
 
-    None for a program that does not exist, though pairs of its name may be left: a boot creates no program.
+    None for a program that does not exist, though pairs of its name may be left: a boot creates no program. A judge
+    stores nothing, and is asked all the same.
     """
-    if not program.exists:
+    if not (program.exists or asked.any_pair):
         return ChosenQuestions()
     room = int(max_tokens * 4 * BOOT_SHARE)  # a token is 4 bytes
-    every = chosen_questions(program, asked.pairs, now, limit=len(asked.pairs) + 1)
+    every = chosen_questions(program, asked.pairs, now, limit=len(asked.pairs) + 1, any_pair=asked.any_pair)
     each = [
         *(ChosenQuestions(rewrites=[one]) for one in every.rewrites),
         *(ChosenQuestions(pairs=[one]) for one in every.pairs),
@@ -130,11 +136,11 @@ async def pairs_to_judge(fleet: Fleet, program_id: str | None, limit: int, polic
     if program_id is None or not limit:
         return []
     program = await fleet.programs.read(program_id)
-    if not program.exists:
+    if not (program.exists or fleet.caller.is_judge):
         return []
     asked = await asked_pairs(fleet, program_id, policy)
     now = fleet.now()
-    chosen = chosen_questions(program, asked.pairs, now, limit=limit)
+    chosen = chosen_questions(program, asked.pairs, now, limit=limit, any_pair=asked.any_pair)
     await leave_ignored(fleet, program_id, asked, chosen)
     if chosen.pairs or chosen.rewrites:
         show = partial(with_questions, chosen=chosen, now=now)

@@ -111,7 +111,11 @@ async def commit_session(
 
     left = await fleet.programs.update_with(program_id, change, now)
     await leave_ignored(fleet, program_id, session.asked, left.chosen)
-    judged = await judge(fleet, Judge(program_id, fleet.caller.connection, left.since), verdicts) if verdicts else []
+    judged = (
+        await judge(fleet, Judge(program_id, fleet.caller.connection, fleet.caller.token_id, left.since), verdicts)
+        if verdicts
+        else []
+    )
     await publish_changes(fleet, program_id, left.changes)
     if not left.changes and any(isinstance(one, Judged) and one.change and one.change.is_visible for one in judged):
         await publish_if_due(fleet)
@@ -178,6 +182,7 @@ def _report(caller: Caller, sent: SessionReport, session_id: str | None, now: da
         now=now,
         session_id=session_id or caller.session_id,
         connection=caller.connection,
+        token=caller.token_id,
     )
 
 

@@ -8,13 +8,14 @@ from pydantic import Field
 
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import EVERY_PROGRAM, note_read
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.fleet import looked_at
 from fleet_memory.rules.health.sums import fleet_sums
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.answers.health import FleetHealthAnswer
 from fleet_memory.schemas.health import FleetSums, ModelRun
-from fleet_memory.schemas.knowledge import LedgerEvent
+from fleet_memory.schemas.knowledge import ChangeEvent
 from fleet_memory.tools.freshness import fleet_judging
 from fleet_memory.views.health import FleetReading, fleet_health_answer
 
@@ -51,6 +52,7 @@ async def health_of_fleet(
     """
     if not fleet.caller.sees_other_programs:
         raise ForbiddenError("You are bound to one program and see no others. Call memory_health for your own memory.")
+    await note_read(fleet, EVERY_PROGRAM, "fleet_health")
     await fleet.embedder.ready()
     now = fleet.now()
     programs = await fleet.programs.count()
@@ -63,7 +65,7 @@ async def health_of_fleet(
         pending=await fleet.programs.count_pending(),
         left=await fleet.programs.archive.counts(),
         snapshot=await fleet.knowledge.snapshots.read(),
-        events={event: await fleet.knowledge.ledger.count(event) for event in get_args(LedgerEvent)},
+        events={event: await fleet.knowledge.ledger.count(event) for event in get_args(ChangeEvent)},
         open_pairs=open_pairs,
         judging=await fleet_judging(fleet, programs),
         similarity_engine=fleet.degraded_engine,

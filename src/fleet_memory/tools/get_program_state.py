@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.schemas.answers.state import StateAnswer
 from fleet_memory.tools.parameters import BRIEF, AnyProgram
 from fleet_memory.views.state import state_answer
@@ -21,7 +22,7 @@ async def get_program_state(
 
     With history: also so many of its latest handovers, newest first.
     """
-    fleet.caller.require_read(program_id)
+    await allow_read(fleet, program_id, "get_program_state")
     program = await fleet.programs.read(program_id)
     return state_answer(
         program,

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.rules.consensus.asking import ChosenQuestions, with_questions
 from fleet_memory.rules.knowledge.diff import Changes, changes_since
 from fleet_memory.rules.lifecycle.decay import strengths
@@ -66,11 +67,11 @@ async def gsp_bootstrap(
 
     Knowledge comes from lessons that several agents learnt independently. With a `task`, what fits it comes first.
     """
-    fleet.caller.require_read(agent_id)
+    await allow_read(fleet, agent_id, "gsp_bootstrap")
     now = fleet.now()
     snapshot = await fleet.knowledge.snapshots.read()
     depth_tokens = max_tokens or SHARES[depth].tokens
-    is_own = fleet.caller.may_write(agent_id)
+    is_own = fleet.caller.may_judge(agent_id)
     asked = await asked_pairs(fleet, agent_id, await fleet.policies.read(now)) if is_own else AskedPairs()
 
     def change(program: Program) -> _Booted:

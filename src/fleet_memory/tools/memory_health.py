@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.rules.consensus.asking import open_rewrites
 from fleet_memory.rules.health.duplicates import Scale
 from fleet_memory.rules.health.program import advice, fading, signs, verdict
@@ -27,7 +28,7 @@ async def memory_health(
 
     Call it at the end of a session, or when recall brings little.
     """
-    fleet.caller.require_read(program_id)
+    await allow_read(fleet, program_id, "memory_health")
     await fleet.embedder.ready()
     now = fleet.now()
     program = await fleet.programs.read(program_id)

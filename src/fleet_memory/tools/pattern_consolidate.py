@@ -67,10 +67,12 @@ async def pattern_consolidate(
 def _judge(fleet: Fleet, program_id: str | None, verdicts: Sequence[NewVerdict], *, dry_run: bool) -> Judge:
     """Return the judge of a call. Raises InvalidArgumentError, and ForbiddenError for another program's name."""
     name = program_id or fleet.caller.program_id
-    if name is not None:
-        fleet.caller.require_write(name)
+    if name is not None and not dry_run:
+        fleet.caller.require_judging(name)
+    elif name is not None:
+        fleet.caller.require_read(name)
     if verdicts and name is None:
         raise InvalidArgumentError("programId: say who judges; verdicts count for the program that gives them")
     if verdicts and dry_run:
         raise InvalidArgumentError("verdicts: cannot be tried in a dry run; send them with dryRun false")
-    return Judge(name, fleet.caller.connection)
+    return Judge(name, fleet.caller.connection, fleet.caller.token_id)

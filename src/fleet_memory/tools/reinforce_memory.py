@@ -37,6 +37,7 @@ async def reinforce_memory(
         request_id=request_id,
         session_id=fleet.caller.session_id,
         connection=fleet.caller.connection,
+        token=fleet.caller.token_id,
     )
     said = await record_word(fleet, program_id, pattern_id, report)
     return reinforce_answer(said, report)

@@ -32,7 +32,7 @@ from fleet_memory.schemas.health import (
     ProgramHealth,
     RelearntEntry,
 )
-from fleet_memory.schemas.knowledge import LedgerEvent, Snapshot
+from fleet_memory.schemas.knowledge import ChangeEvent, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import ArchiveCounts
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
@@ -54,7 +54,7 @@ class FleetReading(NamedTuple):
     pending: int
     left: ArchiveCounts
     snapshot: Snapshot
-    events: Mapping[LedgerEvent, int]
+    events: Mapping[ChangeEvent, int]
     open_pairs: int
     judging: JudgingCounts
     similarity_engine: str | None

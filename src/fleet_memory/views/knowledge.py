@@ -133,8 +133,11 @@ def _source(line: Contribution) -> ProvenanceLine:
         discovered_at=line.discovered_at,
         similarity=line.similarity,
         program_deleted=line.program_deleted,
+        token=line.token,
     )
 
 
 def _event(line: LedgerLine) -> HistoryLine:
-    return HistoryLine(event=line.event, at=line.at, by=line.by, why=line.why or None, patterns=line.patterns or None)
+    return HistoryLine(
+        event=line.event, at=line.at, by=line.by, why=line.why or None, patterns=line.patterns or None, token=line.token
+    )

@@ -7,21 +7,24 @@ from datetime import datetime
 from typing import Final, cast
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.stored_json import NO_TEXT, plain
+from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.erasing.knowledge import entry_after, goes_with_pair, line_of_ledger_after, pair_after
 from fleet_memory.rules.erasing.programs import without_erased, without_traces
 from fleet_memory.rules.erasing.targets import ERASED, Erasure, texts_in
-from fleet_memory.rules.knowledge.entries import settled
+from fleet_memory.rules.knowledge.entries import ledger_event, settled
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import MAX_PAGES
 from fleet_memory.stores import Document, Json, Write
 
+_WHY: Final = "a purge erased contributions"
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")  # no text, though a year may be looked for
 
 
@@ -42,7 +45,7 @@ def trace_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) ->
 def entry_writes(
     fleet: Fleet, versioned: VersionedEntry, erasure: Erasure, policy: Policy, now: datetime
 ) -> list[Write]:
-    """Return the writes that erase in an entry, rename it or remove it."""
+    """Return the writes that erase in an entry, rename it or remove it, and the ledger line of its state or votes."""
     before = versioned.entry
     if before is None:
         return []
@@ -52,13 +55,15 @@ def entry_writes(
     after = settled(before, after, policy, now)
     if after is before:
         return []
-    if after.key == before.key:
-        return [Write(ref, changed_entry_fields(versioned, after), versioned.revision)]
-    fields = changed_entry_fields(ABSENT_ENTRY, after)
-    return [
-        Write(ref, None, versioned.revision),
-        Write(fleet.knowledge.paths.entry(after.key), fields, ABSENT_ENTRY.revision),
-    ]
+    is_renamed = after.key != before.key
+    target = ABSENT_ENTRY if is_renamed else versioned
+    event = ledger_event(before, after, now)
+    if event is None:
+        writes = [Write(fleet.knowledge.paths.entry(after.key), changed_entry_fields(target, after), target.revision)]
+    else:
+        by, commit_id = fleet.caller.program_id or PERSON, new_commit_id()
+        writes = fleet.knowledge.writes(target, after, by=by, why=_WHY, now=now, commit_id=commit_id, event=event)
+    return [Write(ref, None, versioned.revision), *writes] if is_renamed else writes
 
 
 def pair_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Write]:
@@ -93,6 +98,12 @@ def record_writes(document: Document, erasure: Erasure) -> list[Write]:
     For the archive, the history, receipts, and what an older version derived.
     """
     return [Write(document.ref, None, document.revision)] if _goes(document, erasure) else []
+
+
+def token_writes(document: Document, erasure: Erasure) -> list[Write]:
+    """Return the write that removes a token of a program that goes; a token has no text of anybody's."""
+    goes = erasure.is_program(str(document.fields.get("programId")))
+    return [Write(document.ref, None, document.revision)] if goes else []
 
 
 def page_writes(document: Document, erasure: Erasure) -> list[Write]:

@@ -63,10 +63,10 @@ class Plan:
 
 def wish(wanted: Wanted) -> Erasure:
     """Return a wish as the rules take it. Raises InvalidArgumentError for none, several, or too short a text."""
+    if wanted.pattern is not None and wanted.program is None:
+        raise InvalidArgumentError("--pattern: name its program too, with --program, or write PROGRAM/ID alone")
     if sum(each is not None for each in (wanted.text, wanted.program, wanted.entry)) != 1:
         raise InvalidArgumentError("--text, --program, --entry: give one of them, e.g. --text hunter2")
-    if wanted.pattern is not None and wanted.program is None:
-        raise InvalidArgumentError("--pattern: name its program too, with --program")
     if wanted.text is None:
         return Erasure(program_id=wanted.program, pattern_id=wanted.pattern, key=wanted.entry)
     needle = folded(wanted.text)

@@ -7,19 +7,19 @@ noticed.
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.stores import Json
+from fleet_memory.whole_files import draft_beside
 
 Fields: TypeAlias = dict[str, Json]
 FORMAT: Final = "fleet-memory/1"
 # in the order of a file; a program is followed by its pages
 COLLECTIONS: Final = ("programs", "pages", "gsp", "pairs", "ledger", "archive", "history", "receipts", "policy")
+NOT_MOVED: Final = ("tokens", "keys")  # another fleet's tokens would admit their bearers; no export writes them
 DERIVED: Final = "snapshots"  # a collection that files of versions before have; the import makes its own
 
 
@@ -74,23 +74,11 @@ def write_whole(file: Path, text: str) -> None:
         if file.exists() and not file.is_file():
             file.write_text(text, encoding="utf-8", newline="\n")
         else:
-            _replace(Path(os.path.realpath(file)), text)
+            target = Path(os.path.realpath(file))
+            with draft_beside(target, text.encode(), is_synced=True) as draft:
+                draft.replace(target)
     except OSError as error:
         raise InvalidArgumentError(f"FILE: {file.name} cannot be written: {error.strerror}") from error
-
-
-def _replace(file: Path, text: str) -> None:
-    number, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:100]}.", suffix=".part")  # mode 0600
-    try:
-        with os.fdopen(number, "w", encoding="utf-8", newline="\n") as opened:
-            opened.write(text)
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.replace(draft, file)  # noqa: PTH105 - the same, by a clearer name
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(draft)  # noqa: PTH108 - a name, as `mkstemp` returns it
-        raise
 
 
 def read_bytes(file: Path) -> bytes:

@@ -11,6 +11,9 @@ from fleet_memory.jobs.transfer.merging import DOCUMENTS_PER_COMMIT, Merged, mer
 from fleet_memory.jobs.transfer.reading import ExportedMemory
 from fleet_memory.repositories.batching import batches, groups_of
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.knowledge.merging import with_earned_standing
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import ABSENT, Ref, Write
 
@@ -18,25 +21,37 @@ from fleet_memory.stores import ABSENT, Ref, Write
 async def import_memory(
     fleet: Fleet, memory: ExportedMemory, *, overwrite: bool, with_policy: bool, step: CountProgress
 ) -> Merged:
-    """Merge a file's memory into the fleet, and with `with_policy` set its policy; see `merge_incoming`.
+    """Merge a file's memory into the fleet, and with `with_policy` set its policy and its rules; see `merge_incoming`.
 
     A file that a version before wrote goes into an empty fleet, whose next maintenance converts it. Raises
-    InvalidArgumentError for one that does not, for a policy that the file does not have, and for a credential in the
+    InvalidArgumentError for one that does not, for `with_policy` and a file with neither, and for a credential in the
     file, by the number of its line, unless the fleet's policy allows them.
     """
     fleet.caller.require_curation()
     if memory.credential is not None:
         number, found = memory.credential
         await refuse_credential(fleet, found, f"line {number}")
-    if with_policy and memory.incoming.policy is None:
+    incoming = memory.incoming
+    rules = [one for one in incoming.entries if one.tier == "constitutional"]
+    if with_policy and incoming.policy is None and not rules:
         raise InvalidArgumentError("--policy: the file has no policy: its fleet has set none, or a version before it")
     if memory.older:
-        merged = await _take_over(fleet, memory.older, memory.incoming.fleet, step)
+        merged = await _take_over(fleet, memory.older, incoming.fleet, step)
     else:
-        merged = await merge_incoming(fleet, memory.incoming, overwrite=overwrite, step=step)
-    if with_policy and memory.incoming.policy is not None:
-        await _set_policy(fleet, memory.incoming.policy)
+        policy = await fleet.policies.read(fleet.now())
+        entries = [with_earned_standing(one, policy, with_rules=with_policy) for one in incoming.entries]
+        merged = await merge_incoming(fleet, incoming._replace(entries=entries), overwrite=overwrite, step=step)
+        merged = merged._replace(rules=await _not_in_force(fleet, rules))
+    if with_policy and incoming.policy is not None:
+        await _set_policy(fleet, incoming.policy)
     return merged
+
+
+async def _not_in_force(fleet: Fleet, rules: Sequence[Entry]) -> tuple[str, ...]:
+    """Return the keys of those rules whose text people have not set in this fleet."""
+    known = [one.entry for one in await fleet.knowledge.all()] if rules else []
+    texts = {text_hash(one.value.pattern) for one in known if one is not None and one.tier == "constitutional"}
+    return tuple(one.key for one in rules if text_hash(one.value.pattern) not in texts)
 
 
 async def _set_policy(fleet: Fleet, policy: Policy) -> None:

@@ -26,7 +26,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.room import with_room
 from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.consensus.merging import merged_pair, with_keys
-from fleet_memory.rules.knowledge.entries import ledger_event, under_policy
+from fleet_memory.rules.knowledge.entries import ledger_event
 from fleet_memory.rules.knowledge.grounds import Grounds, pairs_of_echoes, with_memberships
 from fleet_memory.rules.knowledge.merging import (
     LedgeredEntry,
@@ -53,7 +53,7 @@ class Merged(NamedTuple):
     `written` and `unchanged` count its programs with their pages and history, its entries, pairs, and lines of ledger
     and archive. The others name lessons, as program/lesson, and entries. `divergent`: the store has another text, and
     both are kept. `archived`: they left for the cap. `left`: they are in the archive for longer than in the file, or
-    their program had no room.
+    their program had no room. `rules`: people set them there, and nobody here.
     """
 
     fleet: str
@@ -63,11 +63,12 @@ class Merged(NamedTuple):
     divergent: tuple[str, ...] = ()
     archived: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
         """Whether everything that came in is in use now."""
-        return not (self.divergent or self.archived or self.left)
+        return not (self.divergent or self.archived or self.left or self.rules)
 
 
 async def merge_incoming(fleet: Fleet, incoming: Incoming, *, overwrite: bool, step: CountProgress) -> Merged:
@@ -126,7 +127,7 @@ class _Merge:
         grounds = await read_grounds(self._fleet, [*copies, *((one,) for one in checked)], stated, pairs, self._merging)
         policy = await self._fleet.policies.read(self._now)
         for _, place in places:
-            attempt = partial(self._merge_entry, under_policy(place.entry, policy), grounds, policy)
+            attempt = partial(self._merge_entry, place.entry, grounds, policy)
             await retry_conflicts(attempt, f"entry {place.entry.key}")
             self._count_step()
         for entry in checked:

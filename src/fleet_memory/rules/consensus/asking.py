@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.consensus.judging import has_judged, is_own, questions
+from fleet_memory.rules.consensus.judging import Questions, is_for_people, is_own, is_third, questions
 from fleet_memory.rules.consensus.showing import with_shown
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
@@ -36,7 +36,7 @@ class ChosenQuestions(NamedTuple):
     ignored: Sequence[Pair] = ()
 
 
-def chosen_questions(
+def chosen_questions(  # noqa: PLR0913 each of the last four narrows or widens the choice
     program: Program,
     pairs: Iterable[Pair],
     now: datetime,
@@ -44,17 +44,19 @@ def chosen_questions(
     limit: int = MAX_SHOWN_PAIRS,
     answered: Collection[str] = (),
     joined: Collection[str] = (),
+    any_pair: bool = False,
 ) -> ChosenQuestions:
     """Return at most `limit` questions for a program, one about an own rewrite first, then `pairs` in their order.
 
     A pair with a side of its own is asked if it waits for this program, one about each of its lessons; any other if it
-    waits for a third one and the program contributes to no entry of it. `answered` are the ids of pairs that this very
+    waits for a third one and the program contributes to no entry of it, or with `any_pair`, for a judge, if it waits
+    for anybody. `answered` are the ids of pairs that this very
     call judges, `joined` those that it judges the same: the other pairs of their lessons are about to change.
     """
     rewrites = [one for one in open_rewrites(program, now) if rewrite_pair_id(one) not in answered]
     rewrites = rewrites[: min(limit, MAX_SHOWN_REWRITES)]
     known = list(pairs)
-    waiting = [pair for pair in known if pair.pair_id not in answered and _waits_for(pair, program)]
+    waiting = [pair for pair in known if pair.pair_id not in answered and _waits_for(pair, program, any_pair=any_pair)]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
     same = [pair for pair in known if pair.pair_id in joined]
     shown = first_of_each_lesson([*same, *(pair for pair in waiting if pair not in ignored)], program.program_id)
@@ -151,13 +153,15 @@ def with_verdict(program: Program, now: datetime) -> Program:
     return replace(program, judged_at=(*program.judged_at, now)[-MAX_VERDICTS_PER_DAY:])
 
 
-def _waits_for(pair: Pair, program: Program) -> bool:
+def _waits_for(pair: Pair, program: Program, *, any_pair: bool) -> bool:
     asked = questions(pair)
     if is_own(pair, program.program_id):
         return program.program_id in asked.programs
+    if any_pair:
+        return asked != Questions() and not is_for_people(pair) and is_third(pair, program.program_id)
     keys = {side.key for side in (pair.a, pair.b) if side.key}
     contributed = (one.knowledge_key for lessons in (program.patterns, program.paged) for one in lessons.values())
-    return asked.third and keys.isdisjoint(contributed) and not has_judged(pair, program.program_id)
+    return asked.third and keys.isdisjoint(contributed) and is_third(pair, program.program_id)
 
 
 def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:

@@ -244,6 +244,7 @@ def _contradicting(decision: Decision, entry: Entry, judgement: Judgement, name:
         at=judgement.at,
         evidence=judgement.reason or f"nobody can follow both this and {other}",
         connection=judgement.connection,
+        token=judgement.token,
         waits=waits,
     )
     documents = documents.with_entry(with_contradiction(entry, word))

@@ -3,10 +3,17 @@
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.guard import SPEAKS_TO_READER
-from fleet_memory.rules.knowledge.votes import Testimony, independent_origins, same_program
+from fleet_memory.rules.knowledge.votes import (
+    Testimony,
+    independent_origins,
+    is_one_origin,
+    of_other_origins,
+    same_program,
+)
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side
 
 MAX_THIRD_PROGRAMS: Final = 2  # programs without a lesson in a pair that judge it before it is left to people; chosen
@@ -24,7 +31,7 @@ class Ruling(NamedTuple):
 class Questions(NamedTuple):
     """Who is asked about a pair now.
 
-    `programs` have a side of it. `third`: any program that has none; the next to commit a session. `people`: no
+    `programs` have a side of it. `third`: any program that `is_third`; the next to commit a session. `people`: no
     program is left to ask. All are empty for a pair that is settled.
     """
 
@@ -96,7 +103,7 @@ def questions(pair: Pair) -> Questions:
         return Questions()
     sides = tuple(name for name in _programs(pair) if not has_judged(pair, name))
     if result.state == "different":
-        return Questions(sides if pair.likely and len(_voices(pair)) == 1 else ())
+        return Questions(sides if pair.likely and _judges(_voices(pair)) == 1 else ())
     same = [one for one in pair.judgements if one.verdict == "same"]
     needs_third = not sides or (pair.objection and same and all(one.contributed for one in same))
     limit = MAX_THIRD_PROGRAMS if pair.thirds is None else pair.thirds
@@ -105,15 +112,16 @@ def questions(pair: Pair) -> Questions:
 
 
 def with_thirds(pair: Pair, programs: Set[str], contributors: Mapping[str, Set[str]]) -> Pair:
-    """Return the pair with the number of programs that can judge it without a side or a lesson in its entries.
+    """Return the pair with the number of programs that can judge it, or have, as a third (`is_third`).
 
-    `programs` are those of the fleet, and `contributors` those with a lesson in an entry by its key, all named as
-    programs are compared. It is the same object when the number has not changed.
+    None can that is one origin with a program with a lesson in its entries. `programs` are those of the fleet, and
+    `contributors` those with a lesson in an entry by its key, all named as programs are compared. It is the same object
+    when the number has not changed.
     """
-    own = {same_program(side.program_id) for side in (pair.a, pair.b)}
-    own |= {name for side in (pair.a, pair.b) for name in contributors.get(side.key or "", ())}
-    judged = _third_programs(pair)
-    count = len(programs) - len(own & programs) + len(judged) - len((judged & programs) - own)
+    known = set(map(same_program, _programs(pair))) | (judged := _third_programs(pair))
+    known |= {name for side in (pair.a, pair.b) for name in contributors.get(side.key or "", ())}
+    free = islice(of_other_origins(programs, known), MAX_THIRD_PROGRAMS)
+    count = len(judged) + sum(1 for _ in free)
     thirds = count if count < MAX_THIRD_PROGRAMS else None
     return pair if thirds == pair.thirds else replace(pair, thirds=thirds)
 
@@ -151,6 +159,12 @@ def is_own(pair: Pair, program_id: str) -> bool:
     return any(same_program(side.program_id) == name for side in (pair.a, pair.b))
 
 
+def is_third(pair: Pair, program_id: str) -> bool:
+    """Whether a program can judge a pair as a third: it is one origin with no side, and with no judge until now."""
+    names = (*_programs(pair), *(name for one in pair.judgements for name in _names(one)))
+    return not any(is_one_origin(program_id, name) for name in names)
+
+
 def sides_of(pair: Pair, program_id: str) -> tuple[Side, Side]:
     """Return a pair's sides with the program's own first."""
     name = same_program(program_id)
@@ -170,9 +184,9 @@ def _judges(voices: Iterable[Judgement]) -> int:
 
 
 def _third_programs(pair: Pair) -> set[str]:
-    """Return the programs without a side that have judged a pair, as they are compared; a configured model is none."""
+    """Return the judges of a pair that are one origin with no side, as they are compared; a model is none."""
     own = {same_program(name) for name in (*_programs(pair), MODEL_NAME)}
-    return {name for one in pair.judgements for name in _names(one)} - own
+    return set(of_other_origins((name for one in pair.judgements for name in _names(one)), own))
 
 
 def _as_state(judgement: Judgement) -> PairState:

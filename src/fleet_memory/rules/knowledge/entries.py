@@ -160,8 +160,10 @@ def under_policy(entry: Entry, policy: Policy) -> Entry:
 
 def _value(before: Entry | None, after: Entry, now: datetime) -> EntryValue:
     lines = voting(after)
-    if after.tier == "constitutional" or not lines:
+    if after.tier == "constitutional":
         return after.value
+    if not lines:
+        return replace(after.value, contributors=(), evidence_count=0)
     grown = before is None or len(voting(before)) < len(lines)
     return replace(
         after.value,
@@ -252,6 +254,7 @@ def contribution(lesson: JoiningLesson) -> Contribution:
         pair=lesson.pair,
         stored_at=pattern.stored_at,
         connection=pattern.source.connection,
+        token=pattern.source.token,
         client=pattern.source.client,
         model=pattern.source.model,
         vector=pattern.vector,

@@ -5,13 +5,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.knowledge.entries import MAX_PROVENANCE, keys_of, settled
+from fleet_memory.rules.knowledge.entries import MAX_PROVENANCE, keys_of, settled, under_policy
 from fleet_memory.rules.knowledge.grounds import Grounds, with_grounds
-from fleet_memory.rules.knowledge.votes import same_program, voting
+from fleet_memory.rules.knowledge.votes import independent_origins, testimony, voting
 from fleet_memory.rules.knowledge.wordings import with_bounded_vectors
 from fleet_memory.rules.knowledge.words import with_all_words
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, LedgerLine, Word
+from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, LedgerLine
 from fleet_memory.schemas.policy import Policy
 
 MAX_MERGED_PROVENANCE: Final = 2 * MAX_PROVENANCE  # contributions; chosen, two full entries and a document's room
@@ -19,6 +19,34 @@ _MAX_LINES: Final = 20  # ids of ledger lines that an entry names, as in `reposi
 _SUREST: Final[Sequence[Basis]] = ("text", "equal_words", "judged", "one_judge", "unjudged")
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _UNKNOWN: Final = Grounds()
+
+
+def with_earned_standing(entry: Entry, policy: Policy, *, with_rules: bool) -> Entry:
+    """Return an incoming entry with no more standing than its contributions give it under the store's policy.
+
+    A rule that people set is an entry like others unless `with_rules`. An entry was published no earlier than the
+    lessons of enough origins were stored, and never if they are too few.
+    """
+    entry = under_policy(entry, policy)
+    if entry.tier == "constitutional":
+        return entry if with_rules else replace(entry, tier="architectural", published_at=None)
+    return replace(entry, published_at=_earned_publication(entry))
+
+
+def _earned_publication(entry: Entry) -> datetime | None:
+    lines = sorted(entry.provenance, key=_stored_at)
+    if entry.published_at is None or _origins(lines, entry) < entry.threshold:
+        return None
+    enough = next(count for count in range(1, len(lines) + 1) if _origins(lines[:count], entry) >= entry.threshold)
+    return max(entry.published_at, _stored_at(lines[enough - 1]))
+
+
+def _origins(lines: Sequence[Contribution], entry: Entry) -> int:
+    return independent_origins(map(testimony, lines), entry.origins)
+
+
+def _stored_at(line: Contribution) -> datetime:
+    return line.stored_at or line.discovered_at
 
 
 class PlacedEntry(NamedTuple):
@@ -35,8 +63,8 @@ class PlacedEntry(NamedTuple):
 def placed(entry: Entry, known: Mapping[str, Entry], *, is_reworded: bool) -> PlacedEntry:
     """Return where an incoming entry goes among the store's entries by their keys.
 
-    It joins the entry of its words and project; else the one of its key, if people reworded either or set it as a rule;
-    else it is an entry of its own, under its second key where another text has the first.
+    It joins the entry of its words and project; else the one of its key, if people reworded either or set both; else it
+    is an entry of its own, under its second key where another text has the first.
     """
     words, place = text_hash(entry.value.pattern), (entry.tier, entry.project_id)
     own = known.get(entry.key)
@@ -49,8 +77,9 @@ def placed(entry: Entry, known: Mapping[str, Entry], *, is_reworded: bool) -> Pl
         return PlacedEntry(entry)
     if text_hash(own.value.pattern) == words:
         return PlacedEntry(entry, own)
-    if entry.tier == "constitutional" or (is_reworded and _is_one_lineage(own, entry)):
-        return PlacedEntry(entry, own, divergent=entry.tier == "constitutional")
+    is_rule = entry.tier == "constitutional"
+    if own.tier == entry.tier and (is_rule or (is_reworded and _is_one_lineage(own, entry))):
+        return PlacedEntry(entry, own, divergent=is_rule)
     second = keys_of(entry)[1]
     return PlacedEntry(replace(entry, key=second), known.get(second), divergent=True)
 
@@ -64,11 +93,9 @@ class LedgeredEntry(NamedTuple):
 
 def arrived_entry(entry: Entry, grounds: Grounds, policy: Policy, now: datetime) -> Entry:
     """Return an entry that is new to a store, with everything that follows from its contributions and words counted."""
-    after = with_grounds(entry, None, entry, grounds)
-    if after.tier != "constitutional":
-        after = replace(after, value=replace(after.value, contributors=(), evidence_count=0))
-    after = settled(entry, with_bounded_vectors(after), policy, now)
-    return replace(after, version=entry.version, since=0, unpublished=True)
+    after = with_bounded_vectors(with_grounds(entry, None, entry, grounds))
+    before = replace(after, version=entry.version - 1)  # another one, so that its figures are counted in any case
+    return replace(settled(before, after, policy, now), since=0)
 
 
 def checked_entry(entry: Entry, grounds: Grounds, policy: Policy, now: datetime) -> Entry:
@@ -97,8 +124,8 @@ def merged_entry(
     own, other = mine.entry, theirs.entry
     cleared = max((line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER)
     after = with_grounds(_united(mine, theirs, lines, overwrite=overwrite), own, other, grounds)
-    words = _words((*own.words, *other.words), cleared)
-    after = after if set(words) == set(own.words) else with_all_words(after, words)
+    words = [word for word in (*other.words, *own.words) if word.outcome == "confirmed" or word.at > cleared]
+    after = with_all_words(after, words)
     if not voting(after):
         discovered = min(own.value.first_discovered, other.value.first_discovered)
         after = replace(after, value=replace(after.value, first_discovered=discovered))
@@ -113,7 +140,8 @@ def _united(mine: LedgeredEntry, theirs: LedgeredEntry, lines: Sequence[LedgerLi
     return replace(
         own,
         value=replace(own.value, pattern=texts.value.pattern),
-        description=texts.description if own.tier == "constitutional" else own.description,
+        tier="constitutional" if "constitutional" in (own.tier, other.tier) else own.tier,
+        description=texts.description if texts.tier == "constitutional" else own.description,
         vector=texts.vector,
         embedder=texts.embedder,
         provenance=_contributions(own, other),
@@ -135,7 +163,9 @@ def _is_one_lineage(one: Entry, other: Entry) -> bool:
 
 
 def _has_text_to_stay(mine: LedgeredEntry, theirs: LedgeredEntry, *, overwrite: bool) -> bool:
-    """Whether the other copy's text stays: people chose it now, or later than the store's."""
+    """Whether the other copy's text stays: people chose it now, or later than the store's, or as a rule alone."""
+    if mine.entry.tier != theirs.entry.tier:
+        return theirs.entry.tier == "constitutional"
     chosen, other = (
         max((line.at for line in one.lines.values() if line.event in ("reworded", "seeded")), default=_NEVER)
         for one in (mine, theirs)
@@ -162,7 +192,7 @@ def _contributions(mine: Entry, theirs: Entry) -> tuple[Contribution, ...]:
         lines[_lesson(line)] = line if known is None else _surer(known, line)
     if tuple(lines.values()) == mine.provenance:
         return mine.provenance
-    oldest = sorted(lines.values(), key=lambda line: (line.stored_at or line.discovered_at, _lesson(line)))
+    oldest = sorted(lines.values(), key=lambda line: (_stored_at(line), _lesson(line)))
     return tuple(sorted(oldest[:MAX_MERGED_PROVENANCE], key=_lesson))
 
 
@@ -174,19 +204,6 @@ def _surer(mine: Contribution, theirs: Contribution) -> Contribution:
     if _SUREST.index(theirs.basis) < _SUREST.index(mine.basis):
         return replace(mine, basis=theirs.basis, pair=theirs.pair)
     return mine
-
-
-def _words(words: Iterable[Word], cleared: datetime) -> list[Word]:
-    """Return each program's latest word, without the contradictions that people cleared."""
-    latest: dict[str, Word] = {}
-    for word in words:
-        if word.outcome == "contradicted" and word.at < cleared:
-            continue
-        name = same_program(word.program_id)
-        known = latest.get(name)
-        if known is None or (word.at, word.outcome) > (known.at, known.outcome):
-            latest[name] = word
-    return list(latest.values())
 
 
 def _retired_at(mine: Entry, theirs: Entry, lines: Iterable[LedgerLine]) -> datetime | None:

@@ -31,6 +31,12 @@ def is_one_origin(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
+def of_other_origins(names: Iterable[str], known: Set[str]) -> Iterator[str]:
+    """Yield the names that are one origin with none of `known`; all are as programs are compared."""
+    above = {name for one in known for name in _with_those_above(one)}
+    return (name for name in names if name not in above and known.isdisjoint(_with_those_above(name)))
+
+
 def independent_origins(testimonies: Iterable[Testimony], rule: OriginRule = "program") -> int:
     """Count independent origins.
 

@@ -59,8 +59,18 @@ def with_contradiction(entry: Entry, word: Word) -> Entry:
 
 
 def with_all_words(entry: Entry, words: Iterable[Word]) -> Entry:
-    """Return the entry with these words in place of its own, each program's latest, and what follows from them."""
-    after = _without_answered(_with_released(replace(entry, words=_newest(words))))
+    """Return the entry with the words of several stores in place of its own, and what follows from them.
+
+    Each program's latest word stands, without the contradictions that are answered: what the program saw before one
+    stands again, so that the same words always leave the same.
+    """
+    pool = list(words)
+    after = replace(entry, words=_newest(_latest(pool)))
+    while (left := _without_answered(after)) is not after:
+        answered = set(after.words) - set(left.words)
+        pool = [word for word in pool if word not in answered]
+        after = replace(entry, words=_newest(_latest(pool)))
+    after = _with_released(after)
     if after.retired_at is not None or not _is_refuted(after):
         return after
     return replace(after, retired_at=max(word.at for word in counted_contradictions(after)))
@@ -114,6 +124,12 @@ def _without_answered(entry: Entry) -> Entry:
 
     left = tuple(word for word in entry.words if word.outcome == "confirmed" or not answered(word))
     return entry if left == entry.words else replace(entry, words=left)
+
+
+def _latest(words: Iterable[Word]) -> Iterable[Word]:
+    """Return each program's latest word; of equal ones that which does not wait."""
+    ordered = sorted(words, key=lambda word: (word.at, word.outcome, not word.waits, word.program_id))
+    return {same_program(word.program_id): word for word in ordered}.values()
 
 
 def _origins(entry: Entry, words: Iterable[Word]) -> int:

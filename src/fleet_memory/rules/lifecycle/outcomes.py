@@ -23,7 +23,7 @@ WAITS: Final = (
 
 
 class OutcomeReport(NamedTuple):
-    """An agent's word about a lesson of its own or an entry, over which connection and in which session it came."""
+    """An agent's word about a lesson of its own or an entry, by which connection and token, in which session."""
 
     outcome: Outcome
     confidence: float | None
@@ -32,6 +32,7 @@ class OutcomeReport(NamedTuple):
     request_id: str | None = None
     session_id: str | None = None
     connection: str | None = None
+    token: str | None = None
 
 
 class Reported(NamedTuple):
@@ -87,6 +88,7 @@ def reported_of_entry(program: Program, about: str, entry: Entry, report: Outcom
         evidence=report.evidence,
         session_id=report.session_id,
         connection=report.connection,
+        token=report.token,
         waits=waits,
     )
     change = with_confirmation if word.outcome == "confirmed" else with_contradiction

@@ -1,4 +1,4 @@
-"""Counts in sentences: a number and its noun."""
+"""Counts: a number and its noun, and a text's length as clients count it."""
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
@@ -7,3 +7,8 @@ def counted(count: int, one: str, many: str | None = None) -> str:
     Both may go on, e.g. `counted(2, "pair waits", "pairs wait") == "2 pairs wait"`.
     """
     return f"{count} {one if count == 1 else many or f'{one}s'}"
+
+
+def utf16_length(text: str) -> int:
+    """Return a text's length as JavaScript counts it, e.g. `utf16_length("\U0001f418") == 2`."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

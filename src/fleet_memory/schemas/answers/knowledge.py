@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,8 @@ from fleet_memory.schemas.answers.common import Degraded, ScoreTerms
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.knowledge import Doubt, EntryState, Freshness, LedgerEvent, Tier, Word
 from fleet_memory.schemas.value import Value
+
+FOR_PEOPLE: Final = "Id of the token that it was written with; only in fleet-memory show"
 
 
 class KnowledgeAnswer(Value):
@@ -54,6 +56,7 @@ class ProvenanceLine(Value):
     discovered_at: Timestamp
     similarity: float
     program_deleted: bool | None = None
+    token: Annotated[str | None, Field(description=FOR_PEOPLE)] = None
 
 
 class HistoryLine(Value):
@@ -64,6 +67,7 @@ class HistoryLine(Value):
     by: str
     why: str | None = None
     patterns: tuple[str, ...] | None = None
+    token: Annotated[str | None, Field(description=FOR_PEOPLE)] = None
 
 
 class EntryAnswer(Value):

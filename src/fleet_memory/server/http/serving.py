@@ -1,6 +1,7 @@
 """Runs the HTTP server: its socket, its start, and its end without losing a call."""
 
 import os
+import re
 import socket
 import sys
 import threading
@@ -29,6 +30,7 @@ from fleet_memory.store_address import quoted
 
 GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
+_HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
 _BACKLOG: Final = 2048  # connections that wait to be accepted, as uvicorn's own default
 
 
@@ -53,8 +55,13 @@ async def serve_http(
 ) -> int:
     """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code.
 
-    Raises SettingsError for an address that cannot be bound, or that other machines reach without a token.
+    Raises SettingsError for an address that cannot be bound, or that other machines reach without a token; the
+    store's errors where it does not answer.
     """
+    if wrong := [name for name in allowed_hosts if not _HOST.fullmatch(name)]:
+        raise SettingsError(
+            f"--allowed-host: {quoted(wrong[0])} is no host, e.g. mem.example.com or mem.example.com:8443."
+        )
     set_up_logging(settings)
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
     with _bound(bind) as listener:
@@ -101,7 +108,9 @@ class _Server(uvicorn.Server):
 
 
 def _bound(bind: Bind) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in bind.host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -113,21 +122,23 @@ def _bound(bind: Bind) -> socket.socket:
 
 
 async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
-    """Return the verifier of this server's tokens; None where only this machine reaches it, and its fleet has none.
+    """Return the verifier of this server's tokens; None where only this machine reaches it, and nobody has any.
 
-    A fleet whose tokens are all revoked still asks for one. Billed 1 read, and 1 for each token where others reach it.
+    A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token where others reach it;
+    none where an issuer signs tokens.
     """
-    fleet = await lazy.fleet()
-    if where.is_local and (await fleet.tokens.read_key()).key is None:
-        return None
-    if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await fleet.tokens.all()):
-        raise SettingsError(
-            "--http: other machines would reach this server, and its fleet has no live token. "
-            "Create one: fleet-memory token create --program NAME"
-        )
+    if settings.issuer is None:
+        tokens = (await lazy.fleet()).tokens
+        if where.is_local and (await tokens.read_key()).key is None:
+            return None
+        if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await tokens.all()):
+            raise SettingsError(
+                "--http: other machines would reach this server, and its fleet has no live token. "
+                "Create one: fleet-memory token create --program NAME"
+            )
     if settings.program:
         raise SettingsError("--program: does not count where each caller's token names its program; leave it out.")
-    return verifier_of(settings, lazy)
+    return verifier_of(settings, lazy, where.endpoint)
 
 
 def _announce(bind: Bind, port: int, where: Addresses) -> None:

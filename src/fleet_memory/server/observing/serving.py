@@ -21,7 +21,7 @@ from fleet_memory.settings import Settings
 DEFAULT_METRICS: Final = ("127.0.0.1", 9464)  # Source: OpenTelemetry's default port of a Prometheus exporter
 READ_EVERY_S: Final = 60.0  # seconds between two readings of the fleet, each billed 3 reads; chosen
 
-Address: TypeAlias = tuple[str, int]
+HostPort: TypeAlias = tuple[str, int]
 
 _logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 class MetricsAddress:
     """Where metrics are served. The default address may be taken, e.g. by another server of this machine."""
 
-    def __init__(self, address: Address | None = None) -> None:
+    def __init__(self, address: HostPort | None = None) -> None:
         self.host, self.port = address or DEFAULT_METRICS
         self._is_chosen = address is not None
 

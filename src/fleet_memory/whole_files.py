@@ -1,0 +1,43 @@
+"""Files that are written whole or not at all: a draft in the same folder first, which then takes the file's place."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
+from pathlib import Path
+from typing import Final
+
+_DRAFT_END: Final = ".fleet-memory"  # of a draft's name
+_MAX_NAME_CHARS: Final = 100  # of the file's name in its draft's; systems allow 255 bytes in all
+
+
+@contextmanager
+def draft_beside(file: Path, content: bytes, *, mode: int = 0o600, is_synced: bool = False) -> Iterator[Path]:
+    """Yield a new file beside `file` with this content, to be moved or linked to it; afterwards the draft is gone.
+
+    `is_synced`: the content is on the disk before. Raises OSError.
+    """
+    number, name = tempfile.mkstemp(dir=file.parent, prefix=_draft_start(file), suffix=_DRAFT_END)
+    draft = Path(name)
+    try:
+        with os.fdopen(number, "wb") as stream:
+            stream.write(content)
+            if is_synced:
+                stream.flush()
+                os.fsync(number)
+        draft.chmod(mode)
+        yield draft
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def remove_drafts(file: Path) -> None:
+    """Remove the drafts beside a file: those that a killed process left, and those of one at work. Raises OSError."""
+    for draft in file.parent.glob(f"{escape(_draft_start(file))}*{_DRAFT_END}"):
+        draft.unlink(missing_ok=True)
+
+
+def _draft_start(file: Path) -> str:
+    return f".{file.name[:_MAX_NAME_CHARS]}."

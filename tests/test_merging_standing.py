@@ -1,0 +1,115 @@
+"""An import gives an entry no more standing than its contributions: no earlier publication, and no rule unasked."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.curation import seed_rules
+from fleet_memory.jobs.transfer.merging import Merged
+from fleet_memory.rules.knowledge.merging import with_earned_standing
+from fleet_memory.rules.knowledge.seeding import key_of
+from fleet_memory.rules.knowledge.state import recorded_state
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.seeds import Seed
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from tests.entries import BOTH, CHECK, contribution, entry
+from tests.fleets import NOW, at, documents, learn, on
+from tests.lessons import START, days
+from tests.moving import bring, export_to
+
+RULE = "Ask a person before you delete data"
+KEY = "constitution/ask-first"
+YEARS_AGO = NOW - timedelta(days=3_000)
+
+
+@pytest.fixture
+async def here(fleet: Fleet) -> Fleet:
+    return at(replace(fleet, caller=Caller()), NOW + timedelta(days=1))
+
+
+@pytest.fixture
+async def there(tmp_path: Path, here: Fleet) -> AsyncIterator[Fleet]:
+    store = SqliteStore(tmp_path / "there.db")
+    yield at(on(here, store), NOW)
+    await store.close()
+
+
+async def merged(there: Fleet, here: Fleet, file: Path, *, with_policy: bool = False) -> Merged:
+    await export_to(there, file, force=True)
+    return await bring(here, file, with_policy=with_policy)
+
+
+async def set_rule(fleet: Fleet, text: str = RULE) -> None:
+    seed = Seed(text=text, domain="safety", key="ask-first")
+    await seed_rules(fleet, {key_of(seed): seed}, prune=False)
+
+
+async def rules(fleet: Fleet) -> dict[str, str]:
+    entries = [one.entry for one in await fleet.knowledge.all()]
+    return {one.key: one.value.pattern for one in entries if one and one.tier == "constitutional"}
+
+
+def test_a_publication_counts_from_the_moment_that_enough_lessons_were_stored() -> None:
+    last = START + days(9)
+    claimed = entry(*BOTH, replace(contribution("iso"), stored_at=last), published_at=YEARS_AGO)
+    policies = (Policy(), Policy(threshold=3), Policy(threshold=4))
+    moments = [with_earned_standing(claimed, policy, with_rules=False).published_at for policy in policies]
+    assert moments == [claimed.provenance[1].stored_at, last, None]
+    later = replace(claimed, published_at=START + days(20))
+    assert with_earned_standing(later, Policy(), with_rules=False) == later
+
+
+@pytest.mark.anyio
+async def test_an_entry_that_claims_to_be_published_without_the_votes_still_takes_votes(
+    here: Fleet, there: Fleet, tmp_path: Path
+) -> None:
+    await learn(there, "basher", CHECK)
+    await learn(there, "sark", CHECK)
+    await pattern_consolidate(there, no_progress)
+    (known,) = [one.entry for one in await there.knowledge.all() if one.entry]
+
+    def boasting(before: Entry) -> Entry:
+        return replace(before, provenance=before.provenance[:1], published_at=YEARS_AGO)
+
+    await there.knowledge.update_without_ledger(known.key, boasting)
+    await merged(there, here, tmp_path / "there.jsonl")
+    await learn(here, "iso", CHECK)
+    await pattern_consolidate(here, no_progress)
+    after = await here.knowledge.found(known.key)
+    assert [line.program_id for line in after.provenance] == ["basher", "iso"]
+    assert (recorded_state(after), after.published_at) == ("fresh", here.now())
+
+
+@pytest.mark.anyio
+async def test_a_rule_of_a_file_is_none_here_until_a_person_says_so(here: Fleet, there: Fleet, tmp_path: Path) -> None:
+    await set_rule(there)
+    outcome = await merged(there, here, tmp_path / "there.jsonl")
+    assert (outcome.rules, outcome.is_complete, await rules(here)) == ((KEY,), False, {})
+    assert recorded_state(await here.knowledge.found(KEY, hidden=True)) == "candidate"
+    before = await documents(here)
+    again = await merged(there, here, tmp_path / "there.jsonl")
+    assert (again.rules, again.written, await documents(here)) == ((KEY,), 0, before)
+    taken = await merged(there, here, tmp_path / "there.jsonl", with_policy=True)
+    assert (taken.rules, taken.is_complete, await rules(here)) == ((), True, {KEY: RULE})
+    assert (await merged(there, here, tmp_path / "there.jsonl")).written == 0
+
+
+@pytest.mark.anyio
+async def test_a_rule_of_both_stays_the_rule_and_one_of_other_words_does_not_replace_it(
+    here: Fleet, there: Fleet, tmp_path: Path
+) -> None:
+    await set_rule(there)
+    await set_rule(at(here, NOW))
+    assert (await merged(there, here, tmp_path / "there.jsonl")).is_complete
+    await set_rule(at(there, NOW + timedelta(hours=1)), "Delete whatever you like")
+    outcome = await merged(there, here, tmp_path / "there.jsonl")
+    assert (outcome.rules, await rules(here)) == ((KEY,), {KEY: RULE})
+    await set_rule(at(there, here.now()), "Ask two people before you delete data")
+    outcome = await merged(there, here, tmp_path / "there.jsonl", with_policy=True)
+    assert (outcome.rules, await rules(here)) == ((), {KEY: "Ask two people before you delete data"})
