@@ -1,7 +1,7 @@
 """The metrics of a server process, for Prometheus.
 
 `mcp.server.operation.duration` and its attributes are of OpenTelemetry's semantic conventions for MCP
-(https://github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/mcp.md, status Development), written as
+(https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp, status Development), written as
 Prometheus writes such names. No label grows with the fleet: none names a program, a lesson or a text.
 """
 
