@@ -66,7 +66,9 @@ LAYERS = {
     "store_address": layer(),
     "whole_files": layer(),
     "rate": layer(),
-    "settings": layer("errors rate setting_values store_address", "platformdirs"),
+    "setting": layer(),
+    "issuer_settings": layer("setting store_address"),
+    "settings": layer("errors issuer_settings rate setting setting_values store_address", "platformdirs"),
     "setting_values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
@@ -89,9 +91,12 @@ LAYERS = {
         f"server.http {ENGINES}",
     ),
     "server.http": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
-        "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
+        f"{BELOW_JOBS} jobs tools server settings issuer_settings store_address allocator clock",
+        "anyio h11 httpx2 jwt mcp pydantic starlette uvicorn",
         ENGINES,
+    ),
+    "server.observing": layer(
+        f"{BELOW_JOBS} server settings", "anyio mcp opentelemetry prometheus_client pydantic", ENGINES
     ),
     "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"),
     "server.served_store": layer("stores errors server.turns", "", ENGINES),
@@ -106,7 +111,9 @@ LAYERS = {
     "integration.remote": layer("integration rules.retrieval", "anyio httpx2 mcp"),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(
-        f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli", "anyio rich", ENGINES
+        f"{BELOW_JOBS} jobs tools server integration demo settings setting_values store_address clock cli",
+        "anyio rich",
+        ENGINES,
     ),
     "__main__": layer("cli"),
 }
@@ -118,6 +125,8 @@ VIOLATIONS = {
     "allocator": ["import numpy"],
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
+    "setting": ["from fleet_memory.errors import SettingsError"],
+    "issuer_settings": ["import pydantic"],
     "whole_files": ["from fleet_memory import errors"],
     "rate": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
@@ -167,6 +176,7 @@ VIOLATIONS = {
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.http": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.cli import printing"],
+    "server.observing": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.jobs import sweep"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],

@@ -8,6 +8,7 @@ import pytest
 
 from fleet_memory import __version__
 from fleet_memory.cli import main
+from fleet_memory.integration.address import TOKEN_VARIABLE
 from fleet_memory.settings import JUDGE_KEY_VARIABLE, KEY_VARIABLE, SETTINGS
 
 ROOT = Path(__file__).parent.parent
@@ -73,7 +74,9 @@ def test_every_command_shown_exists(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_variable_named_is_a_setting(page: Path) -> None:
     named = set(re.findall(r"FLEET_MEMORY_[A-Z_]+", page.read_text(encoding="utf-8").replace("FLEET_MEMORY_*", "")))
-    assert named - {setting.variable for setting in SETTINGS} - {KEY_VARIABLE, JUDGE_KEY_VARIABLE} == set()
+    assert (
+        named - {setting.variable for setting in SETTINGS} - {KEY_VARIABLE, JUDGE_KEY_VARIABLE, TOKEN_VARIABLE} == set()
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

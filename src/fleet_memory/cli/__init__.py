@@ -2,7 +2,7 @@
 
 A module offers `add_arguments(parser)` and `run(given, settings) -> int`, which returns the exit code. Its docstring's
 first line, after the command's name, is its description in --help; `EXAMPLE` is a line that works as it is printed;
-`USES` names the settings that count for it, without it all of them.
+`USES` names the settings that count for it, without it all but those of HTTP.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory import __version__
 from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams, print_answer
-from fleet_memory.cli.settings_flags import ALL, add_settings, refusing_parser, settings_of
+from fleet_memory.cli.settings_flags import ONE_CLIENT, add_settings, refusing_parser, settings_of
 from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError, UnknownProgramError
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.settings import SETTINGS
@@ -57,6 +57,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("restore", "restore", "bring back a lesson or note of --program from the archive, or list them"),
     Command("delete-program", "delete_program", "archive a program's lessons and notes and remove the program"),
     Command("purge", "purge", "erase a text, a program, one lesson or an entry for good"),
+    Command("token", "token", "create, list and revoke the tokens of agents that connect over HTTP"),
     Command("review", "review", "judge the pairs that wait for a reader"),
     Command("install", "install", "add the server to a client's configuration"),
     Command("doctor", "doctor", "say what works on this machine and what does not, and what to do"),
@@ -200,7 +201,7 @@ def _takers(setting: str) -> list[str]:
 
 def uses_of(module: ModuleType) -> Sequence[str]:
     """Return the names of the settings that count for a command."""
-    uses: Sequence[str] = getattr(module, "USES", ALL)
+    uses: Sequence[str] = getattr(module, "USES", ONE_CLIENT)
     return uses
 
 

@@ -1,18 +1,20 @@
 """Runs the HTTP server: its socket, its start, and its end without losing a call."""
 
 import os
+import re
+import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final, NamedTuple
 
 import uvicorn
 from mcp.server.auth.provider import TokenVerifier
-from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp
+from uvicorn.server import HANDLED_SIGNALS
 
 from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
@@ -22,11 +24,14 @@ from fleet_memory.server.http.addresses import Addresses, addresses
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
 from fleet_memory.server.http.timeouts import KEEP_ALIVE_S, TimedProtocol
+from fleet_memory.server.observing.log_format import set_up_logging
+from fleet_memory.server.observing.serving import MetricsAddress, observed
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import quoted
 
 GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
+_HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
 _BACKLOG: Final = 2048  # connections that wait to be accepted, as uvicorn's own default
 
 
@@ -37,30 +42,39 @@ class Bind(NamedTuple):
     port: int
 
 
-def bind_of(text: str) -> Bind:
+def bind_of(text: str, flag: str = "--http") -> Bind:
     """Return an address, e.g. "0.0.0.0:8080" or "[::1]:8080". Raises SettingsError."""
     host, _, port = text.rpartition(":")
     is_bracketed = host.startswith("[") and host.endswith("]")
     if not host or (":" in host) != is_bracketed or not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise SettingsError(f"--http: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765.")
+        raise SettingsError(f"{flag}: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765.")
     return Bind(host.strip("[]"), int(port))
 
 
-async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str]) -> int:
+async def serve_http(
+    settings: Settings, bind: Bind, allowed_hosts: Sequence[str], metrics: MetricsAddress | None
+) -> int:
     """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code.
 
-    Raises SettingsError for an address that cannot be bound, or that other machines reach without a token.
+    Raises SettingsError for an address that cannot be bound, or that other machines reach without a token; the
+    store's errors where it does not answer.
     """
+    if wrong := [name for name in allowed_hosts if not _HOST.fullmatch(name)]:
+        raise SettingsError(
+            f"--allowed-host: {quoted(wrong[0])} is no host, e.g. mem.example.com or mem.example.com:8443."
+        )
+    set_up_logging(settings)
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
     with _bound(bind) as listener:
         port: int = listener.getsockname()[1]
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
         try:
-            app = http_app(settings, lazy, where, await _verifier(settings, lazy, where))
-            AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # it would cut running calls
-            listener.listen(_BACKLOG)
-            _announce(bind, port, where)
-            await _Server(_config(app)).serve(sockets=[listener])
+            verifier = await _verifier(settings, lazy, where)
+            async with observed(settings, lazy, metrics) as middleware:
+                app = http_app(settings, lazy, where, verifier, middleware)
+                listener.listen(_BACKLOG)
+                _announce(bind, port, where)
+                await _Server(_config(app)).serve(sockets=[listener])
         finally:
             await lazy.close()
     return 0
@@ -82,19 +96,34 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Leaves with its exit code, not by the signal that ended it, and at the second signal at once."""
+    """Drains at the first signal and leaves by its exit code, not by the signal; at the second it leaves at once.
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 the signature is uvicorn's
-        """Stop listening; calls under way go on."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
-        leaving = threading.Timer(EXIT_WITHIN_S, os._exit, [128 + sig])
-        leaving.daemon = True
-        leaving.start()
+    The handler is no method of the server: sse-starlette would find the server by it, and cut running calls.
+    """
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop listening at a signal; calls under way go on."""
+
+        def leave(number: int, _: FrameType | None) -> None:
+            self.force_exit = self.should_exit
+            self.should_exit = True
+            leaving = threading.Timer(EXIT_WITHIN_S, os._exit, [128 + number])
+            leaving.daemon = True
+            leaving.start()
+
+        before = {number: signal.signal(number, leave) for number in HANDLED_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _bound(bind: Bind) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in bind.host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -106,21 +135,23 @@ def _bound(bind: Bind) -> socket.socket:
 
 
 async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
-    """Return the verifier of this server's tokens; None where only this machine reaches it, and its fleet has none.
+    """Return the verifier of this server's tokens; None where only this machine reaches it, and nobody has any.
 
-    A fleet whose tokens are all revoked still asks for one. Billed 1 read, and 1 for each token where others reach it.
+    A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token where others reach it;
+    none where an issuer signs tokens.
     """
-    fleet = await lazy.fleet()
-    if where.is_local and (await fleet.tokens.read_key()).key is None:
-        return None
-    if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await fleet.tokens.all()):
-        raise SettingsError(
-            "--http: other machines would reach this server, and its fleet has no live token. "
-            "Create one: fleet-memory token create --program NAME"
-        )
+    if settings.issuer is None:
+        tokens = (await lazy.fleet()).tokens
+        if where.is_local and (await tokens.read_key()).key is None:
+            return None
+        if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await tokens.all()):
+            raise SettingsError(
+                "--http: other machines would reach this server, and its fleet has no live token. "
+                "Create one: fleet-memory token create --program NAME"
+            )
     if settings.program:
         raise SettingsError("--program: does not count where each caller's token names its program; leave it out.")
-    return verifier_of(settings, lazy)
+    return verifier_of(settings, lazy, where.endpoint)
 
 
 def _announce(bind: Bind, port: int, where: Addresses) -> None:
