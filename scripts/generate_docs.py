@@ -1,20 +1,22 @@
 """Writes the reference pages from the code: docs/tools.md and docs/tools/, docs/commands.md, docs/configuration.md.
 
-And the tools as the server lists them, server/listing.json. tests/test_docs.py fails while a page or that file differs
-from what this makes. Run: python scripts/generate_docs.py
+And in docs/security.md who may call each tool, and the tools as the server lists them, server/listing.json.
+tests/test_docs.py fails while a page or that file differs from what this makes. Run: python scripts/generate_docs.py
 """
 
 import json
+import tomllib
 from argparse import Action, ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast, get_args
 
 from mcp.types import Tool as ToolEntry
 
 from fleet_memory.cli import COMMANDS, Command, description, uses_of
 from fleet_memory.errors import EXIT_CODES, FleetMemoryError
+from fleet_memory.schemas.tokens import Role
 from fleet_memory.server.listing import LISTING
 from fleet_memory.server.registration import FleetTool, registered
 from fleet_memory.server.toolsets import TOOLS
@@ -24,6 +26,9 @@ Schema: TypeAlias = Mapping[str, object]
 
 DOCS: Final = Path(__file__).parent.parent / "docs"
 GENERATED: Final = "<!-- Made by scripts/generate_docs.py from the code. Edit the code. -->"
+WHO_MAY_CALL: Final = DOCS.parent / "tests" / "data" / "who_may_call.toml"
+MATRIX_BEGINS: Final = "<!-- Who may call: made by scripts/generate_docs.py from tests/data/who_may_call.toml. -->"
+MATRIX_ENDS: Final = "<!-- Who may call: end. -->"
 TYPES: Final = {
     "any": "any JSON",
     "boolean": "boolean",
@@ -43,6 +48,7 @@ def pages() -> dict[str, str]:
         "tools.md": tools_page(tools),
         "commands.md": commands_page(),
         "configuration.md": configuration_page(),
+        "security.md": with_matrix((DOCS / "security.md").read_text(encoding="utf-8")),
     }
     return reference | single
 
@@ -196,6 +202,37 @@ def configuration_page() -> str:
         ),
     ]
     return "\n\n".join(lines) + "\n"
+
+
+def with_matrix(page: str) -> str:
+    """Return the page about security with the table of who may call each tool, in place of the one between its marks.
+
+    The table is tests/data/who_may_call.toml, which tests/test_matrix.py tries out.
+    """
+    before, rest = page.split(MATRIX_BEGINS)
+    _, after = rest.split(MATRIX_ENDS)
+    return f"{before}{MATRIX_BEGINS}\n{matrix()}\n{MATRIX_ENDS}{after}"
+
+
+def matrix() -> str:
+    """Return the table of who may call each tool."""
+    table = tomllib.loads(WHO_MAY_CALL.read_text(encoding="utf-8"))
+    rows = [
+        (f"`{tool}`", *(_outcomes(*both) for both in zip(row["own"], row.get("other", row["own"]), strict=True)))
+        for tool, row in table.items()
+    ]
+    return _table(("tool", *get_args(Role)), rows)
+
+
+def _outcomes(own: str, other: str) -> str:
+    """Return e.g. "own" for what is answered about the caller's own program alone."""
+    words = {
+        ("yes", "yes"): "yes",
+        ("yes", "no"): "own",
+        ("yes", "read"): "own; others, noted",
+        ("read", "read"): "yes, noted",
+    }
+    return words.get((own, other), "any, noted" if other == "read" else "no")
 
 
 def _fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema, bool]]:

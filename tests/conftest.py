@@ -42,6 +42,32 @@ async def fleet(settings: Settings) -> AsyncIterator["Fleet"]:
 
 
 @pytest.fixture
+async def here(fleet: "Fleet") -> "Fleet":
+    """The fleet that takes a file in."""
+    from tests.fleets import NOW, at
+
+    return at(fleet, NOW)
+
+
+@pytest.fixture
+async def there(tmp_path: Path, fleet: "Fleet") -> AsyncIterator["Fleet"]:
+    """A fleet of the same name on another laptop, a day later."""
+    from fleet_memory.stores.sqlite import SqliteStore
+    from tests.fleets import NOW, at, on
+    from tests.lessons import days
+
+    store = SqliteStore(tmp_path / "there.db")
+    yield at(on(fleet, store), NOW + days(1))
+    await store.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The file that a memory moves in."""
+    return tmp_path / "moving.jsonl"
+
+
+@pytest.fixture
 async def client(settings: Settings) -> AsyncIterator["Client"]:
     from mcp import Client  # half a second that tests of rules need not wait for
 

@@ -97,6 +97,12 @@ def test_a_program_is_asked_about_its_own_pairs_and_about_those_that_need_a_thir
     assert chosen_questions(named(asked), [waiting], START).pairs == ([waiting] if is_asked else [])
 
 
+def test_a_judge_below_a_side_is_not_asked_about_its_pair() -> None:
+    names = ("basher/reviewer", "iso")
+    asked = [chosen_questions(named(name), [pair()], START, any_pair=True).pairs for name in names]
+    assert asked == [[], [pair()]]
+
+
 def test_a_contributor_is_no_third_program() -> None:
     about_entry = pair(side("basher", CHECK), side("sark", LOOK, key=KEY))
     about_entry = with_judgement(about_entry, judgement("basher", "same"))

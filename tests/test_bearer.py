@@ -20,6 +20,8 @@ from tests.wrapped import Counted, Wrapped
 
 pytestmark = pytest.mark.anyio
 
+ENDPOINT = "https://mem.example.com/mcp"
+
 
 class Seconds:
     """A clock of seconds that a test turns."""
@@ -59,7 +61,7 @@ def verifier(fleet: Fleet, elapsed: Callable[[], float]) -> FleetTokens:
     async def tokens() -> Tokens:
         return fleet.tokens
 
-    return FleetTokens(tokens, fleet.now, elapsed)
+    return FleetTokens(tokens, fleet.now, ENDPOINT, elapsed)
 
 
 def admitted(created: CreatedToken) -> CallerToken:
@@ -69,6 +71,7 @@ def admitted(created: CreatedToken) -> CallerToken:
         client_id=record.program_id,
         subject=record.token_id,
         scopes=[],
+        resource=ENDPOINT,
         token_id=record.token_id,
         program_id=record.program_id,
         role=record.role,
@@ -98,7 +101,7 @@ async def test_an_expired_token_admits_nobody(fleet: Fleet) -> None:
     async def opened() -> Tokens:
         return tokens
 
-    verify = FleetTokens(opened, lambda: moment, Seconds()).verify_token
+    verify = FleetTokens(opened, lambda: moment, ENDPOINT, Seconds()).verify_token
     assert await verify(created.token) is not None
     moment = NOW + timedelta(hours=1)
     assert await verify(created.token) is None
@@ -111,7 +114,7 @@ async def test_a_revocation_holds_within_five_seconds_whatever_the_wall_clock_do
     async def opened() -> Tokens:
         return fleet.tokens
 
-    verify = FleetTokens(opened, lambda: moment, seconds).verify_token
+    verify = FleetTokens(opened, lambda: moment, ENDPOINT, seconds).verify_token
     assert await verify(created.token) is not None
     await revoke_token(fleet, created.record.token_id)
     seconds.now += MAX_AGE_S - 0.1
@@ -129,7 +132,7 @@ async def test_a_token_costs_a_read_in_five_seconds_and_a_write_a_day(fleet: Fle
     async def opened() -> Tokens:
         return tokens
 
-    verify = FleetTokens(opened, lambda: moment, seconds).verify_token
+    verify = FleetTokens(opened, lambda: moment, ENDPOINT, seconds).verify_token
     async with anyio.create_task_group() as calls:
         for _ in range(50):
             calls.start_soon(verify, created.token)

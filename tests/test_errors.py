@@ -22,6 +22,7 @@ EXITS = {
     "internal": 5,
     "embedder_unavailable": 3,
     "judge_model_unavailable": 3,
+    "issuer_unavailable": 3,  # of the door; no tool answers it
 }
 
 

@@ -1,6 +1,5 @@
 """Import merges: both copies' lessons, notes, state, contributions, words and verdicts; what gives way is archived."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +20,6 @@ from fleet_memory.rules.consensus.merging import merged_pair
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.schemas.pairs import Judgement, Pair, Side
 from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.gsp_search import gsp_search
@@ -30,7 +28,7 @@ from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
-from tests.fleets import FLEET, NOW, at, documents, learn, on
+from tests.fleets import FLEET, NOW, at, documents, learn
 from tests.moving import bring, export_to
 
 pytestmark = pytest.mark.anyio
@@ -39,25 +37,6 @@ LATER = NOW + timedelta(days=1)
 CLAIM = "Check that a task is still free before you claim it"
 RETRY = "Retries must be idempotent"
 PIN = "Pin every dependency to an exact version"
-
-
-@pytest.fixture
-async def here(fleet: Fleet) -> Fleet:
-    """The fleet that takes a file in."""
-    return at(fleet, NOW)
-
-
-@pytest.fixture
-async def there(tmp_path: Path, fleet: Fleet) -> AsyncIterator[Fleet]:
-    """A fleet of the same name on another laptop."""
-    store = SqliteStore(tmp_path / "there.db")
-    yield at(on(fleet, store), LATER)
-    await store.close()
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "there.jsonl"
 
 
 async def merged(there: Fleet, here: Fleet, file: Path, *, overwrite: bool = False) -> Merged:

@@ -1,6 +1,5 @@
 """A merge brings no contribution back that a verdict, another lesson or a text that was shown speaks against."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,10 +15,9 @@ from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.programs import Program
-from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from tests.fleets import NOW, at, documents, interrupted, learn, on, writing
+from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.moving import bring, export_to
 
 pytestmark = pytest.mark.anyio
@@ -29,25 +27,6 @@ LOOK = "Check that a task is still free before you claim it"
 FREE = "Make sure a task is free before claiming it"
 COFFEE = "Restart the coffee machine every morning at nine"
 RETRY = "Retries must be idempotent"
-
-
-@pytest.fixture
-async def here(fleet: Fleet) -> Fleet:
-    """The fleet that takes a file in."""
-    return at(fleet, NOW)
-
-
-@pytest.fixture
-async def there(tmp_path: Path, fleet: Fleet) -> AsyncIterator[Fleet]:
-    """A fleet of the same name on another laptop."""
-    store = SqliteStore(tmp_path / "there.db")
-    yield at(on(fleet, store), LATER)
-    await store.close()
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "memory.jsonl"
 
 
 async def entries(fleet: Fleet) -> dict[str, tuple[str, list[str]]]:

@@ -41,12 +41,16 @@ Steps = Sequence[tuple[Json, datetime]]
 
 
 class Memory(NamedTuple):
-    """What a fleet knows, in use or in the archive; the texts of lessons, entries and handovers as hashes of words."""
+    """What a fleet knows, in use or in the archive; the texts of lessons, entries and handovers as hashes of words.
+
+    `members` has each lesson with the words of its entry, None for none.
+    """
 
     lessons: set[tuple[str, str, str]]
     notes: set[tuple[str, str]]
     handovers: set[tuple[str, str]]
     contributions: set[Contributed]
+    members: set[tuple[str, str, str | None]]
     judges: set[tuple[str, str | None]]
     ledger: set[str]
 
@@ -104,6 +108,7 @@ class Laptop:
         notes += [(line.program_id, line.note.text) for line in archive if isinstance(line, ArchivedNote)]
         past = [summary for one in programs for summary in await fleet.programs.history.newest(one, 50)]
         entries = [one.entry for one in await fleet.knowledge.all() if one.entry]
+        texts = {one.key: text_hash(one.value.pattern) for one in entries}
         pairs = [pair for one in (await store.find(Query(paths.pairs))) if (pair := await fleet.pairs.read(one.ref.id))]
         return Memory(
             lessons={(program, one.id, text_hash(one.pattern)) for program, one in lessons},
@@ -114,6 +119,7 @@ class Laptop:
                 for entry in entries
                 for line in entry.provenance
             },
+            members={(program, one.id, texts.get(one.knowledge_key or "")) for program, one in lessons},
             judges={
                 (one.pair_id, judgement.program_id)
                 for versioned in pairs
@@ -124,17 +130,30 @@ class Laptop:
             ledger={one.ref.id for one in await store.find(Query(paths.ledger))},
         )
 
-    async def speaks_against(self, contribution: Contributed) -> bool:
-        """Whether a verdict, the lesson itself or a text that its program was shown takes a contribution out here."""
+    async def takes_out(self, contribution: Contributed, before: Sequence[Memory]) -> bool:
+        """Whether a verdict, or the other laptop's copy of the lesson or of its program, takes a contribution out.
+
+        The copy has another text under the lesson's id, has it in another entry, or its program was shown a text of
+        the entry before it stored the lesson.
+        """
         words, program_id, pattern_id, own = contribution
-        program = await self.fleet.programs.read_whole(program_id)
-        entries = [one.entry for one in await self.fleet.knowledge.all() if one.entry]
-        entry = next(one for one in entries if text_hash(one.value.pattern) == words)
-        lesson = program.patterns.get(pattern_id)
-        if lesson is not None and (lesson.knowledge_key != entry.key or lesson.words != own or lesson.echo):
+        (found,) = await self.fleet.pairs.read(pair_id(words, own))
+        pair = found.pair
+        if pair is not None and pair.state not in ("same", "gone") and pair.judgements:
             return True
-        pairs = await self.fleet.pairs.read(pair_id(words, own))
-        return any(one.pair is not None and one.pair.state in ("open", "different", "contradict") for one in pairs)
+        program = await self.fleet.programs.read_whole(program_id)
+        lesson = program.patterns.get(pattern_id)
+        others = [memory for memory in before if contribution not in memory.contributions]
+        if lesson is None or not others:
+            return False
+        if text_hash(lesson.rewrite.voting_text if lesson.rewrite else lesson.pattern) != own:
+            return any((program_id, pattern_id, lesson.words) in memory.lessons for memory in others)
+        entries = [one.entry for one in await self.fleet.knowledge.all() if one.entry]
+        place = next((text_hash(one.value.pattern) for one in entries if one.key == lesson.knowledge_key), None)
+        if place != words:
+            return any((program_id, pattern_id, place) in memory.members for memory in others)
+        texts = {words, *(line[3] for memory in before for line in memory.contributions if line[0] == words)}
+        return lesson.echo and any(at < lesson.stored_at for text in texts if (at := program.shown.get(text)))
 
     async def take(self, other: "Laptop") -> int:
         """Merge the other's file, and return how many documents changed."""
@@ -161,8 +180,8 @@ async def move_there_and_back(folder: Path, first: Steps, second: Steps) -> None
             after = await place.memory()
             for memory in before:
                 contributions = memory.contributions - after.contributions
-                assert [line for line in contributions if not await place.speaks_against(line)] == []
-                assert memory._replace(contributions=set()).missing_from(after) == {}
+                assert [line for line in contributions if not await place.takes_out(line, before)] == []
+                assert memory._replace(contributions=set(), members=set()).missing_from(after) == {}
             await place.real.propose(END)
             assert (await check_memory(place.real.store_, FLEET, Lexical())).healthy
 

@@ -21,8 +21,9 @@
     │       └── DocumentRejectedError store_unavailable exit 3
     ├── EmbedderError             internal              exit 5
     │   └── EmbedderUnavailableError  embedder_unavailable  exit 3   retryable
-    └── JudgeModelError           internal              exit 5
-        └── JudgeModelUnavailableError  judge_model_unavailable  exit 3   retryable
+    ├── JudgeModelError           internal              exit 5
+    │   └── JudgeModelUnavailableError  judge_model_unavailable  exit 3   retryable
+    └── IssuerUnavailableError    issuer_unavailable    exit 3   retryable
 
 A message names the error, its place and the next step for the agent or the operator. It never contains
 a traceback, a path or a secret; `FleetMemoryError.operator_detail` may, and is only logged.
@@ -209,6 +210,14 @@ class JudgeModelUnavailableError(JudgeModelError):
     """The judge model's endpoint answers no question at present: no connection, a wrong key. Pairs stay open."""
 
     code = "judge_model_unavailable"
+    retryable = True
+    exit_code = EXIT_UNAVAILABLE
+
+
+class IssuerUnavailableError(FleetMemoryError):
+    """The issuer of a token does not answer, so the token cannot be checked. The same request may succeed later."""
+
+    code = "issuer_unavailable"
     retryable = True
     exit_code = EXIT_UNAVAILABLE
 

@@ -10,7 +10,9 @@ from typing import Final, NamedTuple, TypeVar
 import platformdirs
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.issuer_settings import ISSUER_ROWS, IssuerSettings, claim_name, issuer_address
 from fleet_memory.rate import MAX_RATE, Rate
+from fleet_memory.setting import Setting
 from fleet_memory.setting_values import (
     MAX_MAINTENANCE_MINUTES,
     MIN_MAINTENANCE_MINUTES,
@@ -49,6 +51,7 @@ class Settings:
     session of the client that started the server, None where it names none. `named_store` is None for the user's own.
     `public_url` is the address of `serve --http` for clients, None for the one that it binds. `prompt_lessons`
     lets a hook answer a person's prompt with lessons that fit it. `rate` is None for no limit.
+    `issuer` signs tokens beside the fleet's own.
     """
 
     named_store: StoreLocation | None
@@ -69,30 +72,12 @@ class Settings:
     judge_key: str = field(default="", repr=False)
     session_id: str | None = None
     prompt_lessons: bool = True
+    issuer: IssuerSettings | None = None
 
     @property
     def store(self) -> StoreLocation:
         """Where the memory lives. Raises SettingsError if none is named and this user has no home directory."""
         return self.named_store or SqliteFile(default_path())
-
-
-class Setting(NamedTuple):
-    """One row of the table. `default` is written as a user would write it, "" for nothing."""
-
-    name: str
-    default: str
-    allowed: str
-    help: str
-
-    @property
-    def variable(self) -> str:
-        """The environment variable."""
-        return f"FLEET_MEMORY_{self.name.upper()}"
-
-    @property
-    def flag(self) -> str:
-        """The command line flag."""
-        return "--" + self.name.replace("_", "-")
 
 
 SETTINGS: Final = (
@@ -188,6 +173,7 @@ SETTINGS: Final = (
         "The limit of each token in one server process: three replicas allow three times as much. A call beyond it is "
         "refused with `rate_limited` and the seconds to wait. Without tokens there is no limit.",
     ),
+    *ISSUER_ROWS,
 )
 
 _SETTING: Final = {setting.name: setting for setting in SETTINGS}
@@ -209,7 +195,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         named_store=given.optional("store", location),
         fleet=given.read("fleet", _name),
         program=given.optional("program", _name),
-        toolsets=given.read("toolsets", _toolsets),
+        toolsets=given.read("toolsets", parsed_toolsets),
         embedder=embedder,
         embedder_url=url,
         embedder_key=_key(embedder, url, environment),
@@ -222,6 +208,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         rate=given.read("rate", lambda text: None if text.lower() == OFF else Rate.parsed(text)),
         public_url=given.optional("public_url", public_address),
         prompt_lessons=given.read("prompt_lessons", lambda text: one_of(("on", OFF))(text.lower()) != OFF),
+        issuer=_issuer(given),
         session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,
     )
 
@@ -260,6 +247,16 @@ class _Given(NamedTuple):
             raise SettingsError(f"{source}: {problem}. Allowed: {setting.allowed}.") from problem
 
 
+def _issuer(given: _Given) -> IssuerSettings | None:
+    """Return the issuer of tokens, None where none is configured. Raises SettingsError for its parts without it."""
+    issuer, jwks_url = given.optional("issuer", issuer_address), given.optional("jwks_url", issuer_address)
+    audience = given.optional("audience", claim_name)
+    claims = given.read("program_claim", claim_name), given.read("role_claim", claim_name)
+    if issuer is None and (audience or jwks_url):
+        raise SettingsError("FLEET_MEMORY_AUDIENCE and FLEET_MEMORY_JWKS_URL count with FLEET_MEMORY_ISSUER alone.")
+    return IssuerSettings(issuer, audience, jwks_url, *claims) if issuer else None
+
+
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError(f"{quoted(text)} is no name")
@@ -284,7 +281,8 @@ def _checked_key(variable: str, key: str) -> str:
     return key
 
 
-def _toolsets(text: str) -> tuple[str, ...]:
+def parsed_toolsets(text: str) -> tuple[str, ...]:
+    """Return the toolsets of a comma list, or of "all". Raises ValueError, which names the unknown one."""
     if text.strip() == EVERY_TOOLSET:
         return TOOLSETS
     return tuple(dict.fromkeys(one_of(TOOLSETS)(part.strip()) for part in text.split(",")))

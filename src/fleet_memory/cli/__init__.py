@@ -57,6 +57,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("restore", "restore", "bring back a lesson or note of --program from the archive, or list them"),
     Command("delete-program", "delete_program", "archive a program's lessons and notes and remove the program"),
     Command("purge", "purge", "erase a text, a program, one lesson or an entry for good"),
+    Command("token", "token", "create, list and revoke the tokens of agents that connect over HTTP"),
     Command("review", "review", "judge the pairs that wait for a reader"),
     Command("install", "install", "add the server to a client's configuration"),
     Command("doctor", "doctor", "say what works on this machine and what does not, and what to do"),

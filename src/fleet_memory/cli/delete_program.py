@@ -45,6 +45,7 @@ def _report(deleted: Deleted, verb: str) -> str:
     return "\n".join(
         [
             f"{deleted.program_id}: {verb} {counted(deleted.patterns, 'lesson')}, {counted(deleted.notes, 'note')}",
+            *([f"{counted(deleted.tokens, 'token')} of it: revoked"] if deleted.tokens else []),
             *kept,
             *(f"  {key}" for key in keys),
             *([f"  and {more} more"] if more > 0 else []),
@@ -59,6 +60,7 @@ def _wire(deleted: Deleted) -> dict[str, object]:
         "programId": deleted.program_id,
         "archivedPatterns": deleted.patterns,
         "archivedNotes": deleted.notes,
+        **({"revokedTokens": deleted.tokens} if deleted.tokens else {}),
         "entriesThatKeepIt": list(deleted.entries[:MAX_OF_A_KIND]),
         **({"omitted": {"entriesThatKeepIt": more}} if more > 0 else {}),
     }

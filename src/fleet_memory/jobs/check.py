@@ -20,6 +20,7 @@ from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import VersionedProgram, versioned_program
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.snapshots import Snapshots
+from fleet_memory.repositories.tokens import versioned_token
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.builds import NO_BUILD
@@ -35,6 +36,7 @@ _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
     "ledger": ledger_line,
     "archive": archive_record,
     "history": past_summary,
+    "tokens": versioned_token,
 }
 
 

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.tokens import revoke_tokens_of
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.identity.tokens import is_live
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import MAX_PAGES, Archived, ArchivedNote, ArchiveRecord, Program
@@ -17,12 +19,16 @@ from fleet_memory.stores import Query, Write
 
 
 class Deleted(NamedTuple):
-    """A deleted program: the counts of archived lessons and notes, the keys of entries with its contributions."""
+    """A deleted program: the counts of archived lessons and notes, the keys of entries with its contributions.
+
+    `tokens` counts those that were live and are revoked.
+    """
 
     program_id: str
     patterns: int
     notes: int
     entries: tuple[str, ...]
+    tokens: int = 0
 
 
 async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
@@ -45,13 +51,14 @@ async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
 
 
 async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
-    """Mark its contributions, close its pairs, archive its lessons and notes and remove it: a kill loses nothing.
+    """Revoke its tokens, mark its contributions, close its pairs, archive its lessons and notes and remove it.
 
-    The last two are one commit unless that is too large for a store: else what is archived while the program goes on
-    writing would be archived again with the next attempt.
+    A kill loses nothing. The last two are one commit unless that is too large for a store: else what is archived while
+    the program goes on writing would be archived again with the next attempt.
     """
     versioned = await _read_existing(fleet, program_id)
     deleted = await _counted(fleet, versioned.program)
+    await revoke_tokens_of(fleet, program_id, "since its program was deleted")
     for key in deleted.entries:
         await fleet.knowledge.update_without_ledger(key, lambda entry: _marked(entry, program_id))
     await _close_pairs(fleet, program_id)
@@ -91,8 +98,9 @@ async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
 async def _counted(fleet: Fleet, program: Program) -> Deleted:
     """Count lessons, notes and entries; contributions are searched, as lessons may have left the memory."""
     entries = [one.entry for one in await fleet.knowledge.all() if one.entry is not None]
+    live = [one for one in await fleet.tokens.all(program.program_id) if is_live(one.record, fleet.now())]
     keys = sorted(entry.key for entry in entries if _has_part(entry, program.program_id))
-    return Deleted(program.program_id, len(program.patterns), len(program.notes), tuple(keys))
+    return Deleted(program.program_id, len(program.patterns), len(program.notes), tuple(keys), len(live))
 
 
 def _has_part(entry: Entry, program_id: str) -> bool:

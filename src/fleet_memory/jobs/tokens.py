@@ -22,6 +22,7 @@ from fleet_memory.rules.identity.tokens import (
     parsed_token,
     revoked,
     secret_hash,
+    token_words,
 )
 from fleet_memory.rules.knowledge.entries import ledger_id
 from fleet_memory.schemas.fields import format_instant
@@ -68,11 +69,11 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
             )
         made = made_token(bytes.fromhex(key.key), secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES))
         record = _record(made, order, now, _person(fleet))
-        until = f" until {format_instant(record.expires_at)}" if record.expires_at else ""
+        until = [f"until {format_instant(record.expires_at)}"] if record.expires_at else []
         writes = (
             tokens.write_key(before, replace(key, created=key.created + 1)),
             tokens.create(record),
-            _line(fleet, "token_created", record, f"for {record.program_id} as {record.role}{until}"),
+            _line(fleet, "token_created", record, token_words(record, *until)),
         )
         is_stored = Witness(
             tokens.paths.token(record.token_id), ABSENT, lambda found: versioned_token(found).record == record
@@ -147,7 +148,7 @@ async def _revoke(fleet: Fleet, found: Sequence[VersionedToken], why: str) -> li
     for start in range(0, len(changed), TOKENS_PER_COMMIT):
         writes: list[Write] = []
         for one in changed[start : start + TOKENS_PER_COMMIT]:
-            words = f"for {one.record.program_id} as {one.record.role}{f': {why}' if why else ''}"
+            words = token_words(one.record, *([why] if why else []))
             writes += [fleet.tokens.write(one), _line(fleet, "token_revoked", one.record, words)]
         await fleet.tokens.store.commit(*writes)
     return [one.record for one in after]

@@ -3,7 +3,7 @@
 from datetime import date
 from typing import Literal, TypeAlias
 
-from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.fields import Name, Timestamp
 from fleet_memory.schemas.value import Value
 
 Role: TypeAlias = Literal["agent", "judge", "auditor", "admin"]
@@ -38,3 +38,10 @@ class TokenKey(Value):
 
     key: str
     created: int = 0
+
+
+class ClaimedBearer(Value):
+    """Who the bearer of an issuer's token is, by its claims."""
+
+    program_id: Name
+    role: Role = "agent"

@@ -100,6 +100,12 @@ def record_writes(document: Document, erasure: Erasure) -> list[Write]:
     return [Write(document.ref, None, document.revision)] if _goes(document, erasure) else []
 
 
+def token_writes(document: Document, erasure: Erasure) -> list[Write]:
+    """Return the write that removes a token of a program that goes; a token has no text of anybody's."""
+    goes = erasure.is_program(str(document.fields.get("programId")))
+    return [Write(document.ref, None, document.revision)] if goes else []
+
+
 def page_writes(document: Document, erasure: Erasure) -> list[Write]:
     """Return the write that removes lessons from a page that their program does not know there any more."""
     fields = document.fields

@@ -23,6 +23,7 @@ _KINDS: Final = {  # of documents and of parts of programs
     "waiting": ("older document", "older documents"),
     "ledger": ("line of the ledger", "lines of the ledger"),
     "policy": ("policy", "policies"),
+    "tokens": ("token", "tokens"),
     "states": ("program's handover or config", "programs' handovers or configs"),
 }
 

@@ -17,6 +17,7 @@ from fleet_memory.jobs.erasing.documents import (
     program_writes,
     record_writes,
     removal_writes,
+    token_writes,
     trace_writes,
 )
 from fleet_memory.jobs.erasing.findings import Findings
@@ -58,6 +59,7 @@ class ErasingRound:
         await self._each("ledger", paths.ledger, lambda document: ledger_writes(document, erasure))
         for group in ("history", "receipts", "waiting", "archive"):
             await self._each(group, paths.collection(group), lambda document: record_writes(document, erasure))
+        await self._each("tokens", paths.tokens, lambda document: token_writes(document, erasure))
         for document in filter(None, await self.fleet.knowledge.store.get(paths.policy)):
             await self._one("policy", document, lambda document: policy_writes(self.fleet, document, erasure))
         await self._maintenance()

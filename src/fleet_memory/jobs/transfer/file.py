@@ -19,6 +19,7 @@ Fields: TypeAlias = dict[str, Json]
 FORMAT: Final = "fleet-memory/1"
 # in the order of a file; a program is followed by its pages
 COLLECTIONS: Final = ("programs", "pages", "gsp", "pairs", "ledger", "archive", "history", "receipts", "policy")
+NOT_MOVED: Final = ("tokens", "keys")  # another fleet's tokens would admit their bearers; no export writes them
 DERIVED: Final = "snapshots"  # a collection that files of versions before have; the import makes its own
 
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.jobs.transfer.file import COLLECTIONS, DERIVED, Fields, Line, NumberedLine, ParsedFile
+from fleet_memory.jobs.transfer.file import COLLECTIONS, DERIVED, NOT_MOVED, Fields, Line, NumberedLine, ParsedFile
 from fleet_memory.jobs.transfer.incoming import Incoming, Receipts
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.repositories.entry_codec import versioned_entry
@@ -63,7 +63,8 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
     values: dict[str, dict[str, object]] = {name: {} for name in COLLECTIONS}
     numbers: dict[tuple[str, str], int] = {}
     lines: list[Line] = []
-    for numbered in file.lines:
+    moved = [numbered for numbered in file.lines if numbered.value.get("collection") not in NOT_MOVED]
+    for numbered in moved:
         line = _line(numbered)
         lines.append(line)
         place = (line.collection, line.id)
@@ -79,7 +80,7 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
         or (line.collection == "gsp" and is_entry_before(line.fields))
         for line in lines
     )
-    found = ((one.number, credential_at(texts_of(cast("Json", one.value["fields"])))) for one in file.lines)
+    found = ((one.number, credential_at(texts_of(cast("Json", one.value["fields"])))) for one in moved)
     credential = next(((number, each) for number, each in found if each is not None), None)
     return ExportedMemory(_incoming(file.fleet, values), tuple(lines) if is_older else (), credential)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from fleet_memory.rules.erasing.targets import ERASED, Erasure, Renamed, hashed_key, is_text_of, scrubbed
+from fleet_memory.rules.identity.tokens import words_after
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.schemas.knowledge import Contribution, Entry, LedgerLine, Word
 from fleet_memory.schemas.pairs import Judgement, Pair, Side
@@ -74,6 +75,8 @@ def line_of_ledger_after(line: LedgerLine, erasure: Erasure) -> LedgerLine:
     names = tuple(_lesson_name_after(name, erasure) for name in line.patterns)
     by_it = erasure.is_program(line.by) or line.key == erasure.key
     why = ERASED if line.why and (by_it or erasure.erases(line.why)) else line.why
+    if line.event in ("token_created", "token_revoked"):
+        why = words_after(why, erasure.program_after)
     after = replace(line, key=key, patterns=names, why=why, by=erasure.program_after(line.by))
     return line if after == line else after
 

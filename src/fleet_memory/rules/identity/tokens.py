@@ -8,6 +8,7 @@ import base64
 import hashlib
 import hmac
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -71,6 +72,17 @@ def admits(record: TokenRecord, secret: str, now: datetime) -> bool:
 def revoked(record: TokenRecord, at: datetime, by: str) -> TokenRecord:
     """Return a token after its revocation; the same object when it was revoked before."""
     return record if record.revoked_at else replace(record, revoked_at=at, revoked_by=by)
+
+
+def token_words(record: TokenRecord, *more: str) -> str:
+    """Return the words of a line in the ledger about a token, e.g. "for basher as agent until 2026-06-05"."""
+    return " ".join((f"for {record.program_id} as {record.role}", *more))
+
+
+def words_after(words: str, name_after: Callable[[str], str]) -> str:
+    """Return such words with the program's name as `name_after` returns it, e.g. "for erased-3f1c as agent"."""
+    start, _, rest = words.partition(" as ")
+    return f"for {name_after(start.removeprefix('for '))} as {rest}" if rest else words
 
 
 def lifetime(text: str) -> timedelta:

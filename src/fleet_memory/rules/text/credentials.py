@@ -53,6 +53,7 @@ _DOCUMENTED: Final = (
     ("command-line-password", "pass", 2.5, _TYPED),
     ("discord-webhook", "/api/webhooks/", 3.5, r"/api/webhooks/\d{15,21}/([\w-]{50,})"),
     ("docker-pat", "dckr_", 3.0, r"\b(dckr_[po]at_[\w-]{27,})"),
+    ("fleet-memory-token", "fm_", 3.0, r"\b(fm_[a-z2-7]{16}_[a-z2-7]{52})\b"),
     ("figma-token", "figd_", 3.0, r"\b(figd_[\w-]{40,})"),
     ("google-oauth-secret", "gocspx- ya29.", 3.0, r"\b(GOCSPX-[\w-]{28}|ya29\.[\w-]{20,})"),
     ("groq-api-key", "gsk_", 3.0, r"\b(gsk_[A-Za-z0-9]{40,})"),

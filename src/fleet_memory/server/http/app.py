@@ -3,9 +3,7 @@
 from typing import Final
 
 from mcp.server.auth.provider import TokenVerifier
-from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import AnyHttpUrl
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,7 +12,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import caller_of_token
 from fleet_memory.server.http.addresses import ENDPOINT_PATH, Addresses
-from fleet_memory.server.http.bearer import UnavailableAnswer
+from fleet_memory.server.http.bearer import UnavailableAnswer, auth_settings
 from fleet_memory.server.http.health import health_routes
 from fleet_memory.settings import Settings
 
@@ -35,18 +33,13 @@ def http_app(
         transport_security=TransportSecuritySettings(
             allowed_hosts=list(addresses.hosts), allowed_origins=list(addresses.origins)
         ),
-        auth=_auth(addresses) if verifier else None,
+        auth=auth_settings(settings, addresses.endpoint) if verifier else None,
         token_verifier=verifier,
         custom_starlette_routes=health_routes(lazy),
     )
     app.router.redirect_slashes = False  # a redirect would name the address behind the proxy
     app.add_middleware(UnavailableAnswer)
     return _Door(app, addresses.prefix)
-
-
-def _auth(addresses: Addresses) -> AuthSettings:
-    # No resource: clients would look for an issuer that there is not. The issuer's URL is mandatory, and unused then.
-    return AuthSettings(issuer_url=AnyHttpUrl(addresses.endpoint), resource_server_url=None)
 
 
 class _Door:

@@ -14,14 +14,19 @@ from typing import Final
 
 import anyio
 from mcp.server.auth.provider import TokenVerifier
+from mcp.server.auth.settings import AuthSettings
+from pydantic import AnyHttpUrl
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.tokens import Tokens, VersionedKey, VersionedToken
 from fleet_memory.rules.identity.tokens import TOKEN_PREFIX, admits, is_made_with, parsed_token
+from fleet_memory.schemas.tokens import TokenRecord
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import CallerToken
+from fleet_memory.server.http.issuer import IssuerTokens
 from fleet_memory.server.http.short_cache import MAX_AGE_S, ShortCache
+from fleet_memory.server.http.signing_keys import SigningKeys
 from fleet_memory.settings import Settings
 
 NOTE_WITHIN_S: Final = 2.0  # seconds that a call waits for the note of its token's use; chosen
@@ -44,10 +49,12 @@ class FleetTokens(TokenVerifier):
         self,
         tokens: Callable[[], Awaitable[Tokens]],
         now: Callable[[], datetime],
+        endpoint: str,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tokens = tokens
         self._now = now
+        self._endpoint = endpoint
         self._keys = ShortCache[VersionedKey](elapsed)
         self._records = ShortCache[VersionedToken](elapsed)
         self._key: bytes | None = None
@@ -69,7 +76,7 @@ class FleetTokens(TokenVerifier):
         if versioned is None or not admits(versioned.record, parts.secret, now):
             return None
         await self._note_use(tokens, versioned, now.date())
-        return _caller_token(versioned, token)
+        return self._caller(versioned.record, token)
 
     async def _is_ours(self, tokens: Tokens, token_id: str) -> bool:
         """Whether the fleet made this id: by the known key, or by the present one, should it be another."""
@@ -90,19 +97,18 @@ class FleetTokens(TokenVerifier):
         with anyio.move_on_after(NOTE_WITHIN_S), suppress(FleetMemoryError):
             await tokens.store.commit(tokens.note_use(versioned, today))
 
-
-def _caller_token(versioned: VersionedToken, token: str) -> CallerToken:
-    record = versioned.record
-    return CallerToken(
-        token=token,
-        client_id=record.program_id,
-        subject=record.token_id,
-        scopes=[],
-        token_id=record.token_id,
-        program_id=record.program_id,
-        role=record.role,
-        toolsets=record.toolsets,
-    )
+    def _caller(self, record: TokenRecord, token: str) -> CallerToken:
+        return CallerToken(
+            token=token,
+            client_id=record.program_id,
+            subject=record.token_id,
+            scopes=[],
+            resource=self._endpoint,
+            token_id=record.token_id,
+            program_id=record.program_id,
+            role=record.role,
+            toolsets=record.toolsets,
+        )
 
 
 class BearerTokens(TokenVerifier):
@@ -123,13 +129,30 @@ class BearerTokens(TokenVerifier):
         return found if isinstance(found, CallerToken) else None
 
 
-def verifier_of(settings: Settings, lazy: LazyFleet) -> TokenVerifier:  # noqa: ARG001 the rows of the issuer follow
-    """Return the verifier of a server's bearer tokens; its fleet opens with the first token."""
+def verifier_of(settings: Settings, lazy: LazyFleet, endpoint: str) -> TokenVerifier:
+    """Return the verifier of a server's bearer tokens at its endpoint, e.g. "https://mem.example.com/mcp".
+
+    The fleet opens, and the issuer is asked for its keys, with the first token.
+    """
+    issuer = settings.issuer
+    signed = IssuerTokens(issuer, endpoint, SigningKeys(issuer)) if issuer else None
 
     async def tokens() -> Tokens:
         return (await lazy.fleet()).tokens
 
-    return BearerTokens(FleetTokens(tokens, lazy.now), None)
+    return BearerTokens(FleetTokens(tokens, lazy.now, endpoint), signed)
+
+
+def auth_settings(settings: Settings, endpoint: str) -> AuthSettings:
+    """Return how mcp guards the endpoint: with an issuer, clients find it by the metadata of the resource (RFC 9728).
+
+    Without one no resource is named: clients would look for an issuer that there is not.
+    """
+    if settings.issuer is None:
+        return AuthSettings(issuer_url=AnyHttpUrl(endpoint), resource_server_url=None)  # mandatory, and unused
+    return AuthSettings.model_validate(  # from texts: a URL object has a slash at its end, and `iss` need not
+        {"issuer_url": settings.issuer.url, "resource_server_url": endpoint, "validate_token_resource": True}
+    )
 
 
 class UnavailableAnswer:

@@ -1,6 +1,7 @@
 """Runs the HTTP server: its socket, its start, and its end without losing a call."""
 
 import os
+import re
 import socket
 import sys
 import threading
@@ -27,6 +28,7 @@ from fleet_memory.store_address import quoted
 
 GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
+_HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
 _BACKLOG: Final = 2048  # connections that wait to be accepted, as uvicorn's own default
 
 
@@ -49,8 +51,13 @@ def bind_of(text: str) -> Bind:
 async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str]) -> int:
     """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code.
 
-    Raises SettingsError for an address that cannot be bound, or that other machines reach without a token.
+    Raises SettingsError for an address that cannot be bound, or that other machines reach without a token; the
+    store's errors where it does not answer.
     """
+    if wrong := [name for name in allowed_hosts if not _HOST.fullmatch(name)]:
+        raise SettingsError(
+            f"--allowed-host: {quoted(wrong[0])} is no host, e.g. mem.example.com or mem.example.com:8443."
+        )
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
     with _bound(bind) as listener:
         port: int = listener.getsockname()[1]
@@ -106,21 +113,22 @@ def _bound(bind: Bind) -> socket.socket:
 
 
 async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
-    """Return the verifier of this server's tokens; None where only this machine reaches it, and its fleet has none.
+    """Return the verifier of this server's tokens; None where only this machine reaches it, and nobody has any.
 
     A fleet whose tokens are all revoked still asks for one. Billed 1 read, and 1 for each token where others reach it.
     """
-    fleet = await lazy.fleet()
-    if where.is_local and (await fleet.tokens.read_key()).key is None:
-        return None
-    if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await fleet.tokens.all()):
-        raise SettingsError(
-            "--http: other machines would reach this server, and its fleet has no live token. "
-            "Create one: fleet-memory token create --program NAME"
-        )
+    if settings.issuer is None:
+        tokens = (await lazy.fleet()).tokens
+        if where.is_local and (await tokens.read_key()).key is None:
+            return None
+        if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await tokens.all()):
+            raise SettingsError(
+                "--http: other machines would reach this server, and its fleet has no live token. "
+                "Create one: fleet-memory token create --program NAME"
+            )
     if settings.program:
         raise SettingsError("--program: does not count where each caller's token names its program; leave it out.")
-    return verifier_of(settings, lazy)
+    return verifier_of(settings, lazy, where.endpoint)
 
 
 def _announce(bind: Bind, port: int, where: Addresses) -> None:

@@ -1,0 +1,59 @@
+"""Who may call each tool, as tests/data/who_may_call.toml says it, and a call of each."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, get_args
+
+from fleet_memory.schemas.tokens import Role
+
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+TABLE: Final[Mapping[str, Mapping[str, list[str]]]] = tomllib.loads(
+    (Path(__file__).parent / "data" / "who_may_call.toml").read_text(encoding="utf-8")
+)
+RULE: Final = "constitution/ask-first"  # of the fleet that is called
+LESSON: Final = {"domain": "tasks", "confidence": 0.5, "evidence": "seen"}
+STORED: Final = ("kept", "forgotten")  # ids of two lessons of each program
+
+
+class Cell(NamedTuple):
+    """One call: of a tool, as a role, about its own program or another; and what comes of it."""
+
+    tool: str
+    role: Role
+    whose: str
+    outcome: str
+
+
+def cells() -> list[Cell]:
+    return [
+        Cell(tool, role, whose, outcome)
+        for tool, row in TABLE.items()
+        for whose, outcomes in row.items()
+        for role, outcome in zip(ROLES, outcomes, strict=True)
+    ]
+
+
+def arguments_of(tool: str, program: str | None) -> dict[str, Any]:
+    """Return arguments that the tool accepts about a program; without its name for None."""
+    name = "agentId" if tool == "gsp_bootstrap" else "programId"
+    others: dict[str, dict[str, Any]] = {
+        "gsp_search": {},
+        "gsp_read": {"key": RULE},
+        "gsp_diff": {"sinceVersion": 0},
+        "fleet_health": {},
+        "seed_knowledge": {"entries": [{"text": "Ask before you delete", "domain": "tasks", "key": "ask-first"}]},
+        "retire_knowledge": {"key": RULE, "why": "We ask no more"},
+        "reinstate_knowledge": {"key": RULE, "why": "We ask again"},
+    }
+    if tool in others:
+        return others[tool]
+    more: dict[str, dict[str, Any]] = {
+        "store_memory": {"pattern": {"pattern": "Close what you open", **LESSON}},
+        "reinforce_memory": {"patternId": STORED[0], "evidence": "seen again"},
+        "commit_session": {"handoff": "All is done"},
+        "update_program_state": {"config": {"tone": "dry"}},
+        "write_note": {"text": "Port 80 is taken"},
+        "forget_memory": {"patternId": STORED[1], "reason": "It was another's"},
+    }
+    return {**({} if program is None else {name: program}), **more.get(tool, {})}

@@ -1,0 +1,125 @@
+"""What a server says of itself to each caller: its tools, prompts and instructions, by role and token."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from fleet_memory.clock import clock
+from fleet_memory.fleet import Caller
+from fleet_memory.server.app import create_server
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.listing import listed_tools
+from fleet_memory.settings import CURATION, Settings, load
+from tests.calls import refusal
+
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legacy"])]
+
+BASHER = Caller("basher", "agent", "t1")
+
+
+@asynccontextmanager
+async def called_by(settings: Settings, caller: Caller | None, mode: str) -> AsyncIterator[Client]:
+    """Yield a client that the server knows as `caller`; for None one of the process's own."""
+    lazy = LazyFleet(settings, clock(None))
+    lazy.identified = (lambda: caller) if caller else None
+    async with Client(create_server(settings, lazy=lazy), mode=mode) as client:
+        yield client
+
+
+def names(*toolsets: str) -> set[str]:
+    return {tool.name for toolset in toolsets for tool in listed_tools()[toolset]}
+
+
+async def listed(client: Client) -> set[str]:
+    return {tool.name for tool in (await client.list_tools()).tools}
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return replace(settings, toolsets=("core", "state"))
+
+
+async def test_a_caller_is_listed_the_toolsets_that_both_the_server_and_its_token_allow(
+    settings: Settings, mode: str
+) -> None:
+    for toolsets, served in (
+        (None, ("core", "state")),
+        (("core",), ("core",)),
+        (("core", "knowledge", CURATION), ("core",)),
+    ):
+        async with called_by(settings, replace(BASHER, toolsets=toolsets), mode) as client:
+            assert await listed(client) == names(*served)
+
+
+async def test_the_tools_that_curate_are_an_admins_unless_its_token_leaves_them_out(
+    settings: Settings, mode: str
+) -> None:
+    admin = Caller("ada", "admin", "t1")
+    for caller, served in (
+        (admin, ("core", "state", CURATION)),
+        (replace(admin, toolsets=("state",)), ("state",)),
+        (replace(admin, toolsets=(CURATION,)), (CURATION,)),
+        (None, ("core", "state")),
+        (Caller(connection="http"), ("core", "state")),
+    ):
+        async with called_by(settings, caller, mode) as client:
+            assert await listed(client) == names(*served)
+    assert CURATION not in load({"toolsets": "all"}, {}).toolsets
+
+
+async def test_a_call_outside_of_a_tokens_toolsets_names_the_toolset(settings: Settings, mode: str) -> None:
+    async with called_by(settings, replace(BASHER, toolsets=("core",)), mode) as client:
+        assert await refusal(client, "write_note", text="x") == (
+            "invalid_argument: write_note is in the toolset state; your token allows core"
+        )
+        assert "start it with FLEET_MEMORY_TOOLSETS=core,knowledge" in await refusal(client, "gsp_diff")
+        assert await refusal(client, "retire_knowledge") == (
+            "invalid_argument: retire_knowledge is in the toolset curation, for tokens of the role admin; "
+            "people have commands for it"
+        )
+
+
+async def test_prompts_know_a_bound_caller_and_the_tools_that_it_is_served(settings: Settings, mode: str) -> None:
+    async with called_by(settings, replace(BASHER, toolsets=("core",)), mode) as client:
+        required = [one.required for prompt in (await client.list_prompts()).prompts for one in prompt.arguments or ()]
+        assert set(required) == {False}
+        assert 'agentId "basher"' in (await client.get_prompt("boot")).model_dump_json().replace('\\"', '"')
+        ending = (await client.get_prompt("end_of_session", {"agentId": "basher"})).model_dump_json()
+        assert "commit_session" not in ending
+        with pytest.raises(MCPError, match="forbidden: You are basher; leave out agentId"):
+            await client.get_prompt("boot", {"agentId": "sark"})
+
+
+async def test_instructions_tell_a_caller_its_name_and_its_part(settings: Settings, mode: str) -> None:
+    said = {}
+    for role in ("agent", "judge", "auditor", "admin"):
+        async with called_by(settings, Caller("basher", role, "t1"), mode) as client:
+            said[role] = client.instructions or ""
+    assert all("You are basher" in words for words in said.values())
+    assert [role for role, words in said.items() if "store_memory" in words] == ["agent", "admin"]
+    assert [role for role, words in said.items() if "seed_knowledge" in words] == ["admin"]
+    assert [role for role, words in said.items() if "verdict" in words] == ["agent", "judge", "admin"]
+
+
+async def test_no_list_may_be_cached_for_another_caller(settings: Settings, mode: str) -> None:
+    async with called_by(settings, BASHER, mode) as client:
+        for answer in (await client.list_tools(), await client.list_prompts()):
+            assert answer.model_dump(by_alias=True).get("cacheScope") != "public"
+
+
+async def test_a_bound_caller_may_leave_out_its_name_and_send_no_other(settings: Settings, mode: str) -> None:
+    lesson = {"pattern": "Close what you open", "domain": "tasks", "confidence": 0.5, "evidence": ""}
+    async with called_by(settings, BASHER, mode) as client:
+        stored = await client.call_tool("store_memory", {"pattern": lesson})
+        assert (stored.structured_content or {})["programId"] == "basher"
+        for name in ("programId", "agentId"):
+            same = await client.call_tool("recall_memory", {name: "basher"})
+            assert (same.structured_content or {})["total"] == 1
+            other = await client.call_tool("store_memory", {name: "sark", "pattern": lesson})
+            assert str(other.content[0]).find("forbidden: You are basher") > 0
+        void = await client.call_tool("recall_memory", {"programId": None})
+        assert (void.structured_content or {})["total"] == 1

@@ -1,0 +1,148 @@
+"""Everything that follows from where the server listens and the URL that its clients know."""
+
+from itertools import product
+
+import pytest
+from mcp.server.auth.routes import build_resource_metadata_url
+from pydantic import AnyHttpUrl
+
+from fleet_memory.errors import SettingsError
+from fleet_memory.server.http.addresses import Addresses, addresses, is_loopback
+from fleet_memory.server.http.serving import Bind, bind_of
+from fleet_memory.settings import load
+
+HERE = ("127.0.0.1", "127.0.0.1:*", "localhost", "localhost:*", "[::1]", "[::1]:*")
+
+
+def origins(*hosts: str) -> tuple[str, ...]:
+    return tuple(f"{scheme}://{host}" for host, scheme in product(hosts, ("http", "https")))
+
+
+def test_a_server_of_one_machine_answers_to_the_names_of_that_machine() -> None:
+    assert addresses("127.0.0.1", 8765) == Addresses(
+        endpoint="http://127.0.0.1:8765/mcp",
+        prefix="",
+        metadata_path="/.well-known/oauth-protected-resource/mcp",
+        hosts=HERE,
+        origins=origins(*HERE),
+        is_local=True,
+    )
+
+
+@pytest.mark.parametrize("end", ["", "/", "/mcp", "/mcp/"])
+def test_all_follows_from_the_public_url_however_it_ends(end: str) -> None:
+    hosts = (*HERE, "0.0.0.0", "0.0.0.0:*", "mem.example.com", "mem.example.com:*")  # noqa: S104 a name, no socket
+    assert addresses("0.0.0.0", 8080, f"https://mem.example.com{end}") == Addresses(  # noqa: S104 the same
+        endpoint="https://mem.example.com/mcp",
+        prefix="",
+        metadata_path="/.well-known/oauth-protected-resource/mcp",
+        hosts=hosts,
+        origins=origins(*hosts),
+        is_local=False,
+    )
+
+
+@pytest.mark.parametrize("end", ["", "/", "/mcp", "/mcp/"])
+def test_a_path_before_the_endpoint_stays(end: str) -> None:
+    found = addresses("127.0.0.1", 8765, f"https://example.com/agents/memory{end}")
+    assert (found.endpoint, found.prefix) == ("https://example.com/agents/memory/mcp", "/agents/memory")
+    assert found.metadata_path == "/.well-known/oauth-protected-resource/agents/memory/mcp"
+
+
+@pytest.mark.parametrize(
+    ("public_url", "host", "endpoint"),
+    [
+        ("https://MEM.Example.com", "mem.example.com", "https://mem.example.com/mcp"),
+        ("https://mem.example.com:443", "mem.example.com", "https://mem.example.com/mcp"),
+        ("http://mem.example.com:80/", "mem.example.com", "http://mem.example.com/mcp"),
+        ("https://mem.example.com:8443", "mem.example.com:8443", "https://mem.example.com:8443/mcp"),
+        ("http://[fd00::7]:8080", "[fd00::7]:8080", "http://[fd00::7]:8080/mcp"),
+    ],
+)
+def test_the_host_is_spelt_as_clients_send_it(public_url: str, host: str, endpoint: str) -> None:
+    found = addresses("127.0.0.1", 8765, public_url)
+    assert host in found.hosts
+    assert found.endpoint == endpoint
+
+
+@pytest.mark.parametrize(
+    "public_url", ["https://mem.example.com", "https://example.com/team/", "http://a.b:8080/x/mcp"]
+)
+def test_the_metadata_is_where_a_client_looks_for_that_of_the_endpoint(public_url: str) -> None:
+    found = addresses("127.0.0.1", 8765, public_url)
+    looked_for = str(build_resource_metadata_url(AnyHttpUrl(found.endpoint)))
+    assert looked_for.endswith(found.metadata_path)
+
+
+@pytest.mark.parametrize(
+    ("host", "public_url", "allowed", "is_local"),
+    [
+        ("127.0.0.1", None, [], True),
+        ("127.0.0.7", None, [], True),
+        ("::1", None, [], True),
+        ("localhost", None, [], True),
+        ("127.0.0.1", "http://localhost:8765", ["127.0.0.1:9"], True),
+        ("0.0.0.0", None, [], False),  # noqa: S104 a name, no socket
+        ("::", None, [], False),
+        ("10.0.0.7", None, [], False),
+        ("mem.internal", None, [], False),
+        ("localhost.example.com", None, [], False),
+        ("127.0.0.1", "https://mem.example.com", [], False),
+        ("127.0.0.1", None, ["mem.example.com"], False),
+        ("127.0.0.1", None, ["mem.example.com:8443"], False),
+    ],
+)
+def test_a_server_is_local_only_where_nobody_else_is_meant_to_reach_it(
+    host: str, public_url: str | None, allowed: list[str], *, is_local: bool
+) -> None:
+    assert addresses(host, 8765, public_url, allowed).is_local == is_local
+
+
+@pytest.mark.parametrize("host", ["", "127.0.0.1.example.com", "::2", "2130706433", "0x7f.1"])
+def test_a_host_that_only_looks_like_this_machine_is_another(host: str) -> None:
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("text", "bind"),
+    [
+        ("127.0.0.1:8765", Bind("127.0.0.1", 8765)),
+        ("localhost:0", Bind("localhost", 0)),
+        ("[::1]:65535", Bind("::1", 65535)),
+    ],
+)
+def test_an_address_to_listen_on_has_a_host_and_a_port(text: str, bind: Bind) -> None:
+    assert bind_of(text) == bind
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "8765", ":8765", "localhost", "localhost:", "::1:8765", "[::1]", "h:65536", "h:-1", "h:+1", "h:x", "[h]:1"],
+)
+def test_another_address_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"^--http: .* is no HOST:PORT, e\.g\. 127\.0\.0\.1:8765"):
+        bind_of(text)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mem.example.com",
+        "ftp://mem.example.com",
+        "https://",
+        "https://user:secret@mem.example.com",
+        "https://mem.example.com/?x=1",
+        "https://mem.example.com/#x",
+        "https://mem.example.com:0",
+        "https://mem.example.com:70000",
+        "https://mem.example.com:x",
+        "https://mem.example.com//mcp",
+        "https://mem.example.com/a b",
+        "https://mem.exämple.com",
+        "https://*.example.com",
+    ],
+)
+def test_a_public_url_that_no_client_can_use_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"^--public-url: .*Allowed: an http or https address") as refusal:
+        load({"public_url": url}, {})
+    assert "secret" not in str(refusal.value)

@@ -1,0 +1,98 @@
+"""`fleet-memory token` at a terminal and in a script: a token is shown once, and nothing else shows it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.cli import main
+from fleet_memory.rules.identity.tokens import parsed_token
+
+NOW = "2026-03-07T12:00:00Z"
+
+
+@pytest.fixture(autouse=True)
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("FLEET_MEMORY_NOW", NOW)
+    monkeypatch.delenv("FLEET_MEMORY_PROGRAM", raising=False)
+
+
+def answered(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> tuple[str, str]:
+    assert main(words) == code
+    said = capsys.readouterr()
+    return said.out, said.err
+
+
+def test_a_token_stands_alone_on_stdout_and_all_else_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = answered(
+        capsys, "token", "create", "--program", "basher", "--expires", "90d", "--toolsets", "state,core"
+    )
+    parts = parsed_token(out.removesuffix("\n"))
+    assert parts is not None
+    assert parts.secret not in err
+    assert err == (
+        f"fleet-memory: token {parts.token_id} basher agent, only state,core, live until 2026-06-05, "
+        "created 2026-03-07, never used; it is shown once, here:\n"
+    )
+    listed, _ = answered(capsys, "token", "list")
+    assert listed == (
+        f"{parts.token_id} basher agent, only state,core, live until 2026-06-05, created 2026-03-07, never used\n"
+    )
+
+
+def test_every_action_answers_as_json_without_secrets_but_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = answered(capsys, "token", "create", "--program", "basher", "--role", "judge", "--json")
+    created = json.loads(out)
+    token = parsed_token(created.pop("token"))
+    assert token is not None
+    assert (created["programId"], created["role"], created["state"], err) == ("basher", "judge", "live", "")
+    out, _ = answered(capsys, "token", "list", "--json")
+    assert json.loads(out) == {"tokens": [created | {"createdAt": json.loads(out)["tokens"][0]["createdAt"]}]}
+    assert token.secret not in out
+    out, _ = answered(capsys, "token", "revoke", token.token_id, "--json")
+    assert [(one["tokenId"], one["state"]) for one in json.loads(out)["revoked"]] == [(token.token_id, "revoked")]
+    assert not {"token", "secretHash"} & json.loads(out)["revoked"][0].keys()
+
+
+def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixture[str]) -> None:
+    answered(capsys, "token", "create", "--program", "basher")
+    answered(capsys, "token", "create", "--program", "basher", "--also")
+    out, _ = answered(capsys, "token", "revoke", "--program", "basher")
+    assert (out.partition("\n")[0], out.count(" revoked, ")) == ("revoked: 2 tokens", 2)
+    assert answered(capsys, "token", "revoke", "--program", "basher", code=1) == ("revoked: 0 tokens\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["create"], 2, "token create: --program is missing, e.g. --program basher"),
+        (["create", "--program", "a b"], 2, "--program: must be 1-100 letters"),
+        (["create", "--program", "basher", "--toolsets", "core,magic"], 2, "--toolsets: 'magic' is unknown"),
+        (["create", "k3x9", "--program", "basher"], 2, "token create: takes no ID"),
+        (["list", "--expires", "90d"], 2, "--expires: counts with create alone"),
+        (["list", "--also"], 2, "--also: counts with create alone"),
+        (["revoke"], 2, "token revoke: give the token's ID or --program PROGRAM"),
+        (["revoke", "k3x9", "--program", "basher"], 2, "token revoke: give the token's ID or --program PROGRAM"),
+        (["revoke", "k3x9"], 1, "there is no memory at "),
+    ],
+)
+def test_a_wrong_order_says_how_to_put_it_right(
+    capsys: pytest.CaptureFixture[str], words: list[str], code: int, said: str
+) -> None:
+    out, err = answered(capsys, "token", *words, code=code)
+    assert (out, said in err) == ("", True)
+
+
+def test_a_second_live_token_needs_also(capsys: pytest.CaptureFixture[str]) -> None:
+    answered(capsys, "token", "create", "--program", "basher")
+    out, err = answered(capsys, "token", "create", "--program", "basher", code=2)
+    assert (out, "basher has a live token, " in err, "--also" in err) == ("", True, True)
+
+
+def test_a_process_that_is_bound_to_a_program_makes_no_token(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "basher")
+    out, err = answered(capsys, "token", "create", "--program", "basher", "--role", "admin", code=1)
+    assert (out, "You are basher, and only an operator may do this" in err) == ("", True)

@@ -1,0 +1,111 @@
+"""Tokens outside their own command: they never move, go with their program, and no lesson keeps one."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.check import check_memory
+from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
+from fleet_memory.jobs.erasing import erase, preview_erasure
+from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token
+from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.rules.identity.tokens import parsed_token
+from fleet_memory.rules.text.credentials import Credential, credential_at
+from fleet_memory.stores import Query, Write
+from tests.fleets import NOW, at, learn
+from tests.moving import bring, export_to, sealed
+
+pytestmark = pytest.mark.anyio
+
+CLAIM = "Check that a task is still free before you claim it"
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    return at(fleet, NOW)
+
+
+async def words(fleet: Fleet) -> list[str]:
+    found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))
+    lines = [ledger_line(document) for document in found]
+    return sorted(line.why for line in lines if line.key.startswith("token/"))
+
+
+async def test_no_export_has_a_token(fleet: Fleet, tmp_path: Path) -> None:
+    await learn(fleet, "basher", CLAIM)
+    created = await create_token(fleet, NewToken("basher"))
+    await export_to(fleet, tmp_path / "memory.jsonl")
+    text = (tmp_path / "memory.jsonl").read_text(encoding="utf-8")
+    (key,) = [one.fields["key"] for one in await fleet.tokens.store.find(Query("fleets/default/keys"))]
+    parts = parsed_token(created.token)
+    assert parts is not None
+    assert [part for part in (parts.secret, created.record.secret_hash, str(key)) if part in text] == []
+    other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
+    await bring(other, tmp_path / "memory.jsonl")
+    assert await list_tokens(other) == []
+
+
+async def test_tokens_in_a_file_are_not_imported(fleet: Fleet, tmp_path: Path) -> None:
+    created = await create_token(fleet, NewToken("basher"))
+    (key,) = await fleet.tokens.store.find(Query("fleets/default/keys"))
+    lines = [
+        {"collection": "tokens", "id": created.record.token_id, "fields": created.record.wire()},
+        {"collection": "keys", "id": "tokens", "fields": key.fields},
+    ]
+    await anyio.Path(tmp_path / "forged.jsonl").write_text(sealed(*lines), encoding="utf-8")
+    other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
+    await bring(other, tmp_path / "forged.jsonl")
+    assert (await list_tokens(other), (await other.tokens.read_key()).key) == ([], None)
+
+
+async def test_a_deleted_program_has_no_live_token(fleet: Fleet) -> None:
+    await learn(fleet, "basher", CLAIM)
+    await create_token(fleet, NewToken("basher"))
+    other = await create_token(fleet, NewToken("sark"))
+    assert await preview_deletion(fleet, "basher") == Deleted("basher", 1, 0, (), tokens=1)
+    assert await delete_program(fleet, "basher") == Deleted("basher", 1, 0, (), tokens=1)
+    assert [one for one in await list_tokens(fleet) if one.revoked_at is None] == [other.record]
+    assert await words(fleet) == [
+        "for basher as agent",
+        "for basher as agent since its program was deleted",
+        "for sark as agent",
+    ]
+
+
+async def test_a_purged_program_leaves_no_token_and_no_name_in_the_ledger(fleet: Fleet) -> None:
+    await learn(fleet, "basher", CLAIM)
+    first = await create_token(fleet, NewToken("basher"))
+    await revoke_token(fleet, first.record.token_id)
+    await create_token(fleet, NewToken("basher", "judge"))
+    other = await create_token(fleet, NewToken("bash"))
+    preview = await preview_erasure(fleet, Wanted(program="basher"))
+    assert preview.documents == {"programs": 1, "tokens": 2, "ledger": 3}
+    await erase(fleet, Wanted(program="basher"))
+    assert await list_tokens(fleet) == [other.record]
+    assert [line for line in await words(fleet) if "basher" in line] == []
+    assert "for bash as agent" in await words(fleet)
+
+
+@pytest.mark.parametrize("text", ["agent", "basher"])
+async def test_a_purged_text_takes_no_token_along(fleet: Fleet, text: str) -> None:
+    created = await create_token(fleet, NewToken("basher"))
+    await erase(fleet, Wanted(text=text))
+    assert await list_tokens(fleet) == [created.record]
+
+
+async def test_a_token_in_a_lesson_is_known_as_a_credential(fleet: Fleet) -> None:
+    created = await create_token(fleet, NewToken("basher"))
+    found = credential_at({"pattern": f"Connect with {created.token}, it works"})
+    assert found == Credential(("pattern",), "fleet-memory-token")
+
+
+async def test_a_token_that_cannot_be_read_admits_nobody_and_is_named_by_check(fleet: Fleet) -> None:
+    created = await create_token(fleet, NewToken("basher"))
+    ref = fleet.tokens.paths.token(created.record.token_id)
+    await fleet.tokens.store.commit(Write(ref, {"role": "emperor"}))
+    assert (await fleet.tokens.read(created.record.token_id), await list_tokens(fleet)) == (None, [])
+    report = await check_memory(fleet.tokens.store, "default", fleet.embedder)
+    assert "tokens/" in str(report.rows)
