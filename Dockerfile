@@ -25,6 +25,13 @@ ENV PATH="/opt/fleet-memory/bin:$PATH" \
 RUN mkdir /data && chown fleet:fleet /data
 USER 10001
 VOLUME /data
-# MCP over stdio: run it with `docker run --interactive --rm --volume fleet-memory:/data fleet-memory`.
+EXPOSE 8080
+# The process answers; whether its store does is /readyz. Switch it off for stdio: `--no-healthcheck`.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/healthz', timeout=4)"]
+# HTTP for a fleet (docs/deploy.md), which needs a token before its first start:
+# `docker run --rm --volume fleet-memory:/data fleet-memory token create --program basher`.
+# MCP over stdio: `docker run --interactive --rm --no-healthcheck --volume fleet-memory:/data fleet-memory serve`.
+# "exec" form, so that SIGTERM reaches the server, which ends the calls under way.
 ENTRYPOINT ["fleet-memory"]
-CMD ["serve"]
+CMD ["serve", "--http", "0.0.0.0:8080"]

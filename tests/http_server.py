@@ -43,11 +43,16 @@ def http_server(
 ) -> Iterator[HttpServer]:
     """Serve a store, with the lexical engine unless a flag names another; yield once the server listens."""
     words = [sys.executable, "-m", "fleet_memory", "serve", "--http", bind, "--store", str(store)]
+    metrics = [] if "--metrics" in flags else ["--metrics", "off"]  # the default port is one for the whole machine
     engine = [] if "--embedder" in flags else ["--embedder", "lexical"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
     environment |= {"PYTHONPATH": os.pathsep.join(sys.path), **(env or {})}
     process = subprocess.Popen(  # noqa: S603 words of this test
-        [*words, *engine, *flags], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
+        [*words, *engine, *metrics, *flags],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
     log: list[str] = []
     announced = threading.Event()

@@ -1,11 +1,16 @@
 """What a server says of itself to each caller: its tools, prompts and instructions, by role and token."""
 
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
+import anyio
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
 from fleet_memory.clock import clock
@@ -103,6 +108,19 @@ async def test_instructions_tell_a_caller_its_name_and_its_part(settings: Settin
     assert [role for role, words in said.items() if "store_memory" in words] == ["agent", "admin"]
     assert [role for role, words in said.items() if "seed_knowledge" in words] == ["admin"]
     assert [role for role, words in said.items() if "verdict" in words] == ["agent", "judge", "admin"]
+
+
+async def test_a_bound_process_names_its_program_when_a_client_connects(
+    settings: Settings, mode: str, tmp_path: Path
+) -> None:
+    words = ["-m", "fleet_memory", "serve", "--store", str(settings.store[0]), "--program", "basher"]
+    server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
+    log = tmp_path / "stderr.txt"
+    with anyio.fail_after(60), log.open("w", encoding="utf-8") as stderr:
+        async with Client(stdio_client(server, errlog=stderr), mode=mode) as client:
+            assert "You are basher" in (client.instructions or "")
+            assert await listed(client) == names("core")
+    assert log.read_text(encoding="utf-8") == ""
 
 
 async def test_no_list_may_be_cached_for_another_caller(settings: Settings, mode: str) -> None:

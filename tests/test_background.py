@@ -17,6 +17,7 @@ from fleet_memory.repositories.leases import take
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.turns import TurnTakingEmbedder
 from fleet_memory.settings import Settings
 from fleet_memory.similarity.fallback import Fallback
 from fleet_memory.similarity.minilm import MiniLM
@@ -145,8 +146,9 @@ async def test_a_model_that_no_text_needs_is_released(settings: Settings, clock:
         async with background_work(lazy, 0, release_after_s=OFTEN_S):
             model = (await lazy.fleet()).embedder
             await model.vectors(["Pin versions"])
-            assert isinstance(model, Fallback)
-            engine = model._engine
+            assert isinstance(model, TurnTakingEmbedder)
+            assert isinstance(model._embedder, Fallback)
+            engine = model._embedder._engine
             assert isinstance(engine, MiniLM)
             while engine._engine is not None:
                 await anyio.lowlevel.checkpoint()

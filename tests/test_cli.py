@@ -23,7 +23,7 @@ from fleet_memory.server.toolsets import WRITES
 from fleet_memory.settings import SETTINGS
 
 MAX_WIDTH = 110  # characters of a line of help
-MAX_LINES = 50  # of a page of help: one screen
+MAX_LINES = {"serve": 75}  # of a page of help; 50, one screen, but for the one command that takes every setting
 PATTERN = {"pattern": "Look before you leap – 日本", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
 STORE = {"programId": "basher", "pattern": PATTERN}
 
@@ -281,7 +281,7 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     assert page.startswith(f"usage: fleet-memory {name} [-h]")
     assert "\nexit codes: 0 done, " in page
     assert max(map(len, page.splitlines())) <= MAX_WIDTH
-    assert len(page.splitlines()) <= MAX_LINES
+    assert len(page.splitlines()) <= MAX_LINES.get(name, 50)
 
 
 WITHOUT_JSON = {

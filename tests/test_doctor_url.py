@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import anyio
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -13,11 +14,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from fleet_memory.cli import main
+from fleet_memory.fleet import Fleet
 from fleet_memory.integration import remote
 from fleet_memory.integration.address import Address, address_of
 from fleet_memory.integration.diagnosis import Finding
 from fleet_memory.integration.remote import remote_findings
+from fleet_memory.jobs.tokens import NewToken, create_token, revoke_tokens_of
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import load
 from tests.front_end import Reply, front_end
+from tests.http_server import http_server
 
 TOKEN = "fm_0123456789_secret"  # noqa: S105 made up for this test
 JSON = {"Content-Type": "application/json"}
@@ -42,6 +48,10 @@ def last_of(replies: Mapping[str, Reply], token: str = TOKEN) -> Finding:
             Address("https://fleet.example/mcp", "https://fleet.example", "fleet.example"),
         ),
         (
+            "https://fleet.example/team",
+            Address("https://fleet.example/team/mcp", "https://fleet.example/team", "fleet.example"),
+        ),
+        (
             "https://fleet.example:8443/team/mcp/",
             Address("https://fleet.example:8443/team/mcp", "https://fleet.example:8443/team", "fleet.example"),
         ),
@@ -55,6 +65,39 @@ def last_of(replies: Mapping[str, Reply], token: str = TOKEN) -> Finding:
 )
 def test_an_address_is_read_with_and_without_its_path(text: str, address: Address) -> None:
     assert address_of(text) == address
+
+
+def test_a_real_service_passes_every_step_with_a_token_that_lives_and_not_with_one_that_is_revoked(
+    tmp_path: Path,
+) -> None:
+    settings = load({"store": str(tmp_path / "memory.db"), "embedder": "lexical"}, {})
+
+    async def with_token(fleet: Fleet) -> str:
+        return (await create_token(fleet, NewToken("basher")))[0]
+
+    async def revoked(fleet: Fleet) -> None:
+        await revoke_tokens_of(fleet, "basher")
+
+    token = anyio.run(with_fleet, settings, with_token)
+    with http_server(tmp_path / "memory.db") as server:
+        found = remote_findings(address_of(server.url), token)
+        anyio.run(with_fleet, settings, revoked)
+    with http_server(tmp_path / "memory.db") as server:
+        refused = remote_findings(address_of(server.base), token)
+    steps = ["connection", "health", "ready", "door", "token", "discovery", "call"]
+    assert [(finding.name, finding.is_ok) for finding in found] == [(step, True) for step in steps]
+    assert found[-1].text == "memory_health answers as basher"
+    assert [(finding.name, finding.is_ok) for finding in refused[3:]] == [("door", True), ("token", False)]
+
+
+def test_a_service_of_this_machine_may_go_without_tokens(tmp_path: Path) -> None:
+    with http_server(tmp_path / "memory.db") as server:
+        found = {finding.name: finding for finding in remote_findings(address_of(server.base), TOKEN)}
+        assert main(["doctor", "--url", server.url]) == 0
+    assert found["door"].text == (
+        "open: it serves callers without a token and reads none, as a service of this machine may"
+    )
+    assert found["call"].text == "memory_health answers"
 
 
 def test_a_host_without_a_name_server_s_answer_is_a_fault_of_dns() -> None:

@@ -103,7 +103,8 @@ def test_with_a_token_it_starts_and_serves_its_bearer_alone(tmp_path: Path, case
     token = token_of(store)
     _, bind, *flags = EXPOSED[case]
     with http_server(store, *flags, bind=bind) as server:
-        refusals = [asked(server.url, HEALTH, **headers) for headers in ({}, {"Authorization": f"Bearer {token}x"})]
+        headers: list[dict[str, str]] = [{}, {"Authorization": f"Bearer {token}x"}]
+        refusals = [asked(server.url, HEALTH, **each) for each in headers]
         assert [answer.status_code for answer in refusals] == [401, 401]
         assert {answer.text for answer in refusals} == {refusals[0].text}  # no hint whether there is such a token
         assert not result(asked(server.url, HEALTH, Authorization=f"Bearer {token}"))["isError"]
@@ -115,7 +116,7 @@ def test_a_fleet_that_ever_had_a_token_asks_for_one_on_its_own_machine_too(tmp_p
     token = token_of(store)
     revoke_all(store)
     with http_server(store) as server:
-        headers = ({}, {"Authorization": f"Bearer {token}"})
+        headers: list[dict[str, str]] = [{}, {"Authorization": f"Bearer {token}"}]
         assert [asked(server.url, HEALTH, **each).status_code for each in headers] == [401, 401]
 
 

@@ -95,6 +95,9 @@ LAYERS = {
         "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
         ENGINES,
     ),
+    "server.observing": layer(
+        f"{BELOW_JOBS} server settings", "anyio mcp opentelemetry prometheus_client pydantic", ENGINES
+    ),
     "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"),
     "server.served_store": layer("stores errors server.turns", "", ENGINES),
     "server.store_time": layer("stores clock", "", ENGINES),
@@ -108,7 +111,9 @@ LAYERS = {
     "integration.remote": layer("integration rules.retrieval", "anyio httpx2 mcp"),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(
-        f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli", "anyio rich", ENGINES
+        f"{BELOW_JOBS} jobs tools server integration demo settings setting_values store_address clock cli",
+        "anyio rich",
+        ENGINES,
     ),
     "__main__": layer("cli"),
 }
@@ -171,6 +176,7 @@ VIOLATIONS = {
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.http": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.cli import printing"],
+    "server.observing": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.jobs import sweep"],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],

@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document
 from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.fleets import documents, learn
 from tests.shared import KEY, learnt, shared_entry
 
@@ -272,3 +274,23 @@ def test_a_bound_process_reads_no_other_program(
     text = "".join(capsys.readouterr())
     assert "basher" not in text.replace("no pattern 'basher/mine'", "")
     assert code == (1 if words.startswith(("log", "show")) else 0)
+
+
+def test_show_and_log_name_the_token_that_something_was_written_with(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def write(fleet: Fleet) -> None:
+        bound = replace(fleet, caller=Caller("basher", "admin", "t1"))
+        await learn(bound, "basher", "Pin each action by its hash", id_="pin")
+        await reinforce_memory(bound, "basher", KEY, evidence="seen")
+        await retire_entry(bound, KEY, "no longer")
+
+    change(settings, write)
+    assert main(["show", "basher/pin"]) == 0
+    assert " (token t1), last reinforced " in capsys.readouterr().out
+    assert main(["show", KEY]) == 0
+    out = capsys.readouterr().out
+    assert "basher (token t1) confirmed: seen" in out
+    assert "retired by basher (token t1): no longer" in out
+    assert main(["log", "--limit", "1"]) == 0
+    assert f"retired {KEY} by basher (token t1): no longer" in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 A module offers `add_arguments(parser)` and `run(given, settings) -> int`, which returns the exit code. Its docstring's
 first line, after the command's name, is its description in --help; `EXAMPLE` is a line that works as it is printed;
-`USES` names the settings that count for it, without it all of them.
+`USES` names the settings that count for it, without it all but those of HTTP.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory import __version__
 from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams, print_answer
-from fleet_memory.cli.settings_flags import ALL, add_settings, refusing_parser, settings_of
+from fleet_memory.cli.settings_flags import ONE_CLIENT, add_settings, refusing_parser, settings_of
 from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError, UnknownProgramError
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.settings import SETTINGS
@@ -201,7 +201,7 @@ def _takers(setting: str) -> list[str]:
 
 def uses_of(module: ModuleType) -> Sequence[str]:
     """Return the names of the settings that count for a command."""
-    uses: Sequence[str] = getattr(module, "USES", ALL)
+    uses: Sequence[str] = getattr(module, "USES", ONE_CLIENT)
     return uses
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from fleet_memory.cli import doctor
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
+from fleet_memory.cli.settings_flags import HTTP
 from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgumentError
 from fleet_memory.integration.address import TOKEN_VARIABLE, Address, address_of, token_variable
 from fleet_memory.integration.changes import ChangedMeanwhileError, FileChange, planned_changes
@@ -26,7 +27,7 @@ from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 
 EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
-_SELDOM: Final = ("now", "judge_url", "log_level")  # what is given by the entry's `env` if at all
+_SELDOM: Final = ("now", "judge_url", "log_level", "log_format", *HTTP)  # what is given by the entry's `env` if at all
 USES: Final = tuple(setting.name for setting in SETTINGS if setting.name not in _SELDOM)
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
 MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to edit now

@@ -6,17 +6,22 @@ the code of HTTP.
 
 import argparse
 import gc
+import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fleet_memory.cli.settings_flags import ALL
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.std_streams import claim_streams
+from fleet_memory.setting_values import OFF
 from fleet_memory.settings import Settings
 
 if TYPE_CHECKING:
     from fleet_memory.server.observing.requests import RequestObserver
 
+USES: Final = ALL
 EXAMPLE: Final = "fleet-memory serve --store team.db --toolsets core,state"
 DEFAULT_BIND: Final = "127.0.0.1:8765"
 
@@ -38,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="with --http: also answer requests to this host, e.g. mem.example.com; may be repeated",
     )
+    parser.add_argument(
+        "--metrics",
+        metavar="HOST:PORT",
+        help="with --http: serve Prometheus metrics there, or `off` (default 127.0.0.1:9464 if it is free)",
+    )
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
@@ -47,6 +57,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         return _run_http(given, settings)
     if given.allowed_host:
         raise SettingsError("--allowed-host: counts with --http alone.")
+    if given.metrics is not None:
+        raise SettingsError("--metrics: counts with --http alone.")
     wire = claim_streams()
     gc.disable()  # imported objects stay: looking for garbage among them costs a tenth of the start
     import anyio  # noqa: PLC0415 after the streams are claimed, see the module's docstring
@@ -57,7 +69,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     server = create_server(settings, owns_process=True, middleware=_observers(settings))
     gc.freeze()
     gc.enable()
-    return anyio.run(serve, server, wire)
+    with _traced(settings):
+        return anyio.run(serve, server, wire)
 
 
 def _observers(settings: Settings) -> "Sequence[RequestObserver]":
@@ -72,5 +85,17 @@ def _run_http(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 see the module's docstring
 
     from fleet_memory.server.http.serving import bind_of, serve_http  # noqa: PLC0415 the same
+    from fleet_memory.server.observing.serving import MetricsAddress  # noqa: PLC0415 the same
 
-    return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host)
+    chosen = bind_of(given.metrics, "--metrics") if given.metrics not in (None, OFF) else None
+    metrics = None if given.metrics == OFF else MetricsAddress(chosen)
+    with _traced(settings):
+        return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host, metrics)
+
+
+def _traced(settings: Settings) -> AbstractContextManager[None]:
+    if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        return nullcontext()
+    from fleet_memory.server.observing.tracing import tracing  # noqa: PLC0415 only where it is asked for
+
+    return tracing(settings)

@@ -10,6 +10,16 @@ from fleet_memory.settings import SETTINGS, Settings, load
 
 ALL: Final = tuple(setting.name for setting in SETTINGS)
 MEMORY: Final = ("store", "fleet", "now", "embedder", "embedder_url")  # of a command for operators
+HTTP: Final = (  # of `serve --http` alone
+    "public_url",
+    "rate",
+    "issuer",
+    "audience",
+    "jwks_url",
+    "program_claim",
+    "role_claim",
+)
+ONE_CLIENT: Final = tuple(name for name in ALL if name not in HTTP)  # of a process that serves one client
 OWN_MEMORY: Final = ("store", "fleet", "program", "now", "embedder", "embedder_url")  # of one that a program may give
 
 
@@ -28,7 +38,7 @@ def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None
             group.add_argument(setting.flag, metavar=metavar, help=f"{sentence} ({setting.variable}{default})")
 
 
-def settings_parser(uses: Collection[str] = ALL) -> argparse.ArgumentParser:
+def settings_parser(uses: Collection[str] = ONE_CLIENT) -> argparse.ArgumentParser:
     """Return a parser of the flags of these settings, as a parent for another parser."""
     parser = argparse.ArgumentParser(add_help=False)
     add_settings(parser, uses)
@@ -49,14 +59,14 @@ def refusing_parser(uses: Collection[str], takers: Callable[[str], Sequence[str]
     return refusing
 
 
-def settings_of(given: argparse.Namespace, uses: Collection[str] = ALL) -> Settings:
+def settings_of(given: argparse.Namespace, uses: Collection[str] = ONE_CLIENT) -> Settings:
     """Return the settings of the flags that were given and the environment; what does not count keeps its default.
 
     The environment's program always counts: it binds every command but `serve`, which is configured. Raises
     SettingsError, ForbiddenError for a flag that names another program.
     """
     bound, named = os.environ.get("FLEET_MEMORY_PROGRAM", "").strip(), getattr(given, "program", None)
-    if "program" in uses and uses is not ALL and named and bound not in ("", named):
+    if "program" in uses and uses not in (ALL, ONE_CLIENT) and named and bound not in ("", named):
         raise ForbiddenError(f"You are {bound} by FLEET_MEMORY_PROGRAM, and --program names {named}.")
     ignored = {setting.variable for setting in SETTINGS if setting.name not in (*uses, "program")}
     environment = {name: value for name, value in os.environ.items() if name not in ignored}

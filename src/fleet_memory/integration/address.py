@@ -34,7 +34,7 @@ class Address(NamedTuple):
 
 
 def address_of(text: str) -> Address:
-    """Return the address that a text names; one without a path gets "/mcp". Raises InvalidArgumentError."""
+    """Return the address that a text names, of the service or of its endpoint. Raises InvalidArgumentError."""
     try:
         parts = urlsplit(text.strip())
         host, _ = parts.hostname or "", parts.port
@@ -46,9 +46,8 @@ def address_of(text: str) -> Address:
         raise InvalidArgumentError(
             "--url: it must have no user, query or fragment; a token belongs in the variable that --token-env names"
         )
-    path = parts.path.rstrip("/") or _ENDPOINT
-    start = f"{parts.scheme}://{parts.netloc}"
-    return Address(start + path, start + path.removesuffix(_ENDPOINT), host)
+    above = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(_ENDPOINT)}"
+    return Address(above + _ENDPOINT, above, host)
 
 
 def token_variable(name: str) -> str:

@@ -60,7 +60,7 @@ def create_server(
         lifespan=lambda _: _working(lazy or LazyFleet(settings, now, owns_process=owns_process), settings),
         log_level=cast("_LogLevel", settings.log_level),
         tools=[tool for toolset in (*settings.toolsets, CURATION) for tool in offered.get(toolset, ())],
-        middleware=[*middleware, CallerListing(toolsets)],
+        middleware=[*middleware, CallerListing(settings, toolsets)],
         subscriptions=False if lazy else None,
     )
     for prompt in prompts():

@@ -8,7 +8,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from fleet_memory.server.argument_errors import CALLER_NAMES
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.instructions import instructions
-from fleet_memory.settings import CURATION
+from fleet_memory.settings import CURATION, Settings
 
 if TYPE_CHECKING:  # numpy and most of this package, see server/listing.py
     from fleet_memory.schemas.tokens import Role
@@ -40,18 +40,24 @@ def audience_of(lazy: LazyFleet) -> Audience:
     """
     settings = lazy.settings
     if lazy.identified is None:
-        return Audience(settings.program, "agent", settings.toolsets)
+        return audience_of_process(settings)
     caller = lazy.identified()
     served = (*settings.toolsets, CURATION) if caller.role == "admin" else settings.toolsets
     allowed = served if caller.toolsets is None else caller.toolsets
     return Audience(caller.program_id, caller.role, tuple(name for name in served if name in allowed))
 
 
+def audience_of_process(settings: Settings) -> Audience:
+    """Return for whom a process answers whose transport knows no callers."""
+    return Audience(settings.program, "agent", settings.toolsets)
+
+
 class CallerListing:
     """A middleware of mcp: what a server says of itself is for the one who asks."""
 
-    def __init__(self, toolsets: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, settings: Settings, toolsets: Mapping[str, Sequence[str]]) -> None:
         """`toolsets` are the names of the tools of each."""
+        self._settings = settings
         self._toolsets = toolsets
         self._for: Final[Mapping[str, Callable[[ListingObject, Audience], ListingObject]]] = {
             "tools/list": self._tools,
@@ -68,7 +74,10 @@ class CallerListing:
         """Pass the request on, and leave out of the answer what is not for its caller."""
         result = await call_next(ctx)
         change = self._for.get(ctx.method)
-        return change(result, audience_of(ctx.lifespan_context)) if change and isinstance(result, dict) else result
+        if change is None or not isinstance(result, dict):
+            return result
+        lazy: LazyFleet | None = ctx.lifespan_context  # none for the probe of stdio
+        return change(result, audience_of(lazy) if lazy else audience_of_process(self._settings))
 
     def _tools(self, result: ListingObject, audience: Audience) -> ListingObject:
         names = {name for toolset in audience.toolsets for name in self._toolsets[toolset] if audience.may_call(name)}

@@ -84,12 +84,10 @@ class LazyFleet:
             map_large_blocks()
         settings = self.settings
         store: Store = await to_thread.run_sync(open_store, settings.store)  # the imports would delay other calls
+        store = ServedStore(store, self.use)
         if isinstance(self.now, StoreClock):
             store = ObservedStore(store, self.now)
-        store = ServedStore(store, self.use)
-        embedder = await to_thread.run_sync(open_embedder, settings)
-        if self.identified:  # one that tells its callers apart
-            embedder = TurnTakingEmbedder(embedder)
+        embedder = TurnTakingEmbedder(await to_thread.run_sync(open_embedder, settings))
         fleet = Fleet.on(store, settings.fleet, embedder, self.now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)
         model = await to_thread.run_sync(open_judge_model, settings)

@@ -1,8 +1,10 @@
 """The app behind every HTTP request: its routes, and the checks that come before a tool."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from mcp.server.auth.provider import TokenVerifier
+from mcp.server.context import ServerMiddleware
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
@@ -20,12 +22,16 @@ MAX_BODY_BYTES: Final = 1024 * 1024  # chosen: the largest legitimate field take
 
 
 def http_app(
-    settings: Settings, lazy: LazyFleet, addresses: Addresses, verifier: TokenVerifier | None = None
+    settings: Settings,
+    lazy: LazyFleet,
+    addresses: Addresses,
+    verifier: TokenVerifier | None = None,
+    middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
 ) -> ASGIApp:
     """Return the app of one server; with a verifier each call needs a token, without one the caller is unbound."""
     if verifier or settings.program is None:
         lazy.identified = caller_of_token
-    server = create_server(settings, lazy=lazy)
+    server = create_server(settings, lazy=lazy, middleware=middleware)
     app = server._lowlevel_server.streamable_http_app(  # private, as in server/stdio.py
         streamable_http_path=ENDPOINT_PATH,
         stateless_http=True,

@@ -23,6 +23,8 @@ from fleet_memory.server.http.addresses import Addresses, addresses
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
 from fleet_memory.server.http.timeouts import KEEP_ALIVE_S, TimedProtocol
+from fleet_memory.server.observing.log_format import set_up_logging
+from fleet_memory.server.observing.serving import MetricsAddress, observed
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import quoted
 
@@ -39,16 +41,18 @@ class Bind(NamedTuple):
     port: int
 
 
-def bind_of(text: str) -> Bind:
+def bind_of(text: str, flag: str = "--http") -> Bind:
     """Return an address, e.g. "0.0.0.0:8080" or "[::1]:8080". Raises SettingsError."""
     host, _, port = text.rpartition(":")
     is_bracketed = host.startswith("[") and host.endswith("]")
     if not host or (":" in host) != is_bracketed or not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise SettingsError(f"--http: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765.")
+        raise SettingsError(f"{flag}: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765.")
     return Bind(host.strip("[]"), int(port))
 
 
-async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str]) -> int:
+async def serve_http(
+    settings: Settings, bind: Bind, allowed_hosts: Sequence[str], metrics: MetricsAddress | None
+) -> int:
     """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code.
 
     Raises SettingsError for an address that cannot be bound, or that other machines reach without a token; the
@@ -58,16 +62,19 @@ async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str
         raise SettingsError(
             f"--allowed-host: {quoted(wrong[0])} is no host, e.g. mem.example.com or mem.example.com:8443."
         )
+    set_up_logging(settings)
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
     with _bound(bind) as listener:
         port: int = listener.getsockname()[1]
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
         try:
-            app = http_app(settings, lazy, where, await _verifier(settings, lazy, where))
-            AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # it would cut running calls
-            listener.listen(_BACKLOG)
-            _announce(bind, port, where)
-            await _Server(_config(app)).serve(sockets=[listener])
+            verifier = await _verifier(settings, lazy, where)
+            async with observed(settings, lazy, metrics) as middleware:
+                app = http_app(settings, lazy, where, verifier, middleware)
+                AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # it would cut calls
+                listener.listen(_BACKLOG)
+                _announce(bind, port, where)
+                await _Server(_config(app)).serve(sockets=[listener])
         finally:
             await lazy.close()
     return 0
@@ -101,7 +108,9 @@ class _Server(uvicorn.Server):
 
 
 def _bound(bind: Bind) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in bind.host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -115,7 +124,8 @@ def _bound(bind: Bind) -> socket.socket:
 async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
     """Return the verifier of this server's tokens; None where only this machine reaches it, and nobody has any.
 
-    A fleet whose tokens are all revoked still asks for one. Billed 1 read, and 1 for each token where others reach it.
+    A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token where others reach it;
+    none where an issuer signs tokens.
     """
     if settings.issuer is None:
         tokens = (await lazy.fleet()).tokens

@@ -1,0 +1,180 @@
+"""No door of the server lets a bound agent read another program's private texts, but for those that it is to judge."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import anyio
+import anyio.to_thread
+import httpx2
+import pytest
+from agents import PATIENCE_S, local_agent, opened, served
+from doors import KEY, Sighting, sightings
+from fleets import fleet_on
+from mcp import Client
+from mcp.client.stdio import stdio_client
+from private_fleet import (
+    ASKED,
+    FAR,
+    LEARNT,
+    ME,
+    NEAR,
+    OLD,
+    OWN_TEXT,
+    SHOWN_TO_JUDGES,
+    STATE,
+    canaries_of,
+    fill,
+    guessed,
+    program_of,
+)
+from web_agents import tokens_of, web_agent
+
+from fleet_memory.cli import COMMANDS
+from fleet_memory.jobs.policy import set_policy
+from tests.http_server import http_server
+
+pytestmark = pytest.mark.anyio
+
+WEB_DOORS: Final = ("/", "/healthz", "/readyz", "/metrics", "/mcp", f"/{KEY}", "/.well-known/oauth-protected-resource")
+OPERATORS: Final = "only an operator may do this"
+
+
+async def filled(address: str, judging: str) -> None:
+    """Fill the fleet; three votes publish, so that equal words of two programs stay private."""
+    async with opened(address) as store:
+        await set_policy(fleet_on(store), ["threshold", "3"])
+    async with local_agent(address, now=LEARNT, embedder="lexical") as operator:
+        await fill(operator)
+    async with opened(address) as store:
+        await set_policy(fleet_on(store), ["judging", judging])
+
+
+@pytest.fixture(params=["stdio", "http"])
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Probe(NamedTuple):
+    """The canaries that came out of the doors of a server, and all that it logged meanwhile."""
+
+    seen: list[Sighting]
+    log: str
+
+
+async def probed(address: str, transport: str, program: str, folder: Path) -> Probe:
+    """Try every door as a program that is bound to itself."""
+    settings = {
+        "FLEET_MEMORY_STORE": address,
+        "FLEET_MEMORY_NOW": ASKED,
+        "FLEET_MEMORY_EMBEDDER": "lexical",
+        "FLEET_MEMORY_TOOLSETS": "all",
+        "FLEET_MEMORY_LOG_LEVEL": "DEBUG",
+    }
+    if transport == "http":
+        return await _probed_over_http(address, program, settings)
+    server = served(["-m", "fleet_memory", "serve"], {**settings, "FLEET_MEMORY_PROGRAM": program})
+    log = folder / "stderr.log"
+    with anyio.fail_after(PATIENCE_S), log.open("w") as stderr:
+        async with Client(stdio_client(server, errlog=stderr)) as client:
+            seen = await sightings(client, program)
+    return Probe(seen, await anyio.Path(log).read_text())
+
+
+async def _probed_over_http(address: str, program: str, settings: Mapping[str, str]) -> Probe:
+    [token] = await tokens_of(address, [program])
+    with http_server(address, env=settings) as server:
+        async with web_agent(server.url, token) as agent:
+            seen = await sightings(agent.client, program)
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as web:
+            for path in WEB_DOORS:
+                body = (await web.get(server.base + path)).text
+                seen += [Sighting(path, (), canary) for canary in canaries_of(body)]
+        assert server.end(signal.SIGTERM) == 0
+        log = "\n".join(server.log)
+        assert token not in log
+    return Probe(seen, log)
+
+
+async def test_an_agent_reads_of_others_only_the_pairs_that_it_is_to_judge(
+    store_address: str, transport: str, tmp_path: Path
+) -> None:
+    await filled(store_address, "agents")
+    seen, log = await probed(store_address, transport, ME, tmp_path)
+    assert [one for one in seen if not one.is_allowed_to_judges] == []
+    assert {one.canary for one in seen} == SHOWN_TO_JUDGES
+    assert {one.door for one in seen} == {"gsp_bootstrap", "pattern_consolidate", "commit_session"}
+    assert list(canaries_of(log)) == []
+
+
+async def test_an_agent_reads_nothing_of_others_where_people_judge(
+    store_address: str, transport: str, tmp_path: Path
+) -> None:
+    await filled(store_address, "people")
+    seen, log = await probed(store_address, transport, ME, tmp_path)
+    assert (seen, list(canaries_of(log))) == ([], [])
+
+
+async def test_the_same_calls_show_a_program_all_that_is_its_own_and_log_none_of_it(
+    store_address: str, transport: str, tmp_path: Path
+) -> None:
+    await filled(store_address, "people")
+    own = {"program", "id", "pattern", "domain", "evidence", "tail", "tag", *STATE}
+    for prefix, fields in ((NEAR, own), (FAR, own | {"project"})):
+        seen, log = await probed(store_address, transport, program_of(prefix), tmp_path)
+        assert {one.canary for one in seen} == {f"{prefix}{field}" for field in fields} | {f"{OLD}handoff"}
+        assert set(canaries_of(log)) <= {f"{prefix}program"}
+
+
+GUESS: Final = guessed(program_of(FAR))
+READING: Final[Mapping[str, Sequence[Sequence[str]]]] = {
+    "list": [[], ["--json"], ["--program", GUESS]],
+    "show": [["free"], [f"{GUESS}/pin"], [KEY]],
+    "search": [["rotate the password"], [OWN_TEXT, "--json"]],
+    "who": [[]],
+    "domains": [[]],
+    "health": [[], ["--json"]],
+    "restore": [[], ["6e1f329f94cbe441"]],
+    "policy": [["show"]],
+    "check": [[]],
+    "call": [["fleet_health", "{}"], ["recall_memory", f'{{"programId": "{ME}", "query": "{OWN_TEXT}"}}']],
+    "hook": [[]],
+    "log": [[]],
+    "export": [["-"]],
+    "review": [["--json"]],
+}
+"""Calls of the commands that print what the memory holds; the last three are an operator's."""
+OTHERS: Final = frozenset(
+    {
+        *("serve", "maintain", "import", "reembed", "seed", "retire", "reinstate", "reword", "split"),
+        *("delete-program", "purge", "install", "doctor", "demo"),
+    }
+)
+"""The commands that change the memory, and those that print other things."""
+
+
+async def test_a_command_that_is_bound_prints_nothing_of_others(store_address: str) -> None:
+    await filled(store_address, "people")
+    assert {command.name for command in COMMANDS} == READING.keys() | OTHERS, "a command is not in the probe"
+    for command, calls in READING.items():
+        for arguments in calls:
+            printed = await anyio.to_thread.run_sync(run, store_address, command, arguments)
+            assert list(canaries_of(printed)) == [], (command, arguments)
+            assert (OPERATORS in printed) == (command in ("log", "export", "review")), (command, printed)
+
+
+EVENT: Final = '{"hook_event_name": "SessionStart", "session_id": "s1", "cwd": "/", "source": "startup"}'
+
+
+def run(address: str, command: str, arguments: Sequence[str]) -> str:
+    """Run a command as the bound program; return all that it prints."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
+    bound_to = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_PROGRAM": ME, "FLEET_MEMORY_EMBEDDER": "lexical"}
+    words = [sys.executable, "-m", "fleet_memory", command, *arguments]
+    whole = environment | bound_to
+    ended = subprocess.run(words, env=whole, input=EVENT, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 ours
+    return ended.stdout + ended.stderr

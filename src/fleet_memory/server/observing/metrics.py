@@ -1,0 +1,130 @@
+"""The metrics of a server process, for Prometheus.
+
+`mcp.server.operation.duration` and its attributes are of OpenTelemetry's semantic conventions for MCP
+(https://github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/mcp.md, status Development), written as
+Prometheus writes such names. No label grows with the fleet: none names a program, a lesson or a text.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple, get_args
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+    start_http_server,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from fleet_memory import __version__
+from fleet_memory.schemas.knowledge import LedgerEvent
+from fleet_memory.server.observing.requests import OK, SeenRequest
+from fleet_memory.server.served_store import StoreUse
+
+DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+"""Seconds. Source: the semantic conventions, advice for this metric."""
+TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
+
+
+class FleetState(NamedTuple):
+    """Numbers of the whole fleet, as its store has them: every server of the fleet reports the same.
+
+    `last_run_at` is in seconds since 1970, None before the first run of maintenance.
+    """
+
+    pending_lessons: int
+    open_pairs: int
+    maintenance_runs: int
+    last_run_at: float | None
+
+
+class Metrics:
+    """The metrics of one server. `use` is of its store; `state` is None while the fleet could not be read."""
+
+    def __init__(self, use: StoreUse, tools: Collection[str]) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # of prometheus_client: series that no alert reads
+        self.registry = CollectorRegistry()
+        self.state: FleetState | None = None
+        self._durations = Histogram(
+            "mcp_server_operation_duration_seconds",
+            "MCP request duration as observed on the receiver, until the result is sent.",
+            ["mcp_method_name", "gen_ai_tool_name", "error_type"],
+            registry=self.registry,
+            buckets=DURATION_BUCKETS_S,
+        )
+        self._calls = Counter(
+            "fleet_memory_tool_calls",
+            "Tool calls by tool and outcome: ok, cancelled, or the code of the error.",
+            ["tool", "outcome"],
+            registry=self.registry,
+        )
+        for tool in tools:
+            self._calls.labels(tool, OK)  # a rate needs the zero before the first call
+        Info("fleet_memory_build", "The version of this server.", registry=self.registry).info({"version": __version__})
+        ProcessCollector(registry=self.registry)
+        self.registry.register(_Readings(self, use))
+
+    def watch(self, seen: SeenRequest) -> None:
+        """Count a request; a `Watcher`."""
+        error = "" if seen.outcome == OK else TOOL_ERROR if seen.is_tool_error else seen.outcome
+        self._durations.labels(seen.method, seen.tool or "", error).observe(seen.seconds)
+        if seen.tool:
+            self._calls.labels(seen.tool, seen.outcome).inc()
+
+    def serve(self, host: str, port: int) -> int:
+        """Serve the metrics at http://host:port/metrics until the process ends, and return the port.
+
+        Raises OSError for an address that cannot be bound.
+        """
+        server, _ = start_http_server(port, host, self.registry)
+        return server.server_port
+
+
+class _Readings(Collector):
+    """Metrics that are read when somebody asks: counts that others keep."""
+
+    def __init__(self, metrics: Metrics, use: StoreUse) -> None:
+        self._metrics = metrics
+        self._use = use
+
+    def collect(self) -> Iterator[Metric]:
+        """See `Collector.collect`."""
+        yield _counts(
+            "fleet_memory_store_operations",
+            "Operations of the store by this process: billed reads and writes, and commits that lost a race.",
+            "operation",
+            {"read": self._use.reads, "write": self._use.writes, "conflict": self._use.conflicts},
+        )
+        yield _counts(
+            "fleet_memory_ledger_lines",
+            "Changes of shared knowledge that this process wrote to the ledger, by event.",
+            "event",
+            {event: self._use.ledger[event] for event in get_args(LedgerEvent)},
+        )
+        if state := self._metrics.state:
+            yield from _of_fleet(state)
+
+
+def _of_fleet(state: FleetState) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "fleet_memory_pending_lessons", "Lessons that no run has considered yet.", state.pending_lessons
+    )
+    yield GaugeMetricFamily("fleet_memory_open_pairs", "Pairs that wait for a verdict.", state.open_pairs)
+    yield CounterMetricFamily("fleet_memory_maintenance_runs", "Runs of maintenance.", state.maintenance_runs)
+    if state.last_run_at is not None:
+        yield GaugeMetricFamily(
+            "fleet_memory_maintenance_last_run_timestamp_seconds",
+            "When maintenance ran last, in seconds since 1970.",
+            state.last_run_at,
+        )
+
+
+def _counts(name: str, documentation: str, label: str, counts: dict[str, int]) -> Metric:
+    family = CounterMetricFamily(name, documentation, labels=[label])
+    for value, count in counts.items():
+        family.add_metric([value], count)
+    return family

@@ -1,0 +1,96 @@
+"""Puts together what a server over HTTP observes of itself, and where it shows it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, TypeAlias
+
+import anyio
+from mcp.server.context import ServerMiddleware
+
+from fleet_memory.errors import FleetMemoryError, SettingsError
+from fleet_memory.fleet import Fleet
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.limits import CallLimits
+from fleet_memory.server.listing import tool_names
+from fleet_memory.server.observing.metrics import FleetState, Metrics
+from fleet_memory.server.observing.requests import RequestObserver, Watcher, log_request
+from fleet_memory.settings import Settings
+
+DEFAULT_METRICS: Final = ("127.0.0.1", 9464)  # Source: OpenTelemetry's default port of a Prometheus exporter
+READ_EVERY_S: Final = 60.0  # seconds between two readings of the fleet, each billed 3 reads; chosen
+
+HostPort: TypeAlias = tuple[str, int]
+
+_logger = logging.getLogger(__name__)
+
+
+class MetricsAddress:
+    """Where metrics are served. The default address may be taken, e.g. by another server of this machine."""
+
+    def __init__(self, address: HostPort | None = None) -> None:
+        self.host, self.port = address or DEFAULT_METRICS
+        self._is_chosen = address is not None
+
+    def serve(self, metrics: Metrics) -> None:
+        """Serve the metrics. Raises SettingsError if an address that somebody chose cannot be bound."""
+        try:
+            port = metrics.serve(self.host, self.port)
+        except OSError as error:
+            problem = f"{self.host}:{self.port} cannot be bound: {error.strerror or error}"
+            if self._is_chosen:
+                raise SettingsError(f"--metrics: {problem}.") from error
+            _logger.warning("no metrics are served: %s; choose another address by --metrics HOST:PORT", problem)
+        else:
+            _logger.info("metrics are at http://%s:%d/metrics", self.host, port)
+
+
+@asynccontextmanager
+async def observed(
+    settings: Settings, lazy: LazyFleet, address: MetricsAddress | None
+) -> AsyncIterator[list[ServerMiddleware[LazyFleet]]]:
+    """Yield the middleware of a server over HTTP, and observe its fleet meanwhile; no metrics without an address.
+
+    Raises SettingsError.
+    """
+    watchers: list[Watcher] = [log_request] if settings.log_format == "json" else []
+    metrics = None
+    if address is not None:
+        metrics = Metrics(lazy.use, tool_names())
+        address.serve(metrics)
+        watchers.append(metrics.watch)
+    middleware: list[ServerMiddleware[LazyFleet]] = [CallLimits(settings.rate)]
+    if watchers:
+        middleware.insert(0, RequestObserver(watchers, tool_names(), settings.program))
+    # No task group: it would wrap the SystemExit of a server that cannot start.
+    reading = asyncio.create_task(_read_often(lazy, metrics)) if metrics else None
+    try:
+        yield middleware
+    finally:
+        if reading:
+            reading.cancel()
+
+
+async def _read_often(lazy: LazyFleet, metrics: Metrics) -> None:
+    fleet = await lazy.once_open()
+    while True:
+        try:
+            metrics.state = await fleet_state(fleet)
+        except FleetMemoryError:  # calls that fail for it are counted; old numbers would be wrong ones
+            metrics.state = None
+        except Exception:  # the outermost edge of this task
+            metrics.state = None
+            _logger.exception("the fleet's numbers could not be read")
+        await anyio.sleep(READ_EVERY_S)
+
+
+async def fleet_state(fleet: Fleet) -> FleetState:
+    """Return the numbers of a fleet. Billed 1 read and 2 sums."""
+    last = (await fleet.last_runs.read()).last
+    return FleetState(
+        pending_lessons=await fleet.programs.count_pending(),
+        open_pairs=await fleet.pairs.count_open(),
+        maintenance_runs=last.run,
+        last_run_at=last.at.timestamp() if last.at else None,
+    )

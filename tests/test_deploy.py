@@ -1,0 +1,46 @@
+"""The container, the manifest and the Compose file agree with each other and with the settings."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from fleet_memory.cli import main
+from fleet_memory.settings import SETTINGS
+
+ROOT = Path(__file__).parents[1]
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+KUBERNETES = (ROOT / "deploy" / "kubernetes.yaml").read_text(encoding="utf-8")
+COMPOSE = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
+
+
+def instruction(name: str) -> str:
+    (found,) = re.findall(rf"^{name} (.+)$", DOCKERFILE, re.MULTILINE)
+    return str(found)
+
+
+def test_the_container_serves_http_on_the_port_that_its_health_check_the_manifest_and_compose_name() -> None:
+    assert json.loads(instruction("ENTRYPOINT")) == ["fleet-memory"]
+    assert json.loads(instruction("CMD")) == ["serve", "--http", "0.0.0.0:8080"]
+    assert instruction("EXPOSE") == "8080"
+    assert "'http://127.0.0.1:8080/healthz'" in DOCKERFILE
+    assert 'args: [serve, --http, "0.0.0.0:8080"]' in KUBERNETES
+    assert "containerPort: 8080" in KUBERNETES
+    assert "127.0.0.1:8080:8080" in COMPOSE
+
+
+def test_nothing_runs_as_root() -> None:
+    assert f"runAsUser: {instruction('USER')}" in KUBERNETES
+    assert f"--uid {instruction('USER')} " in DOCKERFILE
+    assert "runAsNonRoot: true" in KUBERNETES
+
+
+@pytest.mark.parametrize("text", [KUBERNETES, COMPOSE, DOCKERFILE], ids=["kubernetes", "compose", "dockerfile"])
+def test_every_variable_is_a_setting_and_every_command_exists(text: str) -> None:
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    assert set(re.findall(r"FLEET_MEMORY_[A-Z_]+", "\n".join(lines))) <= {setting.variable for setting in SETTINGS}
+    for command in set(re.findall(r"(?:fleet-memory|service) (token|serve|doctor)\b", text)):
+        with pytest.raises(SystemExit) as left:
+            main([command, "--help"])
+        assert left.value.code == 0
