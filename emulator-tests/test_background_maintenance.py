@@ -127,7 +127,7 @@ async def until_taken(store: Store, fence: int) -> None:
         await look_again()
 
 
-async def test_what_two_programs_learnt_is_promoted_by_itself(store_address: str, tmp_path: Path) -> None:
+async def test_a_lesson_of_two_programs_is_promoted_by_itself(store_address: str, tmp_path: Path) -> None:
     with anyio.fail_after(PATIENCE_S):
         async with maintaining(store_address, tmp_path / "one") as one:
             for program in ("basher", "sark"):

@@ -323,7 +323,7 @@ async def test_a_run_with_nothing_new_is_billed_alike_in_any_fleet(billed: Bille
     assert bills == [Bill(15, 6, 1)] * 2
 
 
-async def test_a_run_is_billed_for_what_is_new_however_many_programs_there_are(billed: Billed) -> None:
+async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(billed: Billed) -> None:
     bills = []
     for size in (10, 100):
         fleet = fleet_on(billed, fleet_id=f"of-{size}")
@@ -336,7 +336,7 @@ async def test_a_run_is_billed_for_what_is_new_however_many_programs_there_are(b
     assert bills == [Bill(30, 16, 1)] * 2
 
 
-async def test_a_cold_server_of_a_large_fleet_decides_and_says_who_proposes(billed: Billed) -> None:
+async def test_a_cold_server_of_a_large_fleet_decides_and_names_the_proposer(billed: Billed) -> None:
     fleet = fleet_on(billed)
 
     async def learn_all() -> None:

@@ -69,7 +69,7 @@ async def test_an_empty_fleet_is_an_answer(store: Store) -> None:
     assert (told.programs, told.verdict, told.unwell, told.ledger) == (0, "empty", None, None)
 
 
-async def test_a_fleet_larger_than_the_limit_is_answered_from_what_a_run_left(store: Store) -> None:
+async def test_a_fleet_larger_than_the_limit_is_answered_from_the_sums_of_a_run(store: Store) -> None:
     fleet = fleet_on(store)
     for number in range(6):
         await learn(fleet_on(store, EARLY), f"program-{number}", f"own-{number}")

@@ -161,7 +161,7 @@ async def test_a_run_after_a_run_changes_nothing(store: Store) -> None:
     assert await left(fleet) == before
 
 
-async def test_a_warm_server_reads_the_programs_that_changed_whoever_considered_them(
+async def test_a_warm_server_reads_programs_that_changed_even_if_another_server_considered_them(
     open_store: Callable[[], Store],
 ) -> None:
     counting = Counting(open_store())

@@ -128,7 +128,7 @@ def long_lesson(name: str) -> NewPattern:
 
 
 @pytest.mark.anyio
-async def test_the_tools_ask_only_what_the_declared_indexes_serve(used: Store) -> None:
+async def test_the_tools_send_only_queries_that_the_declared_indexes_serve(used: Store) -> None:
     assert isinstance(used, Watched)  # so that each of their questions was looked at
     asked = {(group, *where, summed) for group, where, _, summed in Watched.asked}
     assert asked >= {("programs", "dirty", None), ("programs", "stored", None), ("programs", "pending")}
@@ -144,7 +144,7 @@ async def test_the_tools_ask_only_what_the_declared_indexes_serve(used: Store) -
 
 
 @pytest.mark.anyio
-async def test_whatever_is_large_or_nested_has_no_index(used: Store) -> None:
+async def test_large_and_nested_fields_have_no_index(used: Store) -> None:
     exempt, seen = declared().exempt, set[str]()
     for group in GROUPS:
         for document in await used.find(Query(f"fleets/default/{group}")):

@@ -39,7 +39,7 @@ async def names(fleet: Fleet, program: str) -> list[str]:
     return sorted((await fleet.programs.read(program)).patterns)
 
 
-async def test_what_faded_is_archived_though_it_became_knowledge(store: Store) -> None:
+async def test_a_faded_lesson_is_archived_though_it_became_knowledge(store: Store) -> None:
     fleet = fleet_on(store)
     await learn(fleet, "basher", "shared", "own")
     await learn(fleet, "sark", "shared")
@@ -55,7 +55,7 @@ async def test_what_faded_is_archived_though_it_became_knowledge(store: Store) -
     assert (await maintain(later)).archived == ()
 
 
-async def test_a_run_consolidates_and_publishes_what_waits(store: Store) -> None:
+async def test_a_run_consolidates_and_publishes_waiting_changes(store: Store) -> None:
     fleet = fleet_on(store)
     await learn(fleet, "basher", "shared")
     await learn(fleet, "sark", "shared")
@@ -63,7 +63,7 @@ async def test_a_run_consolidates_and_publishes_what_waits(store: Store) -> None
     assert [entry.key for entry in (await gsp_bootstrap(fleet, "iso")).knowledge] == [KEY]
 
 
-async def test_a_dry_run_says_the_same_and_writes_nothing(store: Store) -> None:
+async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(store: Store) -> None:
     await learn(fleet_on(store), "basher", "old")
     later = fleet_on(store, FADED)
     await learn(later, "sark", "shared")
@@ -120,7 +120,7 @@ async def swept_for(billed: Billed, fleet: Fleet) -> Bill:
     return billed.bill
 
 
-async def test_a_sweep_is_billed_for_what_is_due_however_many_programs_there_are(store: Store) -> None:
+async def test_a_sweep_is_billed_for_due_lessons_however_many_programs_there_are(store: Store) -> None:
     billed = Billed(store)
     bills = []
     for size in (3, 30):
@@ -143,7 +143,7 @@ async def test_a_sweep_of_many_reads_each_once_and_little_more(store: Store) -> 
     assert bill.reads <= 6 + 40 * 2 + 1  # the program, and the fence again
 
 
-async def test_a_dry_run_reads_no_more_than_four_times_what_is_due(
+async def test_a_dry_run_reads_no_more_than_four_times_the_due_lessons(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "PROGRAMS_PER_BLOCK", 5)  # far fewer than are due
@@ -158,7 +158,7 @@ async def test_a_dry_run_reads_no_more_than_four_times_what_is_due(
     assert billed.bill.writes == 0
 
 
-async def test_the_documents_field_is_what_the_rule_says(store: Store) -> None:
+async def test_the_stored_sweep_time_follows_the_rule(store: Store) -> None:
     fleet = fleet_on(store)
     await learn(fleet, "basher", "a")
     (document,) = await store.get(Ref("fleets/default/programs", "basher"))

@@ -74,7 +74,7 @@ async def test_more_entries_than_a_commit_takes_are_published_in_turns(
 
 
 @pytest.mark.usefixtures("one_entry_a_shard")
-async def test_a_publication_that_was_killed_before_its_switch_is_seen_by_nobody(store: Store) -> None:
+async def test_a_publication_that_was_killed_before_its_switch_is_not_visible(store: Store) -> None:
     await publish(store, 1, 2, 3)
     await put(fleet_on(store), 0, 4)
     async with publishing(fleet_on(store)) as writer:

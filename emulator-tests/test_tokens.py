@@ -96,7 +96,7 @@ async def test_all_tokens_of_a_program_are_revoked_however_many(store: Store) ->
     assert [one for one in await list_tokens(fleet) if one.revoked_at is None] == []
 
 
-async def test_tokens_are_billed_as_they_say(store: Store) -> None:
+async def test_tokens_are_billed_as_documented(store: Store) -> None:
     billed = Billed(store)
     fleet = fleet_on(billed)
     created = await create_token(fleet, NewToken("basher"))

@@ -66,7 +66,7 @@ async def alone(fleet: Fleet) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["in turn", "at once"])
-async def test_two_maintainers_do_what_one_would_and_never_work_at_once(
+async def test_two_maintainers_do_the_work_of_one_and_never_work_at_once(
     store_address: str, tmp_path: Path, *, together: bool
 ) -> None:
     log = tmp_path / "leases"

@@ -72,14 +72,14 @@ async def memory(form: str, request: Request) -> str:
     return await FORMS[form](OLDEST, request)
 
 
-def test_a_command_prints_what_the_version_before_printed(memory: str, form: str) -> None:
+def test_a_command_prints_the_same_as_the_version_before(memory: str, form: str) -> None:
     for record in COMMANDS:
         text = run(memory, RECORDED["now"], *record["command"])
         answer = json.loads(text) if text.startswith("{") else text
         assert differences(answer, record, record.get(form, record["answer"])) == []
 
 
-async def test_a_tool_answers_what_the_version_before_answered(memory: str, form: str) -> None:
+async def test_a_tool_answers_the_same_as_the_version_before(memory: str, form: str) -> None:
     async with agent(memory, now=RECORDED["now"]) as reader:
         for record in CALLS:
             answer = await answer_as_before(reader, record["tool"], asked_as_before(record))

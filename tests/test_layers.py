@@ -254,7 +254,7 @@ def modules() -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("row", LAYERS)
-def test_a_layer_imports_only_what_its_row_allows(row: str) -> None:
+def test_a_layer_imports_only_modules_that_its_row_allows(row: str) -> None:
     mine = {module: path for module, path in modules().items() if row_of(module) == row}
     assert [breach for module, path in mine.items() for breach in breaches(module, path.read_text())] == []
 

@@ -76,7 +76,7 @@ def test_the_page_lists_every_metric_every_alert_and_every_field_of_the_log(fami
     assert [field for field in (*FIELDS, *COSTS) if f"`{field}`" not in PAGE] == []
 
 
-def test_panels_lie_beside_and_below_each_other() -> None:
+def test_panels_do_not_overlap() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in json.loads(DASHBOARD)["panels"]:
         at = panel["gridPos"]

@@ -93,7 +93,7 @@ def of_new_user(home: Path) -> dict[str, str]:
 
 
 @pytest.mark.timeout(300)  # seconds: it starts some twenty processes, one after the other
-def test_the_commands_of_the_readme_do_what_it_shows(home: Path) -> None:
+def test_the_commands_of_the_readme_print_the_output_that_it_shows(home: Path) -> None:
     for transcript, now in zip(transcripts(), DAYS, strict=True):
         for command in shown(transcript):
             done = run(home, command.words, command.typed, now)

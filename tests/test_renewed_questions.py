@@ -92,7 +92,7 @@ async def test_nor_is_a_rewritten_one(fleet: Fleet) -> None:
     assert pair.pair_id not in ids((await left(fleet, "iso")).to_judge)
 
 
-async def test_a_forgotten_lesson_is_shown_to_nobody_who_reviews(fleet: Fleet) -> None:
+async def test_a_forgotten_lesson_is_not_shown_in_reviews(fleet: Fleet) -> None:
     pair = await opened_pair(
         at(fleet, LEARNT), Lesson("basher", LOOK), Lesson("sark", LATE), objection=SPEAKS_TO_READER
     )
