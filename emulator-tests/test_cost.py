@@ -1,4 +1,4 @@
-"""What each call is billed in Firestore's reads and writes: the table of docs/firestore.md."""
+"""The bill of each call in Firestore's reads and writes: the table of docs/firestore.md."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -296,7 +296,7 @@ async def test_a_verdict_about_two_lessons_is_billed_within_its_budget(
 async def test_a_verdict_about_a_lesson_and_an_entry_is_billed_within_its_budget(
     verdict: Verdict, bill: Bill, billed: Billed, fleet: Fleet
 ) -> None:
-    before = fleet_on(billed, NOW - timedelta(days=1))  # what is stored after the publication has no vote
+    before = fleet_on(billed, NOW - timedelta(days=1))  # a lesson stored after the publication has no vote
     await learn_text(before, "sark", FREE)
     await learn_text(before, "basher", LOOK)
     await learn_text(before, "iso", LOOK)

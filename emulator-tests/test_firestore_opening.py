@@ -1,4 +1,4 @@
-"""Whatever keeps Firestore from being opened is said within 5 seconds, with what to run, and is not remembered."""
+"""Every failure to open Firestore is reported within 5 seconds, with the command to run, and is not remembered."""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,7 +20,7 @@ from fleet_memory.stores.firestore import FirestoreStore, failures, opening
 
 pytestmark = pytest.mark.anyio
 
-PROMISED_S = 5.0  # seconds until an agent is told what is wrong, once the client is imported
+PROMISED_S = 5.0  # seconds until an agent gets the reason, once the client is imported
 PATIENCE_S = 60  # so that a hang fails
 ENTRY, ENTRIES = Ref("fleets/f1/gsp", "entry"), Query("fleets/f1/gsp")
 SECRETS = ("fl33t-project", "127.0.0.1", "refresh-me", "login.json")
@@ -28,7 +28,7 @@ NOW = "2026-03-01T09:00:00Z"
 
 
 class Cause(NamedTuple):
-    """How to bring it about, and what is said then."""
+    """A way to cause a failure, and its message."""
 
     arrange: Callable[[Around], Awaitable[None]]
     kind: type[StoreError]

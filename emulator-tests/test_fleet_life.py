@@ -1,4 +1,4 @@
-"""Twelve agents, 120 days, a world that changes on day 60: what the rules promise holds over the life of a fleet."""
+"""Twelve agents, 120 days, a world that changes on day 60: the rules keep their promises over the life of a fleet."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ SEED = 5
 
 
 class Lived(NamedTuple):
-    """A life that was lived, and what it left."""
+    """A life that was lived, and its memory."""
 
     chronicle: Chronicle
     fleet: Fleet

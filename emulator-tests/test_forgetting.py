@@ -1,4 +1,4 @@
-"""What is forgotten leaves nothing half done: entries keep their contributions, the archive and the program agree."""
+"""Forgetting leaves nothing half done: entries keep their contributions, the archive and the program agree."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What production needs and the emulator never asks for: declared indexes, and none on what is large."""
+"""Needs of production that the emulator never checks: declared indexes, and none on large fields."""
 
 from collections.abc import Callable
 
@@ -46,7 +46,7 @@ GROUPS = ("programs", "pages", "archive", "history", "receipts", *KNOWLEDGE_GROU
         (Query(PROGRAMS, {"a": 1}), "pending", Index("programs", ("a", "pending"))),
     ],
 )
-def test_what_needs_a_composite_index(query: Query, summed: str | None, needed: Index | None) -> None:
+def test_a_query_needs_its_composite_index(query: Query, summed: str | None, needed: Index | None) -> None:
     assert index_needed(query, summed) == needed
     assert (problems(query, summed, Declared(frozenset(), frozenset())) == []) == (needed is None)
     if needed is not None:

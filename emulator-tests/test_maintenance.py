@@ -1,4 +1,4 @@
-"""Maintenance on both engines: the sweep archives, protects, is fenced, and costs what is due."""
+"""Maintenance on both engines: the sweep archives, protects, is fenced, and costs as much as is due."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -22,7 +22,7 @@ from tests.fleets import Interrupted, at, writing
 
 pytestmark = pytest.mark.anyio
 
-FADED = NOW + timedelta(days=181)  # what was learnt at NOW is prunable
+FADED = NOW + timedelta(days=181)  # lessons of NOW are prunable
 KEY = "pattern/domain-shared/lesson-shared"
 
 
@@ -51,7 +51,7 @@ async def test_a_faded_lesson_is_archived_though_it_became_knowledge(store: Stor
     assert [(one.program_id, one.pattern_id) for one in done.archived] == [("basher", "own"), ("basher", "shared")]
     assert await archive(store) == [("basher", "own", "decay"), ("basher", "shared", "decay")]
     assert (await names(later, "basher"), await names(later, "sark")) == (["young"], ["shared"])
-    assert (await later.knowledge.found(KEY)).value.contributors == ("basher", "sark")  # the entry keeps what it said
+    assert (await later.knowledge.found(KEY)).value.contributors == ("basher", "sark")  # both stay in the entry
     assert (await maintain(later)).archived == ()
 
 
@@ -207,7 +207,7 @@ async def test_a_rebuild_shows_every_entry_to_boot_again(store: Store, damage: s
     assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == renewed
     again, keys = await booted(store, "iso")
     assert keys == whole
-    assert again >= version  # nobody has read a later version than there is
+    assert again >= version  # no reader has seen a later version than the newest
     assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == 0
     assert (await booted(store, "iso"))[0] == again
 

@@ -1,4 +1,4 @@
-"""A memory moves between stores through a file, and is merged with what is there."""
+"""A memory moves between stores through a file, and is merged with the target's."""
 
 import json
 import subprocess

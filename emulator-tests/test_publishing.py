@@ -1,4 +1,4 @@
-"""The snapshot that boot reads: published whole whatever its size, and read whole while it is published."""
+"""The snapshot that boot reads: published whole at any size, and read whole while it is published."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 def entry(number: int, size: int) -> Entry:
-    """Return an entry of which the snapshot holds `size` bytes, by far the most of them its vector."""
+    """Return an entry that takes `size` bytes of the snapshot, by far the most of them for its vector."""
     return published_entry(f"pattern/care/{number:05}", f"Lesson {number}", "care", vector="A" * size, embedder="x")
 
 

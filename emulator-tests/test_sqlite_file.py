@@ -1,4 +1,4 @@
-"""What only a file has: damage, places, permissions, a full disk, locks, and what `check` says."""
+"""Properties of files alone: damage, places, permissions, a full disk, locks, and the report of `check`."""
 
 import json
 import os

@@ -29,7 +29,7 @@ LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
 
 class Server:
-    """A server process; what it logged is in `log` once it has ended."""
+    """A server process; its log is in `log` once it has ended."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin
@@ -57,7 +57,7 @@ class Server:
         await self.send(INITIALIZED)
 
     async def began(self) -> None:
-        """Wait until a toy is under way: it says so on stderr."""
+        """Wait until a toy is under way: it prints a line on stderr."""
         while await self.err.receive_until(b"\n", 10_000) != b"began":
             pass
 

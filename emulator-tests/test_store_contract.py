@@ -1,4 +1,4 @@
-"""What `Store` promises, on every engine: documents, conflicts, atomicity and concurrency."""
+"""The promises of `Store`, on every engine: documents, conflicts, atomicity and concurrency."""
 
 import random
 import time

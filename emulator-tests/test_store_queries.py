@@ -1,4 +1,4 @@
-"""What `Store.find` and `Store.total` promise, on every engine."""
+"""The promises of `Store.find` and `Store.total`, on every engine."""
 
 import pytest
 from indexes import OWN

@@ -64,7 +64,7 @@ async def judged(
 
 
 async def judge_the_race(store: str, session: Session = local_agent) -> str:
-    """Let all three judge what they are asked; return the key of the entry."""
+    """Let all three judge their pairs; return the key of the entry."""
     await judged(store, "basher", "same", session=session)
     await judged(store, "sark", "same", session=session)
     last = await judged(store, "iso", "same", session=session)

@@ -34,7 +34,7 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 
 def command(store: str, *words: str) -> str:
-    """Return what a command printed, run by a process of its own."""
+    """Return the output of a command, run by a process of its own."""
     line = [sys.executable, "-m", "fleet_memory", "token", *words, "--store", store]
     done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=LIMIT_S)  # noqa: S603 words of this test
     return done.stdout.strip()

@@ -58,7 +58,7 @@ async def run_both(maintainers: list[Child]) -> list[str]:
 
 
 async def alone(fleet: Fleet) -> dict[str, object]:
-    """Return what the rounds come to with one maintainer."""
+    """Return the content after the rounds with one maintainer."""
     for round_ in range(ROUNDS):
         await learn(fleet, round_)
         await maintain(at(fleet, NOW))

@@ -1,4 +1,4 @@
-"""A memory that the version before wrote opens on every engine, answers what that version answered, and goes on.
+"""A memory that the version before wrote opens on every engine, answers as that version did, and goes on.
 
 How the memory and the answers were made: data/version-0.1/README.md.
 """
@@ -157,7 +157,7 @@ async def test_the_memory_lives_on(memory: str) -> None:
 
 
 async def published(fleet: Agent) -> str:
-    """Consolidate, and return the key of what two programs now share; what numbers merged waits for judgement."""
+    """Consolidate, and return the key of the entry that two programs now share; numbers' merges wait for judgement."""
     first = await fleet.call("pattern_consolidate")
     (entry,) = first["promoted"]
     assert (entry["domain"], entry["contributors"]) == ("operations", ["basher", "sark"])

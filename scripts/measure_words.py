@@ -2,7 +2,7 @@
 
 Prose is docstrings, comments and titles of tests in Python files, and all text outside code blocks in Markdown files.
 It prints a line of figures per folder, and exits with 1 when one is outside its limits. `--list FIGURE` prints each
-place of a figure, e.g. `--list say --folder tests`.
+place of a figure, e.g. `--list odd --folder tests`.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def measured(prose: Iterator[Prose]) -> Measured:
 
 
 def places(figure: str, prose: Iterator[Prose]) -> Iterator[str]:
-    """Yield each place of a figure with its line of text, e.g. "src/fleet_memory/clock.py:12: says …"."""
+    """Yield each place of a figure with its line of text, e.g. "src/fleet_memory/clock.py:12: the text of the line"."""
     for each in prose:
         for line in each.text.splitlines():
             if PATTERNS[figure].search(line):

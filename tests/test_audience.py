@@ -1,4 +1,4 @@
-"""What a server says of itself to each caller: its tools, prompts and instructions, by role and token."""
+"""How a server describes itself to each caller: its tools, prompts and instructions, by role and token."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""A server keeps its memory in order by itself: quietly, not before it is used, and whatever goes wrong."""
+"""A server keeps its memory in order by itself: quietly, not before it is used, and in spite of failures."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable

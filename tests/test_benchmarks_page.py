@@ -1,4 +1,4 @@
-"""docs/benchmarks.md shows the figures in benchmarks/results/ and says where a peer is ahead."""
+"""docs/benchmarks.md shows the figures in benchmarks/results/ and where a peer is ahead."""
 
 from dataclasses import replace
 from pathlib import Path

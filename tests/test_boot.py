@@ -1,4 +1,4 @@
-"""Boot: within its budget whatever there is, the same bytes for the same input, and what seldom changes first."""
+"""Boot: within its budget for any memory, the same bytes for the same input, and stable parts first."""
 
 import itertools
 import json
@@ -239,7 +239,7 @@ def test_pinned_notes_come_first_then_the_newest() -> None:
 
 
 class Server:
-    """A server whose clock starts where it is told."""
+    """A server with a given start of its clock."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -255,7 +255,7 @@ class Server:
         return "".join(block.text for block in result.content if block.type == "text")
 
 
-async def at(settings: Settings, now: datetime, work: Any) -> Any:  # noqa: ANN401 - whatever the work returns
+async def at(settings: Settings, now: datetime, work: Any) -> Any:  # noqa: ANN401 - any result of the work
     with anyio.fail_after(30):
         async with Client(create_server(replace(settings, toolsets=TOOLSETS, now=now, maintenance_s=0))) as client:
             return await work(Server(client))

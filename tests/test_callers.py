@@ -1,4 +1,4 @@
-"""The roles of callers: a judge of any pair, readers that leave a line in the ledger, and who wrote what."""
+"""The roles of callers: a judge of any pair, readers that leave a line in the ledger, and the author of each write."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The command line: what it prints, where, and its exit codes."""
+"""The command line: its output, its streams and its exit codes."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Names that are not found: a refusal names close ones, of the caller's own memory and of what agents may read."""
+"""Names that are not found: a refusal names close ones, of the caller's own memory and of published entries."""
 
 from collections.abc import Awaitable
 from dataclasses import replace

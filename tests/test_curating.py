@@ -1,4 +1,4 @@
-"""What people do to shared knowledge: they set rules, retire, reinstate and reword; theirs is the last word."""
+"""People's changes of shared knowledge: they set rules, retire, reinstate and reword; theirs is the last word."""
 
 import json
 import re
@@ -89,7 +89,7 @@ async def ledger(fleet: Fleet, key: str) -> list[tuple[str, str, str]]:
 
 
 async def say(fleet: Fleet, program: str, outcome: Outcome, *, key: str = KEY) -> Entry:
-    """Let a program say with evidence whether an entry holds."""
+    """Let a program report with evidence whether an entry is true."""
     word = Word(program_id=program, outcome=outcome, at=fleet.now(), evidence="seen")
     change = with_confirmation if outcome == "confirmed" else with_contradiction
     return await fleet.knowledge.update(key, lambda entry: change(entry, word), by=program, why="", now=fleet.now())

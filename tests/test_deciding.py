@@ -49,7 +49,7 @@ ONE_MORE = documents(entry(*BOTH), owner("iso", pattern(LOOK)))
 
 
 def judged(known: Pair, judgement_: Judgement, before: VerdictDocuments, policy: Policy = POLICY) -> Decision:
-    """Decide with both sides as they are in these documents, none of which may have changed."""
+    """Decide with both sides as they are in these documents, unchanged."""
     sides: list[ResolvedSide] = [resolved(one, before, known.pair_id) for one in (known.a, known.b)]
     assert not any(isinstance(one, ChangedSide) for one in sides)
     return decided(known, judgement_, (sides[0], sides[1]), before, policy)

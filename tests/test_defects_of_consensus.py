@@ -1,4 +1,4 @@
-"""Who counts: one agent stays one vote whatever it claims, and a reader of the fleet's knowledge adds none."""
+"""Who counts: one agent stays one vote with any claims, and a reader of the fleet's knowledge adds none."""
 
 from functools import partial
 from pathlib import Path

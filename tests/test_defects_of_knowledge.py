@@ -1,4 +1,4 @@
-"""What becomes of entries: corrections arrive, refuted knowledge leaves, and no entry stops the others."""
+"""How entries live: corrections arrive, refuted knowledge leaves, and no entry stops the others."""
 
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 async def maintained(machine: Machine) -> Maintained:
-    """Do what `fleet-memory maintain` does."""
+    """Run maintenance, as `fleet-memory maintain` does."""
     return await machine.people(partial(maintain_fleet, progress=no_progress))
 
 
@@ -40,7 +40,7 @@ async def two_of_one_key(machine: Machine) -> tuple[str, str]:
 
 
 async def knowledge_after(machine: Machine, retired: str) -> dict[str, str]:
-    """Let the retired lesson be learnt again, and others learn `GIT`; return what a newcomer then knows."""
+    """Let the retired lesson be learnt again, and others learn `GIT`; return a newcomer's knowledge."""
     for program in ("sark", "ram"):
         assert (await machine.store_lesson(program, THIRTY_SECONDS))["status"] == "created"
     assert (await machine.consolidate())["promoted"] == []

@@ -1,4 +1,4 @@
-"""One program's memory: what it stores again lives on, a full one works on, and a lost answer changes nothing twice."""
+"""One program's memory: a lesson stored again lives on, a full one works, and a lost answer changes nothing twice."""
 
 from contextlib import suppress
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Deleting a program: killed anywhere it can be repeated, what it learns meanwhile is kept, and nothing is lost."""
+"""Deleting a program: killed anywhere it can be repeated, lessons learnt meanwhile are kept, and nothing is lost."""
 
 import itertools
 from collections.abc import Sequence

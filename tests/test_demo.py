@@ -1,4 +1,4 @@
-"""`fleet-memory demo` comes out as told, in plain words; `--mine` says what became of the reader's own sentences."""
+"""`fleet-memory demo` comes out as announced, in plain words; `--mine` shows the fate of the reader's own sentences."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The generated reference pages are what the code says now, and what code and pages cite is in this repository."""
+"""Generated pages agree with the code, and every source that code and pages cite is in this repository."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""`doctor`: each line is true, says what to do, and leaves nothing behind."""
+"""`doctor`: each line is true and gives advice, and nothing is left behind."""
 
 import json
 import re

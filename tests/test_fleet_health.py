@@ -1,4 +1,4 @@
-"""A fleet as numbers: rates by their definitions, what ages next, who is not well, within the budget."""
+"""A fleet as numbers: rates by their definitions, the next to age, who is not well, within the budget."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -145,7 +145,7 @@ def test_the_gravest_and_largest_come_first_and_the_well_are_left_out() -> None:
 
 
 class State(NamedTuple):
-    """What `fleet_advice` is given; nothing is wrong with the fleet by default."""
+    """The arguments of `fleet_advice`; nothing is wrong with the fleet by default."""
 
     ill: Sequence[ProgramHealth] = ()
     rates: FleetRates = FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)

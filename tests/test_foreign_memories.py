@@ -276,7 +276,7 @@ async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(fleet: Fleet
 
 
 def copies(source: ForeignSource, folder: Path) -> tuple[Path, Path]:
-    """Write one memory twice: the second is elsewhere, has lost its first text, and tells of RETRY otherwise."""
+    """Write one memory twice: the second is elsewhere, has lost its first text, and words RETRY otherwise."""
     first, second = folder / "may", folder / "june"
     first.mkdir()
     second.mkdir()
@@ -297,7 +297,7 @@ def copies(source: ForeignSource, folder: Path) -> tuple[Path, Path]:
 
 
 async def shared(fleet: Fleet) -> list[str]:
-    """Return what the fleet shares after a run of maintenance."""
+    """Return the fleet's knowledge after a run of maintenance."""
     await pattern_consolidate(fleet, no_progress)
     return [entry.pattern for entry in (await recall_memory(fleet, "ram")).knowledge]
 

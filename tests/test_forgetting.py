@@ -1,4 +1,4 @@
-"""Forgetting on purpose, and bringing back from the archive what was forgotten."""
+"""Forgetting on purpose, and restoring lessons from the archive."""
 
 from dataclasses import replace
 from datetime import timedelta

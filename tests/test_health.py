@@ -1,4 +1,4 @@
-"""What the numbers of a memory say: every verdict can be reached, the gravest wins, advice names the tool to call."""
+"""The meaning of a memory's numbers: every verdict can be reached, the gravest wins, advice names the tool to call."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a client's hooks remember of a session: its program, what it has read, and that two installations answer."""
+"""The state of a session in a client's hooks: its program, the entries it has read, and a second installation."""
 
 import errno
 import json

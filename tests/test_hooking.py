@@ -1,4 +1,4 @@
-"""What a coding client's hooks print: within its caps, and never a failure."""
+"""The output of a coding client's hooks: within its caps, and never a failure."""
 
 import io
 import json

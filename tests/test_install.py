@@ -54,7 +54,7 @@ args = [
 [profiles.fast]
 model = "another"
 """
-# client -> the files it reads under the home folder, and what somebody has in them
+# client -> the files it reads under the home folder, and their contents
 FILES = {
     "claude-code": {".claude.json": CLAUDE_JSON, ".claude/settings.json": CLAUDE_SETTINGS},
     "claude-desktop": {".config/Claude/claude_desktop_config.json": ""},
@@ -647,9 +647,7 @@ def test_when_the_hooks_cannot_be_written_the_client_is_not_called(home: Path) -
     file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "env"), {"OPENAI_API_KEY": "k"}))
     before = file.read_bytes()
     settings = home / ".claude/settings.json"
-    target = settings.with_name(
-        "\U0001f418" * 62
-    )  # 248 bytes, beside which no draft can be: not even root may write it
+    target = settings.with_name("\U0001f418" * 62)  # 248 bytes, so no draft fits next to it: not even root may write it
     settings.rename(target)
     settings.symlink_to(target)
     assert install("claude-code", "--undo") == 2

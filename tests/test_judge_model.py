@@ -1,4 +1,4 @@
-"""The judge model's client against a real HTTP server: what it sends, what it takes for a verdict, what it hides."""
+"""The judge model's client against a real HTTP server: its requests, the verdicts it accepts, the secrets it hides."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The toolset `knowledge`: searching, reading and comparing what the fleet knows."""
+"""The toolset `knowledge`: searching, reading and comparing the fleet's knowledge."""
 
 import re
 from collections.abc import AsyncIterator

@@ -215,7 +215,7 @@ def impure(tree: ast.AST) -> Iterator[str]:
 
 
 def clocks(tree: ast.AST) -> Iterator[str]:
-    """Yield `now` and the like of `datetime` and `date`, by whatever name they are imported, called or not."""
+    """Yield `now` and the like of `datetime` and `date`, under any imported name, called or not."""
     dates = {"datetime", "date"} | {
         alias.asname or alias.name
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""`fleet-memory maintain`: what it prints, and its exit codes."""
+"""`fleet-memory maintain`: its output and its exit codes."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The measurements of recall count what they say, and names in code are found by themselves."""
+"""The measurements of recall count as documented, and names in code are found by themselves."""
 
 from dataclasses import replace
 from pathlib import Path

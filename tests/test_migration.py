@@ -1,4 +1,4 @@
-"""A memory that numbers merged is migrated whole, whatever happens meanwhile; data: emulator-tests/data."""
+"""A memory that numbers merged is migrated whole, under concurrent writes; data: emulator-tests/data."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The policy's model judges pairs, against a real endpoint: what it decides, what it may not, and how it fails."""
+"""The policy's model judges pairs, against a real endpoint: its verdicts, its limits, and its failures."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Short-term notes: 80 lines, the oldest that nobody pinned leave first, nothing is lost."""
+"""Short-term notes: 80 lines, the oldest unpinned leave first, nothing is lost."""
 
 from dataclasses import replace
 

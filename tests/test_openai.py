@@ -1,4 +1,4 @@
-"""The endpoint engine against a real HTTP server: what it asks, what it survives, what it refuses, what it hides."""
+"""The endpoint engine against a real HTTP server: requests, failures that it survives, refusals, hidden secrets."""
 
 import json
 import logging

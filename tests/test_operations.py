@@ -1,4 +1,4 @@
-"""What operators are given is true: alerts, dashboard and page name metrics, labels and fields that there are."""
+"""The files for operators are true: alerts, dashboard and page name metrics, labels and fields that there are."""
 
 import json
 import re

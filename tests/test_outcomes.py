@@ -1,4 +1,4 @@
-"""What an agent's word does: to a lesson of its own, and to the entry that it is in or that the word names."""
+"""The effect of an agent's report: to a lesson of its own, and to the entry that it is in or that the word names."""
 
 from dataclasses import replace
 

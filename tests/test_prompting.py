@@ -1,4 +1,4 @@
-"""Which lessons fit a prompt: those that share its rare words, and none for a prompt that says little."""
+"""Which lessons fit a prompt: those that share its rare words, and none for a prompt of few words."""
 
 import pytest
 

@@ -57,7 +57,7 @@ class OneByOne(NamedTuple):
     rows: Int8Rows
 
     def best(self, i: int) -> set[tuple[object, ...]]:
-        """Return what one lesson proposes: the places of each pair, its cosine, rival and margin."""
+        """Return the proposals of one lesson: the places of each pair, its cosine, rival and margin."""
         scored = [(self.scores(i, j), other.place) for j, other in enumerate(self.lessons) if self.comparable(i, j)]
         ample = [(-scores[2], place, scores) for scores, place in scored if scores[2] >= np.float32(PROFILE.review)]
         return {

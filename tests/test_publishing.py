@@ -1,4 +1,4 @@
-"""Publishing: what changed reaches boot at once, but at most every five seconds, and never while a run is under way."""
+"""Publishing: changes reach boot at once, but at most every five seconds, and never while a run is under way."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta

@@ -38,7 +38,7 @@ def _ranked(pool: Sequence[Lesson], min_relevance: float = MIN_RELEVANCE) -> lis
 
 
 def recomputed(terms: Terms) -> float:
-    """Return the score that these terms give, as docs/recall.md says."""
+    """Return the score that these terms give, as in docs/recall.md."""
     assert terms.semantic is not None
     assert terms.words is not None
     relevance = 1 - (1 - terms.semantic) * (1 - terms.words)

@@ -1,4 +1,4 @@
-"""The snapshot: what it shows, and reading it while it is replaced, or after its publisher died."""
+"""The snapshot: its entries, and reading it while it is replaced, or after its publisher died."""
 
 from dataclasses import replace
 
@@ -14,13 +14,13 @@ from tests.test_entry_documents import KEY, entry
 
 pytestmark = pytest.mark.anyio
 
-LIMIT_S = 10  # half of what a commit may take: a reader waits less
+LIMIT_S = 10  # half the limit of a commit: a reader waits less
 PUBLISHED = entry(KEY, "basher", "iso")
 NOW = START + days(1)
 
 
 async def put(fleet: Fleet, after: Entry) -> None:
-    """Write an entry as it shall be, whatever is there, and mark it unpublished."""
+    """Write an entry as it shall be, replacing any other, and mark it unpublished."""
     (before,) = await fleet.knowledge.read_versioned(after.key)
     shown = before.entry.since if before.entry else 0
     await fleet.knowledge.store.commit(

@@ -1,4 +1,4 @@
-"""What the README and its neighbours say exists does exist. `.ci/run` runs their commands."""
+"""Everything that the README and its neighbours name exists. `.ci/run` runs their commands."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""The README's commands do what it shows: its blocks run in order, in a home of their own.
+"""The README's commands print the output that it shows: its blocks run in order, in a home of their own.
 
-`.ci/run` runs the blocks marked `sh` as they stand, and installs the package as the README says.
+`.ci/run` runs the blocks marked `sh` as they stand, and installs the package by the README's command.
 """
 
 import json

@@ -39,7 +39,7 @@ async def share(client: Client, text: str, *programs: str) -> str:
 
 
 def shown(answer: Json) -> tuple[list[str], list[tuple[str, bool]]]:
-    """Return the texts of an answer: own lessons, and entries with whether a lesson of the caller says them too."""
+    """Return the texts of an answer: own lessons, and entries with whether a lesson of the caller covers them."""
     own = [one["pattern"] for one in answer["patterns"]]
     return own, [(one["pattern"], one.get("own", False)) for one in answer["knowledge"]]
 

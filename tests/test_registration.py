@@ -1,4 +1,4 @@
-"""What registering adds to a plain function: strict arguments, refusals that help, one lean answer."""
+"""The additions of registering to a plain function: strict arguments, refusals that help, one lean answer."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""What is published agrees with itself: one version, links that an index can follow, actions that nobody can swap."""
+"""Published files agree with each other: one version, links that an index can follow, actions pinned by hash."""
 
 import ast
 import json

@@ -105,7 +105,7 @@ async def test_a_forgotten_lesson_is_not_shown_in_reviews(fleet: Fleet) -> None:
 
 
 async def waits(fleet: Fleet) -> tuple[Mapping[str, int] | None, list[str]]:
-    """Return for whom the fleet's pairs wait, as health and the command for people say."""
+    """Return for whom the fleet's pairs wait, from health and the command for people."""
     return (await fleet_health(fleet)).judging, [one.waits_for for one in await waiting_pairs(fleet)]
 
 

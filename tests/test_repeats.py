@@ -1,4 +1,4 @@
-"""A lesson and the entry that says the same are shown once."""
+"""A lesson and the entry that covers it are shown once."""
 
 from dataclasses import replace
 

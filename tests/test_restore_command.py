@@ -1,4 +1,4 @@
-"""`fleet-memory restore`: what it prints, and its exit codes."""
+"""`fleet-memory restore`: its output and its exit codes."""
 
 import json
 

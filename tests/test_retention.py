@@ -1,4 +1,4 @@
-"""The policy's retention: maintenance deletes what was archived longer ago, and keeps the archive without one."""
+"""The policy's retention: maintenance deletes lines archived longer ago, and keeps the archive without one."""
 
 from datetime import timedelta
 

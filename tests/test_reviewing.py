@@ -118,7 +118,7 @@ def test_a_pair_that_one_judge_called_the_same_is_shown_with_that_verdict() -> N
 
 @pytest.fixture
 def opened(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
-    """A fleet with two open pairs; nobody is left to ask about the second."""
+    """A fleet with two open pairs; only people are left to judge the second."""
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 

@@ -1,4 +1,4 @@
-"""A full program keeps working: promoted lessons make room, because their entries keep what they contributed."""
+"""A full program keeps working: promoted lessons make room, because their entries keep their contributions."""
 
 from dataclasses import replace
 

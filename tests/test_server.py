@@ -1,4 +1,4 @@
-"""The assembled server: what it says of itself, its clock, and when it opens its fleet."""
+"""The assembled server: its description, its clock, and when it opens its fleet."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Flags win over environment over defaults; a bad value is one line that says where, what and what else."""
+"""Flags win over environment over defaults; a bad value is one line with its source, the value and the allowed ones."""
 
 import itertools
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What every commit of a program records is derived from its change, not remembered by each rule."""
+"""The record of every commit of a program is derived from its change, not remembered by each rule."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The runner of the stories counts what became knowledge, and whether it is right."""
+"""The runner of the stories counts the facts that became knowledge, and whether they are right."""
 
 from dataclasses import replace
 from pathlib import Path

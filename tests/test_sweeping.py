@@ -1,4 +1,4 @@
-"""The decay sweep: what leaves for the archive, what stays, and when a program is looked at again."""
+"""The decay sweep: the lessons that leave for the archive, those that stay, and when a program is looked at again."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Values: a mistake in a change is refused by mypy and at run time, and what stores keep stays as it is.
+"""Values: a mistake in a change is refused by mypy and at run time, and stored forms stay as they are.
 
 mypy checks this file too: an ignore that hides no mistake is an error there, so the two checks are tested by one line.
 """

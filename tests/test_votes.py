@@ -1,4 +1,4 @@
-"""Votes: one per independent origin, whatever the order and however often it is repeated."""
+"""Votes: one per independent origin, in any order and with any repetitions."""
 
 import pytest
 from hypothesis import given

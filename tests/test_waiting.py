@@ -1,4 +1,4 @@
-"""Whom the pairs that wait are for: each counts once, for people where nobody else is left."""
+"""Whom the pairs that wait are for: each counts once, for people when no other judge is left."""
 
 import pytest
 

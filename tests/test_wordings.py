@@ -41,7 +41,7 @@ VECTORS = {text: vector(text) for text in TEXTS}
 def line(program_id: str, text: str, age: float = 0, **fields: object) -> Contribution:
     """Return a contribution with its vector, stored so many days before the others."""
     known = contribution(program_id, text, stored_at=START - days(age), vector=VECTORS[text], embedder=ENGINE)
-    return replace(known, **fields)  # type: ignore[arg-type]  # of any field; pydantic refuses what is none
+    return replace(known, **fields)  # type: ignore[arg-type]  # of any field; pydantic refuses others
 
 
 def shared(*lines: Contribution, **fields: object) -> Entry:
