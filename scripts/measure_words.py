@@ -71,13 +71,13 @@ def python_prose(source: str, name: str) -> Iterator[Prose]:
 
 
 def markdown_prose(text: str, name: str) -> Iterator[Prose]:
-    """Yield the lines of a page outside its code blocks, without inline code."""
+    """Yield the lines of a page outside its code blocks, without inline code and the targets of links."""
     is_code = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
             is_code = not is_code
         elif not is_code:
-            yield Prose(f"{name}:{number}", re.sub(r"`[^`]*`", "", line))
+            yield Prose(f"{name}:{number}", re.sub(r"`[^`]*`|\]\([^)]*\)", "", line))
 
 
 def prose_below(folder: Path) -> Iterator[Prose]:
