@@ -88,11 +88,11 @@ def known_clients() -> dict[str, Client]:
         home, roaming = Path.home(), platformdirs.user_config_path(roaming=True)
     except RuntimeError as error:
         raise InvalidArgumentError("HOME: this user has no home directory, where clients keep their files") from error
+    return _claude_clients(home, roaming) | _editors(home, roaming) | _command_line_clients(home)
+
+
+def _claude_clients(home: Path, roaming: Path) -> dict[str, Client]:
     claude = os.environ.get("CLAUDE_CONFIG_DIR")
-    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
-    opencode = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
-    commented = opencode / "opencode.jsonc"
-    opencode = commented if commented.exists() else opencode / "opencode.json"
     return {
         # code.claude.com/docs/en/mcp; the running client writes this file too, so its own command adds
         "claude-code": Client(
@@ -106,9 +106,14 @@ def known_clients() -> dict[str, Client]:
         ),
         # modelcontextprotocol.io/quickstart/user; it skips an entry with an address (anthropics/claude-ai-mcp#120)
         "claude-desktop": Client(roaming / "Claude" / "claude_desktop_config.json", "", "mcpServers"),
+    }
+
+
+def _editors(home: Path, roaming: Path) -> dict[str, Client]:
+    return {
         # cursor.com/docs/mcp
         "cursor": Client(home / ".cursor" / "mcp.json", ".cursor/mcp.json", "mcpServers", remote=RemoteForm()),
-        # code.visualstudio.com/docs/copilot/reference/mcp-configuration, docs/reference/variables-reference
+        # code.visualstudio.com/docs/copilot/reference/mcp-configuration, "Variables reference"
         "vscode": Client(
             roaming / "Code" / "User" / "mcp.json",
             ".vscode/mcp.json",
@@ -116,6 +121,19 @@ def known_clients() -> dict[str, Client]:
             {"type": "stdio"},
             remote=RemoteForm(extra={"type": "http"}),
         ),
+        # docs.windsurf.com/windsurf/cascade/mcp
+        "windsurf": Client(
+            home / ".codeium" / "windsurf" / "mcp_config.json", "", "mcpServers", remote=RemoteForm("serverUrl")
+        ),
+    }
+
+
+def _command_line_clients(home: Path) -> dict[str, Client]:
+    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
+    opencode = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
+    commented = opencode / "opencode.jsonc"
+    opencode = commented if commented.exists() else opencode / "opencode.json"
+    return {
         # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other keys (0.169.0)
         "codex": Client(
             codex / "config.toml", "", "mcp_servers", remote=RemoteForm(variable_key="bearer_token_env_var")
@@ -126,10 +144,6 @@ def known_clients() -> dict[str, Client]:
             ".gemini/settings.json",
             "mcpServers",
             remote=RemoteForm("httpUrl", "${NAME}"),
-        ),
-        # docs.windsurf.com/windsurf/cascade/mcp
-        "windsurf": Client(
-            home / ".codeium" / "windsurf" / "mcp_config.json", "", "mcpServers", remote=RemoteForm("serverUrl")
         ),
         # opencode.ai/docs/mcp-servers
         "opencode": Client(

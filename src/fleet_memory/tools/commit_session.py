@@ -111,11 +111,7 @@ async def commit_session(
 
     left = await fleet.programs.update_with(program_id, change, now)
     await leave_ignored(fleet, program_id, session.asked, left.chosen)
-    judged = (
-        await judge(fleet, Judge(program_id, fleet.caller.connection, fleet.caller.token_id, left.since), verdicts)
-        if verdicts
-        else []
-    )
+    judged = await judge(fleet, Judge(program_id, fleet.caller.connection, fleet.caller.token_id, left.since), verdicts)
     await publish_changes(fleet, program_id, left.changes)
     if not left.changes and any(isinstance(one, Judged) and one.change and one.change.is_visible for one in judged):
         await publish_if_due(fleet)
