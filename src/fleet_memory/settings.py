@@ -164,7 +164,7 @@ SETTINGS: Final = (
         "text",
         f"one of: {', '.join(LOG_FORMATS)}",
         "How the log is written. json is one object a line, and one for each request whatever the log level; it has no "
-        "text of a call, no token and no message of an exception (docs/operations.md).",
+        "text of a call, no token and no message of an exception.",
     ),
     Setting(
         "rate",
