@@ -52,8 +52,8 @@ def calls_of(me: str) -> Mapping[str, Sequence[Arguments]]:
             *({"agentId": other} for other in others),
         ],
         "recall_memory": [*_recalls(own), *({"programId": other, "query": WORDS} for other in others)],
-        "memory_health": _about(me, others, {}),
-        "get_program_state": _about(me, others, {"history": 50}),
+        "memory_health": [{}, *_about(me, others, {})],
+        "get_program_state": [{}, *_about(me, others, {"history": 50})],
         "gsp_search": [{}, *_searches()],
         "gsp_read": [{"key": key} for key in (KEY, f"pattern/{DOMAINS[0]}/make", *IDS)],
         "gsp_diff": [{"sinceVersion": 0, "maxTokens": EVERYTHING}],
@@ -124,8 +124,8 @@ def _lesson(text: str, domain: str) -> dict[str, object]:
 
 
 PROMPTS: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
-    "boot": [{"agentId": guessed(program_of(NEAR)), "task": WORDS}],
-    "end_of_session": [{"agentId": guessed(program_of(NEAR))}],
+    "boot": [{}, {"task": WORDS}, {"agentId": guessed(program_of(NEAR)), "task": WORDS}],
+    "end_of_session": [{}, {"agentId": guessed(program_of(NEAR))}],
     "consolidate_review": [{}],
 }
 RESOURCES: Final[Sequence[str]] = ()  # none are offered
@@ -141,11 +141,11 @@ async def sightings(client: Client, me: str) -> list[Sighting]:
             seen += in_result(tool, await client.call_tool(tool, dict(arguments)))
     for prompt, asked in PROMPTS.items():
         for given in asked:
-            seen += _in_texts(prompt, (await client.get_prompt(prompt, dict(given))).model_dump_json())
+            seen += await _answered(prompt, client.get_prompt(prompt, dict(given)))
     for door, request in (("unknown tool", client.call_tool(IDS[0], {})), ("prompt", client.get_prompt(IDS[0]))):
-        seen += await _refused(door, request)
+        seen += await _answered(door, request)
     for uri in (f"memory://{program_of(NEAR)[:-1]}", f"memory://{KEY}"):
-        seen += await _refused("resources/read", client.read_resource(uri))
+        seen += await _answered("resources/read", client.read_resource(uri))
     return seen
 
 
@@ -168,7 +168,7 @@ async def _require_all_doors(client: Client, me: str) -> None:
     assert (await client.list_resource_templates()).resource_templates == []
 
 
-async def _refused(door: str, request: Awaitable[Result]) -> list[Sighting]:
+async def _answered(door: str, request: Awaitable[Result]) -> list[Sighting]:
     try:
         answer = await request
     except MCPError as error:

@@ -268,6 +268,12 @@ def test_a_command_imports_no_other() -> None:
     assert modules_after(statement, "mcp", "rich", *commands) == {"fleet_memory.cli.retire"}
 
 
+def test_serving_one_client_imports_nothing_of_http() -> None:
+    http = ["fleet_memory.server.http", "h11", "jwt", "prometheus_client", "uvicorn.protocols"]  # mcp imports uvicorn
+    serving = "import fleet_memory.cli.serve, fleet_memory.server.stdio, fleet_memory.server.app"
+    assert modules_after(serving, *http) == set()
+
+
 def test_serving_imports_no_engine_before_its_first_answer() -> None:
     engines = ["google", "onnxruntime", "tokenizers"]
     assert modules_after("import fleet_memory.server.stdio, fleet_memory.server.app", *engines) == set()

@@ -55,14 +55,19 @@ def test_a_path_before_the_endpoint_stays(end: str) -> None:
         ("https://MEM.Example.com", "mem.example.com", "https://mem.example.com/mcp"),
         ("https://mem.example.com:443", "mem.example.com", "https://mem.example.com/mcp"),
         ("http://mem.example.com:80/", "mem.example.com", "http://mem.example.com/mcp"),
-        ("https://mem.example.com:8443", "mem.example.com:8443", "https://mem.example.com:8443/mcp"),
-        ("http://[fd00::7]:8080", "[fd00::7]:8080", "http://[fd00::7]:8080/mcp"),
+        ("https://mem.example.com:8443", "mem.example.com", "https://mem.example.com:8443/mcp"),
+        ("http://[fd00::7]:8080", "[fd00::7]", "http://[fd00::7]:8080/mcp"),
     ],
 )
-def test_the_host_is_spelt_as_clients_send_it(public_url: str, host: str, endpoint: str) -> None:
+def test_the_public_host_is_answered_with_and_without_a_port(public_url: str, host: str, endpoint: str) -> None:
     found = addresses("127.0.0.1", 8765, public_url)
-    assert host in found.hosts
+    assert {host, f"{host}:*"} <= {*found.hosts}
     assert found.endpoint == endpoint
+
+
+def test_an_allowed_host_with_a_port_is_that_one_alone() -> None:
+    found = addresses("127.0.0.1", 8765, allowed_hosts=["Mem.internal:8443", "[fd00::7]"])
+    assert found.hosts == (*HERE, "mem.internal:8443", "[fd00::7]", "[fd00::7]:*")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ LAYERS = {
     ),
     "server.http": layer(
         f"{BELOW_JOBS} jobs tools server settings issuer_settings store_address allocator clock",
-        "anyio h11 httpx2 jwt mcp pydantic sse_starlette starlette uvicorn",
+        "anyio h11 httpx2 jwt mcp pydantic starlette uvicorn",
         ENGINES,
     ),
     "server.observing": layer(

@@ -55,6 +55,17 @@ def test_every_action_answers_as_json_without_secrets_but_the_new_one(capsys: py
     assert not {"token", "secretHash"} & json.loads(out)["revoked"][0].keys()
 
 
+@pytest.mark.parametrize(
+    ("role", "sent", "allowed"),
+    [("agent", "all", None), ("admin", "all", None), ("admin", "core,curation", ["core", "curation"])],
+)
+def test_a_token_allows_all_toolsets_or_some(
+    capsys: pytest.CaptureFixture[str], role: str, sent: str, allowed: list[str] | None
+) -> None:
+    out, _ = answered(capsys, "token", "create", "--program=basher", f"--role={role}", f"--toolsets={sent}", "--json")
+    assert json.loads(out).get("toolsets") == allowed
+
+
 def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixture[str]) -> None:
     answered(capsys, "token", "create", "--program", "basher")
     answered(capsys, "token", "create", "--program", "basher", "--also")
@@ -69,6 +80,7 @@ def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixt
         (["create"], 2, "token create: --program is missing, e.g. --program basher"),
         (["create", "--program", "a b"], 2, "--program: must be 1-100 letters"),
         (["create", "--program", "basher", "--toolsets", "core,magic"], 2, "--toolsets: 'magic' is unknown"),
+        (["create", "--program", "basher", "--toolsets", "curation"], 2, "--toolsets: 'curation' is unknown"),
         (["create", "k3x9", "--program", "basher"], 2, "token create: takes no ID"),
         (["list", "--expires", "90d"], 2, "--expires: counts with create alone"),
         (["list", "--also"], 2, "--also: counts with create alone"),

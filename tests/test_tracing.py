@@ -5,10 +5,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import cast
 
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
+from mcp.types import RequestParamsMeta
 
 from tests.serving import serving
 
@@ -21,7 +23,8 @@ pytestmark = pytest.mark.anyio
 
 PRIVATE = "the zebra ate 4711 figs"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
-META = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01", "tracestate": f"vendor={PRIVATE.replace(' ', '_')}"}
+STATE = f"vendor={PRIVATE.replace(' ', '_')}"
+META = cast("RequestParamsMeta", {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01", "tracestate": STATE})
 LESSON = {"pattern": PRIVATE, "domain": "zoo", "confidence": 0.9, "evidence": PRIVATE}
 WITHOUT_EXTRA = "import sys; sys.modules['opentelemetry.sdk'] = None; from fleet_memory.cli import main; main()"
 

@@ -85,7 +85,7 @@ def serve(arguments: list[str]) -> int:
     tools = {**listed_tools()}
     tools["core"] = [*tools["core"], *(Tool.from_function(tool, name) for name, tool in TOOLS.items())]
     more = [Prompt.from_function(prompt, name) for name, prompt in PROMPTS.items()]
-    vars(app)["prompts"] = lambda toolsets: [*prompts(toolsets), *more]
+    vars(app)["prompts"] = lambda: [*prompts(), *more]
     vars(door)["create_server"] = partial(app.create_server, tools=tools)
     return main(["serve", *arguments])
 

@@ -164,7 +164,7 @@ SETTINGS: Final = (
         "text",
         f"one of: {', '.join(LOG_FORMATS)}",
         "How the log is written. json is one object a line, and one for each request whatever the log level; it has no "
-        "text of a call, no token and no message of an exception (docs/operations.md).",
+        "text of a call, no token and no message of an exception.",
     ),
     Setting(
         "rate",
@@ -281,8 +281,8 @@ def _checked_key(variable: str, key: str) -> str:
     return key
 
 
-def parsed_toolsets(text: str) -> tuple[str, ...]:
-    """Return the toolsets of a comma list, or of "all". Raises ValueError, which names the unknown one."""
+def parsed_toolsets(text: str, known: tuple[str, ...] = TOOLSETS) -> tuple[str, ...]:
+    """Return the toolsets of a comma list, all for "all". Raises ValueError, which names one that is not known."""
     if text.strip() == EVERY_TOOLSET:
-        return TOOLSETS
-    return tuple(dict.fromkeys(one_of(TOOLSETS)(part.strip()) for part in text.split(",")))
+        return known
+    return tuple(dict.fromkeys(one_of(known)(part.strip()) for part in text.split(",")))

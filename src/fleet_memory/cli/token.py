@@ -23,7 +23,7 @@ from fleet_memory.rules.identity.tokens import is_live, lifetime
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.tokens import Role, TokenRecord
 from fleet_memory.server.composition import with_fleet
-from fleet_memory.settings import Settings, is_name, parsed_toolsets
+from fleet_memory.settings import CURATION, EVERY_TOOLSET, TOOLSETS, Settings, is_name, parsed_toolsets
 
 EXAMPLE: Final = "fleet-memory token create --program basher --role agent --expires 90d"
 USES: Final = ("store", "fleet", "now")
@@ -68,8 +68,8 @@ def _create(given: argparse.Namespace, settings: Settings) -> int:
     if given.program is None:
         raise InvalidArgumentError("token create: --program is missing, e.g. --program basher")
     require_stdout()  # the token is shown here once, and is nowhere else
-    toolsets = _toolsets(given.toolsets) if given.toolsets is not None else None
-    order = NewToken(given.program, given.role or "agent", given.expires, toolsets, bool(given.also))
+    role: Role = given.role or "agent"
+    order = NewToken(given.program, role, given.expires, _toolsets(given.toolsets, role), bool(given.also))
 
     async def work(fleet: Fleet) -> tuple[str, TokenRecord]:
         return await create_token(fleet, order)
@@ -141,8 +141,11 @@ def _lifetime(text: str) -> timedelta:
         raise argparse.ArgumentTypeError(str(problem)) from problem
 
 
-def _toolsets(text: str) -> tuple[str, ...]:
+def _toolsets(text: str | None, role: Role) -> tuple[str, ...] | None:
+    """Return the toolsets that a token allows; None for all, those of later versions too."""
+    if text is None or text.strip() == EVERY_TOOLSET:
+        return None
     try:
-        return parsed_toolsets(text)
+        return parsed_toolsets(text, (*TOOLSETS, CURATION) if role == "admin" else TOOLSETS)
     except ValueError as problem:
         raise InvalidArgumentError(f"--toolsets: {problem}") from problem

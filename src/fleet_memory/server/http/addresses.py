@@ -35,7 +35,8 @@ def addresses(host: str, port: int, public_url: str | None = None, allowed_hosts
     public = urlsplit(public_url or f"http://{_bracketed(host)}:{port}")
     prefix = public.path.rstrip("/").removesuffix(ENDPOINT_PATH)
     public_host = public.netloc.lower().removesuffix({"https": ":443", "http": ":80"}[public.scheme])
-    foreign = [*([public_host] if public_url else []), *(name.lower() for name in allowed_hosts)]
+    public_name = _bracketed(public.hostname or "")  # a proxy may leave the port out of the Host header
+    foreign = [*([public_name] if public_url else []), *(name.lower() for name in allowed_hosts)]
     names = dict.fromkeys([*_LOOPBACK_HOSTS, _bracketed(host), *foreign])
     hosts = tuple(spelt for name in names for spelt in _with_ports(name))
     return Addresses(

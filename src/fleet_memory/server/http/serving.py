@@ -2,18 +2,19 @@
 
 import os
 import re
+import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final, NamedTuple
 
 import uvicorn
 from mcp.server.auth.provider import TokenVerifier
-from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp
+from uvicorn.server import HANDLED_SIGNALS
 
 from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
@@ -71,7 +72,6 @@ async def serve_http(
             verifier = await _verifier(settings, lazy, where)
             async with observed(settings, lazy, metrics) as middleware:
                 app = http_app(settings, lazy, where, verifier, middleware)
-                AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # it would cut calls
                 listener.listen(_BACKLOG)
                 _announce(bind, port, where)
                 await _Server(_config(app)).serve(sockets=[listener])
@@ -96,15 +96,28 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Leaves with its exit code, not by the signal that ended it, and at the second signal at once."""
+    """Drains at the first signal and leaves by its exit code, not by the signal; at the second it leaves at once.
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 the signature is uvicorn's
-        """Stop listening; calls under way go on."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
-        leaving = threading.Timer(EXIT_WITHIN_S, os._exit, [128 + sig])
-        leaving.daemon = True
-        leaving.start()
+    The handler is no method of the server: sse-starlette would find the server by it, and cut running calls.
+    """
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop listening at a signal; calls under way go on."""
+
+        def leave(number: int, _: FrameType | None) -> None:
+            self.force_exit = self.should_exit
+            self.should_exit = True
+            leaving = threading.Timer(EXIT_WITHIN_S, os._exit, [128 + number])
+            leaving.daemon = True
+            leaving.start()
+
+        before = {number: signal.signal(number, leave) for number in HANDLED_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _bound(bind: Bind) -> socket.socket:

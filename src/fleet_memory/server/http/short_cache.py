@@ -9,7 +9,7 @@ import anyio
 
 from fleet_memory.errors import FleetMemoryError
 
-MAX_AGE_S: Final = 5.0  # seconds until a revocation holds on every replica; chosen
+MAX_AGE_S: Final = 5.0  # seconds until a revocation holds on every replica; Source: docs/tokens.md
 MAX_VALUES: Final = 2_000  # tokens in use within these seconds; chosen: twice as many as a fleet of 1,000 agents has
 
 _T = TypeVar("_T")

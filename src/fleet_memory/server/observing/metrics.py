@@ -1,7 +1,7 @@
 """The metrics of a server process, for Prometheus.
 
 `mcp.server.operation.duration` and its attributes are of OpenTelemetry's semantic conventions for MCP
-(https://github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/mcp.md, status Development), written as
+(https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp, status Development), written as
 Prometheus writes such names. No label grows with the fleet: none names a program, a lesson or a text.
 """
 
@@ -28,6 +28,10 @@ from fleet_memory.server.served_store import StoreUse
 DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """Seconds. Source: the semantic conventions, advice for this metric."""
 TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
+
+
+EVENTS: Final = tuple(event for part in get_args(LedgerEvent) for event in get_args(part) or (part,))
+"""Of the ledger's lines: `LedgerEvent` is a union of literals."""
 
 
 class FleetState(NamedTuple):
@@ -103,7 +107,7 @@ class _Readings(Collector):
             "fleet_memory_ledger_lines",
             "Changes of shared knowledge that this process wrote to the ledger, by event.",
             "event",
-            {event: self._use.ledger[event] for event in get_args(LedgerEvent)},
+            {event: self._use.ledger[event] for event in EVENTS},
         )
         if state := self._metrics.state:
             yield from _of_fleet(state)

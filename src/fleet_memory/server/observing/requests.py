@@ -177,3 +177,5 @@ def _errors(root: type[FleetMemoryError]) -> Iterator[type[FleetMemoryError]]:
 
 
 _CODES: Final = frozenset(error.code for error in _errors(FleetMemoryError))
+OUTCOMES: Final = frozenset({OK, CANCELLED, *_CODES})
+"""Every outcome but the error codes of JSON-RPC."""

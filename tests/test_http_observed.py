@@ -1,0 +1,71 @@
+"""A service with tokens over HTTP: its log names the program of each call, and its limits are of each token."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.http_server import http_server
+
+pytestmark = pytest.mark.anyio
+
+
+def token_of(store: Path, program: str) -> str:
+    words = ["-m", "fleet_memory", "token", "create", "--program", program, "--store", str(store)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
+    done = subprocess.run(  # noqa: S603 words of this test
+        [sys.executable, *words],
+        env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    (token,) = [word for word in done.stdout.split() if word.startswith("fm_")]
+    return token
+
+
+async def outcomes(url: str, token: str, calls: int) -> list[bool]:
+    """Make calls in turn; return which were refused."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        results = [await client.call_tool("memory_health", {}) for _ in range(calls)]
+    return [result.is_error for result in results]
+
+
+async def test_a_call_is_logged_with_its_program_and_a_token_over_its_rate_stops_no_other(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    wren, atlas = [await anyio.to_thread.run_sync(token_of, store, name) for name in ("wren", "atlas")]
+    with http_server(store, "--rate", "2/1", "--log-format", "json") as server, anyio.fail_after(60):
+        assert await outcomes(server.url, wren, 3) == [False, False, True]
+        assert await outcomes(server.url, atlas, 2) == [False, False]
+        lines = [json.loads(line) for line in server.log if line.startswith("{")]
+    calls = [line for line in lines if line.get("method") == "tools/call"]
+    assert [(line["program"], line["role"], line["tool"], line["outcome"]) for line in calls] == [
+        *[("wren", "agent", "memory_health", "ok")] * 2,
+        ("wren", "agent", "memory_health", "rate_limited"),
+        *[("atlas", "agent", "memory_health", "ok")] * 2,
+    ]
+    assert {line["token"] for line in calls[:3]} == {wren.split("_")[1]}
+    assert wren not in "".join(server.log)
+    assert wren.split("_")[2] not in "".join(server.log)
+
+
+def test_a_server_over_stdio_imports_nothing_of_metrics_and_traces() -> None:
+    script = (
+        "import sys; from fleet_memory.cli import serve; from fleet_memory.server.app import create_server; "
+        "from fleet_memory.settings import load; create_server(load({}, {})); "
+        "print([name for name in sys.modules if name.startswith(('prometheus', 'opentelemetry.sdk', "
+        "'fleet_memory.server.observing.metrics', 'fleet_memory.server.observing.requests'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 words of this test
+    assert done.stdout.strip() == "[]"
