@@ -63,7 +63,7 @@ def pair_after(pair: Pair, erasure: Erasure) -> Pair:
         a=_side_after(pair.a, erasure),
         b=_side_after(pair.b, erasure),
         objection=scrubbed(pair.objection, erasure),
-        judgements=tuple(_judgement_after(one, erasure) for one in pair.judgements),
+        judgements=tuple(_judgement_after(judgement, erasure) for judgement in pair.judgements),
     )
     return pair if after == pair else after
 
