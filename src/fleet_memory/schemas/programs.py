@@ -142,7 +142,9 @@ class Program(Value):
     def active(self) -> Mapping[str, Pattern]:
         """The lessons that are on no page, by id: those that boot and a recall without a question may show."""
         return (
-            {id_: one for id_, one in self.patterns.items() if id_ not in self.paged} if self.paged else self.patterns
+            {id_: pattern for id_, pattern in self.patterns.items() if id_ not in self.paged}
+            if self.paged
+            else self.patterns
         )
 
     @property
