@@ -142,10 +142,14 @@ async def _begin_anew(fleet: Fleet, writer: FencedWriter) -> None:
 
 async def _left(fleet: Fleet, plan: Plan) -> tuple[str, ...]:
     """Return the documents that hold the text all the same, e.g. of a program that is called so, or cannot be read."""
-    names = [str(one) for one in plan.unreadable]
+    names = [str(document) for document in plan.unreadable]
     for group in _GROUPS if plan.erasure.needle else ():
         async for documents in document_blocks(fleet.knowledge.store, Query(fleet.knowledge.paths.collection(group))):
-            names += [f"{group}/{one.ref.id}" for one in documents if holds_text(plain(dict(one.fields)), plan.erasure)]
+            names += [
+                f"{group}/{document.ref.id}"
+                for document in documents
+                if holds_text(plain(dict(document.fields)), plan.erasure)
+            ]
     return tuple(dict.fromkeys(names))
 
 

@@ -65,8 +65,8 @@ class Findings:
 
     def document(self, kind: str, writes: Sequence[Write]) -> None:
         """Note a document of a kind that goes, or changes."""
-        found = self.changed if any(write.fields for write in writes) else self.gone
-        found.others[kind] += 1
+        findings = self.changed if any(write.fields for write in writes) else self.gone
+        findings.others[kind] += 1
 
     def whole(self, program: Program) -> None:
         """Note a program that goes."""

@@ -142,7 +142,9 @@ class ErasingRound:
     async def _snapshot(self) -> None:
         """Write the snapshot without the rows of keys and texts that go, and remove the shards of earlier ones."""
         snapshots, erasure = self.fleet.knowledge.snapshots, self.erasure
-        known = {one.entry.key for one in await self.fleet.knowledge.all() if one.entry is not None} - {erasure.key}
+        known = {
+            versioned.entry.key for versioned in await self.fleet.knowledge.all() if versioned.entry is not None
+        } - {erasure.key}
         gone = {
             row.key
             for row in (await snapshots.read()).rows
