@@ -131,7 +131,7 @@ def _marked(document: TOMLDocument, path: Sequence[str]) -> str:
     return tomlkit.dumps(document)
 
 
-def _at(found: object, path: Sequence[str]) -> object:
+def _at(value: object, path: Sequence[str]) -> object:
     for key in path:
-        found = found.get(key) if isinstance(found, MutableMapping) else None
-    return found
+        value = value.get(key) if isinstance(value, MutableMapping) else None
+    return value
