@@ -50,7 +50,7 @@ def diagnosis_json(diagnosed: Sequence[Finding]) -> dict[str, object]:
 
 
 def diagnosis_text(diagnosed: Sequence[Finding]) -> str:
-    """Return a line for each finding, and one below it with what to do."""
+    """Return a line for each finding, and one below it with the remedy."""
     width = max((len(finding.name) for finding in diagnosed), default=0)
     lines = [f"{'ok ' if each.is_ok else 'NO '} {each.name:{width}}  {each.text}" for each in diagnosed]
     advice = [f"{'':{width + 6}}-> {each.advice}" if each.advice else "" for each in diagnosed]

@@ -39,7 +39,7 @@ def add_foreign(parser: argparse.ArgumentParser) -> None:
 
 
 def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
-    """Store the lessons and print how many came, and what became none."""
+    """Store the lessons and print how many came, and the texts that became none."""
     caller_of_process(settings).require_curation()
     memory = read_foreign(given.source, Path(given.file), given.origin)
     with progress_bar("lessons") as step:

@@ -110,7 +110,7 @@ def _found(given: argparse.Namespace, settings: Settings, address: Address | Non
 
 
 def _notes(given: argparse.Namespace, address: Address) -> list[str]:
-    """Return what the client's user has to know of a service's entry."""
+    """Return the lines that the client's user has to know about a service's entry."""
     variable = given.token_env
     here = "" if not variable or os.environ.get(variable) else " It is not set in this shell, so nothing was asked."
     notes = [

@@ -105,7 +105,7 @@ def _report(erased: Erased, verb: str, *, shows: bool) -> str:
 
 
 def _lines(findings: Found, whole: str = "") -> Iterator[str]:
-    """Yield e.g. "2 lessons of iso: use-wal, use-mmap", "entry pattern/ops/x: loses what it has of sark"."""
+    """Yield e.g. "2 lessons of iso: use-wal, use-mmap", "entry pattern/ops/x: loses its texts of sark"."""
     yield from (f"{whole}{name}: {counts}" for name, counts in findings.programs.items())
     ids: dict[str, list[str]] = {}
     for name in sorted(findings.lessons):

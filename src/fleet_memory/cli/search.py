@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Print what fits best, and what was left out."""
+    """Print the best matches, and how many were left out."""
     hits = with_memory(settings, lambda fleet: _found(fleet, settings.program, " ".join(given.words), given.limit))
     note = "" if hits.well else NEAREST if hits.best else "Nothing matched. Try other words."
     lines = [*([note] if note else []), *(hit.line for hit in hits.best), *omitted_line(hits.omitted)]

@@ -1,4 +1,4 @@
-"""What works and what does not on this machine: one finding a line, each with what to do. Nothing is created."""
+"""Looks at this machine: one finding a line, each with its remedy. Nothing is created."""
 
 import os
 import platform
@@ -36,7 +36,7 @@ _PLUGIN_SERVER: Final = StartedServer([NAME, "serve", "--toolsets", "core,state"
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at: whether it works, how it is, and what to do, "" for nothing."""
+    """One thing that was looked at: whether it works, how it is, and the advice, "" for none."""
 
     name: str
     is_ok: bool

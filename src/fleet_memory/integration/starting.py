@@ -18,7 +18,7 @@ _SAFE_WORD: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 class Installation(NamedTuple):
-    """Where this package runs from, and how names are found on the path. `script` is what was called."""
+    """Where this package runs from, and how names are found on the path. `script` is the file that was called."""
 
     script: PurePath
     python: str

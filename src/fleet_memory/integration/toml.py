@@ -1,6 +1,6 @@
 """Edits of TOML that keep every comment and key of the owner, by `tomlkit`.
 
-What comes out is read again by `tomllib` and must mean what was meant, else nothing is changed. Each function raises
+The result is read again by `tomllib` and must mean the same, else nothing is changed. Each function raises
 InvalidArgumentError.
 """
 

@@ -124,7 +124,7 @@ def _kept_verdicts(fields: Mapping[str, Json]) -> list[VerdictOnTexts]:
 def _verdicts_on(pattern: Mapping[str, Json]) -> list[VerdictOnTexts]:
     verdicts = cast("dict[str, dict[str, Json]]", pattern.get("verdicts") or {})
     words = text_hash(str(pattern["pattern"]))
-    return [VerdictOnTexts(words, other, StoredVerdict.from_fields(one)) for other, one in verdicts.items()]
+    return [VerdictOnTexts(words, other, StoredVerdict.from_fields(verdict)) for other, verdict in verdicts.items()]
 
 
 def verdicts_text(fields: Mapping[str, Json]) -> str:

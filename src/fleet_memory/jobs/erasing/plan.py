@@ -1,4 +1,4 @@
-"""What a purge has to erase: the lessons, texts, pairs and keys that follow from a person's wish."""
+"""The plan of a purge: the lessons, texts, pairs and keys that follow from a person's wish."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ from fleet_memory.stores import Query
 
 
 class Wanted(NamedTuple):
-    """What a person wants erased: a text, or a program (with `pattern`: one lesson), or an entry. `why` is kept."""
+    """A person's order to erase: a text, or a program (with `pattern`: one lesson), or an entry. `why` is kept."""
 
     text: str | None = None
     program: str | None = None
@@ -127,7 +127,7 @@ def _with_entry(erasure: Erasure, entries: Iterable[Entry], rows: Sequence[Knowl
 
 
 def _fates(entries: Iterable[Entry], erasure: Erasure) -> dict[str, Renamed]:
-    """Return what becomes of each entry that changes its key or text, each under a key that no other entry has."""
+    """Return the new key and text of each entry that changes either, each under a key that no other entry has."""
     known = {entry.key for entry in entries}
     fates = {erasure.key: Renamed(hashed_key(erasure.key))} if erasure.key is not None else {}
     for entry in entries:

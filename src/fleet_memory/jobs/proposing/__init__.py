@@ -163,7 +163,7 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run, progress: Progres
 
 
 async def _follow(run: _Run, joined: Sequence[JoinedEntry], *, is_dry_run: bool) -> None:
-    """Report what joined; memory and view follow."""
+    """Report the entries that lessons joined; memory and view follow."""
     for joined_entry in joined if not is_dry_run else ():
         log_change(MAINTAINER, joined_entry.change)
     programs = {program.program_id: program for joined_entry in joined for program in joined_entry.programs}

@@ -64,7 +64,7 @@ class Stamped(NamedTuple):
 
 
 def stamp(programs: Programs, versioned: VersionedProgram, run: int, looks: Mapping[str, KnownLook]) -> Stamp:
-    """Return the stamp of a program of which every pending lesson is considered."""
+    """Return the stamp of a program whose pending lessons are all considered."""
     after = replace(versioned.program, pending=(), run=run)
     look = looks.get(after.program_id)
     writes = [_with_nothing_waiting(write) for write in programs.writes(versioned, after)]

@@ -232,7 +232,7 @@ class _Join:
         return JoinedEntry(EntryChange(final, state, entry_state(final, self.now)), (), echoes)
 
     async def commit(self, writer: FencedWriter) -> list[JoinedGroup | None]:
-        """Write the entries and the programs; return what joined, None for groups that must join alone."""
+        """Write the entries and the programs; return the joined entries, None for groups that must join alone."""
         after = {
             name: stamped(self.versioned[name].program, program, self.now) for name, program in self.programs.items()
         }

@@ -1,4 +1,4 @@
-"""Reads the store's copy of a program and merges it with the one that comes in, and what both say of lessons."""
+"""Reads the store's copy of a program and merges it with the one that comes in, and the words of both about lessons."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -66,7 +66,7 @@ async def read_grounds(
     pairs: Mapping[str, Pair],
     merging: ProgramMerging,
 ) -> Grounds:
-    """Return what both stores know of the lessons behind `entries`, each with its copies; of programs only these.
+    """Return both stores' knowledge of the lessons behind `entries`, each with its copies; of programs only these.
 
     `stated` are incoming programs by id, `pairs` incoming pairs by id. Billed as `ProgramMerging.merged` for each
     program, and 1 read for each pair.

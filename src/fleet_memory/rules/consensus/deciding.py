@@ -91,7 +91,7 @@ def entry_for(lesson: JoiningLesson, entries: Mapping[str, Entry], policy: Polic
     """
     fresh = candidate_of(lesson, policy)
     base, other = keys_of(fresh)
-    known = next((one for key in (base, other) if (one := entries.get(key)) and _is_of(one, fresh)), None)
+    known = next((entry for key in (base, other) if (entry := entries.get(key)) and _is_of(entry, fresh)), None)
     return known or (fresh if base not in entries else replace(fresh, key=other))
 
 

@@ -1,4 +1,4 @@
-"""A program without what a purge erases."""
+"""A program after a purge."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 def without_traces(program: Program, erasure: Erasure) -> Program:
-    """Return a program that no longer knows of having been shown what goes; the same object when it was not.
+    """Return a program that no longer knows of having been shown erased texts; the same object when it was not.
 
     These are hashes of the texts, and ids made of them.
     """
@@ -75,7 +75,7 @@ def _leaves(program: Program, pattern_id: str, erasure: Erasure) -> bool:
 
 
 def _lesson_after(program_id: str, lesson: Pattern, erasure: Erasure) -> Pattern | None:
-    """Return a lesson without what goes: None if its text goes, the same object if nothing does."""
+    """Return a lesson without its erased parts: None if its text goes, the same object if nothing does."""
     if erasure.is_lesson_text(program_id, lesson.id, lesson.pattern):
         return None
     after = _in_entry_after(program_id, lesson, erasure)

@@ -50,7 +50,7 @@ _AFTER_PRONOUN = frozenset(
 _AFTER_ONCE = frozenset({"", ".", ",", ";", "per", "every", "each", "and", "or", "before", "then", "only"})
 
 _LONG = 15  # content words: about two sentences
-_BESIDE = 3  # words on each side of a figure that name what it counts
+_BESIDE = 3  # words on each side of a figure that name the things it counts
 
 _CHUNK = re.compile(r"\d{1,2}:\d\d(?![\d:])|[,;!?]|(?:\d,(?=\d{3}(?!\d))|[^\s,;:!?()\[\]{}\"'`<>=|/*+~#&\u2014])+")
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))

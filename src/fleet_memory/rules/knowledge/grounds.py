@@ -14,7 +14,7 @@ from fleet_memory.schemas.programs import Program
 
 
 class Grounds(NamedTuple):
-    """What two stores together know: programs by id and pairs by id, both merged; those that are missing are unknown.
+    """Two stores' knowledge together: programs by id and pairs by id, both merged; those that are missing are unknown.
 
     `here` and `there` are the texts that each program was shown, by store.
     """

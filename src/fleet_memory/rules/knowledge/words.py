@@ -64,7 +64,7 @@ def with_contradiction(entry: Entry, word: Word) -> Entry:
 
 
 def with_all_words(entry: Entry, words: Iterable[Word]) -> Entry:
-    """Return the entry with the words of several stores in place of its own, and what follows from them.
+    """Return the entry with the words of several stores in place of its own, and with their consequences.
 
     Each program's latest word stands, without the contradictions that are answered: what the program saw before one
     stands again, so that the same words always leave the same.

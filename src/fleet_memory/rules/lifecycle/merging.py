@@ -35,7 +35,7 @@ class Merging(NamedTuple):
 
 
 class MergedProgram(NamedTuple):
-    """The program, and the records of what left it. The others are ids of lessons.
+    """The program, and the records of the lessons and notes that left it. The others are ids of lessons.
 
     `divergent`: both stores have another text. `left`: the store archived the lesson since it was in the other store.
     """
@@ -173,7 +173,7 @@ def _with_notes(program: Program, theirs: Program, records: "_Records") -> Progr
 
 
 class _Records:
-    """The records of what left a program, without those that its archive has already."""
+    """The records of the lessons and notes that left a program, without those that its archive has already."""
 
     def __init__(self, program_id: str, merging: Merging) -> None:
         self.records: list[ProgramRecord] = []

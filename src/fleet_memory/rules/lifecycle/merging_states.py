@@ -67,7 +67,7 @@ def merged_state(mine: Stating, theirs: Stating, max_summaries: int) -> MergedSt
 
 
 def merged_marks(mine: Program, theirs: Program) -> Program:
-    """Return the first program with the marks of both: what each was shown, asked and has judged, and its questions.
+    """Return the first program with the marks of both: the texts it was shown, the pairs, its questions.
 
     A text was shown when it was shown first. The two programs' requests, commits, runs and the version that each read
     are of their own stores, so the first keeps its own.

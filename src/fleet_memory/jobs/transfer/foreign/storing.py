@@ -109,7 +109,7 @@ class _Taking(NamedTuple):
     gone: frozenset[str]
 
     async def preview(self, lessons: Sequence[ForeignLesson]) -> Taken:
-        """Return what taking these lessons would do."""
+        """Return the result that taking these lessons would have."""
         program = await self.fleet.programs.read_whole(self.program_id)
         return self._taken(lessons, [("", "")] * len(lessons), program)
 
