@@ -242,7 +242,7 @@ class LedgerLine(Value):
 
 
 class Freshness(Value):
-    """How far shared knowledge is behind what agents stored. Stale means verify, not discard.
+    """How far shared knowledge is behind the lessons that agents stored. Stale means verify, not discard.
 
     `to_judge` counts the open pairs of the fleet, None where they are not counted.
     """
