@@ -68,7 +68,7 @@ def test_a_limit_begins_with_max_or_min() -> None:
     assert odd_limits(package()) == []
 
 
-def test_both_checks_see_what_they_refuse() -> None:
+def test_both_checks_detect_their_violations() -> None:
     sources = {
         "a.py": "class Report: ...\n_MOST_RACES = 3\nLEAST: Final = 1\n",
         "b.py": "if TYPE_CHECKING:\n    Report = int\nMOSTLY = MAX_RACES = 3\n",
