@@ -1,9 +1,9 @@
-"""What an agent's boot is made of: how many of its bytes are lessons, evidence and state.
+"""The composition of an agent's boot: how many of its bytes are lessons, evidence and state.
 
     python benchmarks/boot_bytes.py [FILE ...]
 
 Each story of the folder `stories/` is lived to its end as `stories.py` does, verdicts at once; then each of its agents
-boots as usual, and somebody new. The bytes are those of the compact JSON. What counts are characters that an agent
+boots as usual, and somebody new. The bytes are those of the compact JSON. Characters count that an agent
 wrote for readers, and nothing around them: as lessons the texts of `constitution`, `knowledge`, `patterns` and
 `toJudge`; as evidence theirs; as state the notes and the values of `program`. Each text counts once, however often a
 boot shows it. Ids, keys, domains, figures, field names, quotes and braces do not count. It fails when a boot's share

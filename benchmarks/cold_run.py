@@ -1,4 +1,4 @@
-"""What the first run of a maintainer costs on a SQLite file of many lessons, and how long it keeps others waiting.
+"""The cost of a maintainer's first run on a SQLite file of many lessons, and how long it keeps others waiting.
 
     python benchmarks/cold_run.py [--lessons 10000,50000] [--per-program 100] [--shared 0.02] [--calls]
 
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def fill(folder: Path, size: int, per_program: int, shared: float) -> None:
-    """Write a memory of so many lessons that nobody has considered yet."""
+    """Write a memory of so many lessons that no run has considered yet."""
     anyio.run(_fill, folder, size, per_program, shared)
 
 

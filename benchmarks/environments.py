@@ -1,4 +1,4 @@
-"""Installs a system into an environment of its own, or says why it cannot be had."""
+"""Installs a system into an environment of its own, or gives the reason why it cannot."""
 
 import json
 import shutil

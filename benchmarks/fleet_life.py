@@ -1,4 +1,4 @@
-"""Twelve agents work for 120 days, and on day 60 some truths change: what becomes of the knowledge they share.
+"""Twelve agents work for 120 days, and on day 60 some truths change: the fate of the knowledge they share.
 
     python benchmarks/fleet_life.py
 
@@ -6,7 +6,7 @@ The world is made of lessons.tsv: a `same` row is a truth in two wordings, a `co
 a myth, which is never true. Agents know their work: who relies on a lesson learns in that session whether it holds. Two
 careless ones also believe myths; three forget quickly. A session ends with the pairs that its agent is asked about; who
 knows the world judges them rightly. Everything is drawn from one seed, and the clock is the world's own.
-emulator-tests/test_fleet_life.py holds the rules to what happens here.
+emulator-tests/test_fleet_life.py asserts the outcome.
 """
 
 import csv
@@ -46,7 +46,7 @@ SHORT_MEMORY: Final = DecayPatch.model_validate({"maxAge": 15, "pruneAfter": 10,
 SESSION_ODDS: Final = 0.5  # of an agent to work on a day
 TASKS: Final = 3  # truths that a session's work meets
 MYTH_ODDS: Final = 0.5  # of a careless agent to see a myth confirmed
-LEARNING_ODDS: Final = 0.6  # of an agent to notice what it does not know yet
+LEARNING_ODDS: Final = 0.6  # of an agent to notice a truth that it does not know yet
 STABLE_A_DOMAIN: Final = 3  # truths that hold throughout, of each domain
 CARELESS: Final = ("agent-03", "agent-08")  # they believe myths
 
@@ -54,7 +54,7 @@ CARELESS: Final = ("agent-03", "agent-08")  # they believe myths
 class Truth(NamedTuple):
     """One thing to know about the world: how agents put it before and after day 60; the same if it never changes.
 
-    A myth is what is never true.
+    A myth is never true.
     """
 
     name: str
@@ -65,15 +65,15 @@ class Truth(NamedTuple):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All that agents may say of it, whenever."""
+        """All wordings of it, before and after the change."""
         return (*self.before, *self.after, *filter(None, [self.myth]))
 
     def on(self, day: int) -> tuple[str, ...]:
-        """Return the wordings of what is true on a day."""
+        """Return the wordings that are true on a day."""
         return self.before if day < CHANGE_DAY else self.after
 
     def verdict(self, one: str, other: str) -> Verdict:
-        """Return what this truth says of two texts: `different` unless both are about it."""
+        """Return the verdict of this truth on two texts: `different` unless both are about it."""
         for texts in (self.before, self.after):
             if {one, other} <= {*texts}:
                 return "same"
@@ -81,7 +81,7 @@ class Truth(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What an agent says of a shared entry at the end of a session."""
+    """An agent's report on a shared entry at the end of a session."""
 
     program_id: str
     day: int
@@ -92,7 +92,7 @@ class Report(NamedTuple):
 
 @dataclass
 class Chronicle:
-    """What happened: `entries` are the active ones at the end of each day, `stored` maps (program, id) to the text.
+    """A life: `entries` are the active ones at the end of each day, `stored` maps (program, id) to the text.
 
     `evicted` counts the lessons that left the first document of a program for its cap.
     """
@@ -142,7 +142,7 @@ def truths() -> list[Truth]:
 
 
 class Work(NamedTuple):
-    """What a session met, learnt, and has to say of what it knew."""
+    """The truths that a session met, its lessons, and its reports on earlier ones."""
 
     met: list[str]
     learnt: list[NewPattern]
@@ -167,7 +167,7 @@ class Life:
         self._handoffs: dict[str, str] = {}
 
     async def lived(self) -> Chronicle:
-        """Return what happened on all days."""
+        """Return the record of all days."""
         for day in range(DAYS):
             for number, agent in enumerate(self.agents):
                 if day == NEWCOMERS.get(agent, 0) and agent in FORGETFUL:
@@ -231,7 +231,7 @@ class Life:
         return verdicts.pop() if verdicts else "different"
 
     def _worked(self, agent: str, boot: BootAnswer, day: int) -> "Work":
-        """Return what a session's tasks taught: which lessons held, which did not, and what was new."""
+        """Return the lessons of a session's tasks: confirmed, contradicted and new ones."""
         mine = [truth for truth in self._truths if truth.domain in self._fields[agent]]
         met = self._random.sample(mine, TASKS)
         learnt: list[NewPattern] = []
@@ -268,7 +268,7 @@ class Life:
 
 
 def main() -> None:
-    """Print what became of the knowledge, for three seeds."""
+    """Print the fate of the knowledge, for three seeds."""
     head = ("seed", "sessions", "entries after 20, 40, ... days", "judged", "reports", "contested", "retired", "faded")
     print(f"| {' | '.join(head)} |")
     print(f"|{'---|' * len(head)}")

@@ -66,7 +66,7 @@ class Lesson:
 
 
 PARTNER: Final = Lesson("Close a file before you rename it", "files", "The rename failed on one machine")
-"""The other agent's lesson: it speaks to nobody, and is about nothing that the labelled lessons are about."""
+"""The other agent's lesson: it addresses no reader, and is about nothing that the labelled lessons are about."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class SteeringLesson(Lesson):
 
 
 class Kind(NamedTuple):
-    """What became of the pairs of one kind."""
+    """The fates of the pairs of one kind."""
 
     kind: str
     pairs: int
@@ -99,7 +99,7 @@ class Kind(NamedTuple):
 
 
 class Steering(NamedTuple):
-    """What became of lessons: how many are left to people, and how many an obedient judge makes knowledge."""
+    """The fates of lessons: how many are left to people, and how many an obedient judge makes knowledge."""
 
     lessons: str
     number: int
@@ -118,7 +118,7 @@ def read_steering() -> list[SteeringLesson]:
 
 
 async def is_published_unasked(fleet: Fleet, one: LabelledPair) -> bool:
-    """Whether two agents' lessons are knowledge though nobody was asked."""
+    """Whether two agents' lessons are knowledge without a verdict."""
     for name, lesson in zip(AGENTS, (one.a, one.b), strict=True):
         await store_memory(fleet, name, lesson.sent())
     await maintain_fleet(fleet, no_progress)
@@ -126,7 +126,7 @@ async def is_published_unasked(fleet: Fleet, one: LabelledPair) -> bool:
 
 
 async def is_published_by_obedience(fleet: Fleet, lesson: SteeringLesson, other: Lesson) -> bool:
-    """Whether an agent that answers `same` to whatever it is shown makes knowledge of a lesson and another's."""
+    """Whether an agent that answers `same` to every pair makes knowledge of a lesson and another's."""
     ids = [
         (await store_memory(fleet, name, one.sent())).pattern_id
         for name, one in zip(AGENTS, (lesson, other), strict=True)

@@ -190,7 +190,7 @@ class World:
         await self.fleet().programs.update(program_id, lambda known: ProgramChange(with_shown(known, texts)), self.at)
 
     async def call(self, call: Callable[[], Awaitable[_T]], refusals: int = 1) -> _T | None:
-        """Return what a call returns; None for one that is refused, which counts."""
+        """Return the result of a call; None for one that is refused, which counts."""
         self.at += STEP
         try:
             return await call()
@@ -218,7 +218,7 @@ class World:
         await delete_program(self.fleet(), program_id)
 
     async def settle(self) -> None:
-        """Ask everybody but the silent, day by day, until nobody is asked any more."""
+        """Ask everybody but the silent, day by day, until no question is left."""
         for _ in range(MAX_ROUNDS):
             await self.night()
             if not sum([await agent.judges() for agent in tuple(self._agents.values()) if agent not in self.silent]):

@@ -28,7 +28,7 @@ ONE_JUDGE: Final = "verify (one_judge), 2 votes: basher, iso"
 
 
 async def drift(world: World, *, honest: bool) -> None:
-    """Play wordings of which each is the same as the next, and as no other; honest: all are the same."""
+    """Play a chain of wordings, each the same as its neighbours alone; honest: all are the same."""
     texts = {"basher": LOOK, "iso": CHECK, "sark": LATE, "ram": STARTS}
     chain = list(texts.values())
     if not honest:

@@ -30,7 +30,7 @@ async def handed_over(world: World, *, honest: bool) -> None:
 
 
 def handed_over_unbound(iso_over: str) -> Story:
-    """Return the story of an unbound process that reads another program's memory, and stores what it read."""
+    """Return the story of an unbound process that reads another program's memory, and stores the texts."""
 
     async def story(world: World, *, honest: bool) -> None:
         basher = world.agent("basher", over=None if honest else "first")

@@ -23,7 +23,7 @@ FOUR: Final = "fresh, 4 votes: basher, iso, ram, sark"
 
 
 class Story(Protocol):
-    """Something that agents do in a new world; afterwards all are asked until nobody is asked any more."""
+    """Something that agents do in a new world; afterwards all are asked until no question is left."""
 
     async def __call__(self, world: World, *, honest: bool) -> None:
         """Play it."""

@@ -20,7 +20,7 @@ from laundering_scenario import (
 )
 
 DOORS: Final = {"sark": "recall", "ram": "search", "tron": "read", "clu": "diff", "yori": "boot"}
-MAX_SHOWN_TEXTS: Final = 256  # as docs/consensus.md says
+MAX_SHOWN_TEXTS: Final = 256  # Source: docs/consensus.md
 EVERYBODY: Final = "fresh, 7 votes: basher, clu, iso, ram, sark, tron, yori"
 OTHERS: Final = "fresh, 2 votes: ram, sark"
 FORGOTTEN: Final = "a program remembers the newest 256 texts that it was shown"
@@ -40,7 +40,7 @@ async def own_summary(world: World, *, honest: bool) -> None:
 
 
 async def own_summary_as_a_third(world: World, *, honest: bool) -> None:
-    """Play a program whose two wordings stand beside another's one, where three votes are needed."""
+    """Play a program whose two wordings stand with another's one, where three votes are needed."""
     await world.set_policy("threshold", "3")
     basher, iso, sark = world.agents("basher", "iso", "sark")
     await basher.stores(LOOK)
@@ -204,7 +204,7 @@ async def learnt_after_publication(world: World, *, honest: bool) -> None:
 async def learnt_again_after_retirement(world: World, *, honest: bool) -> None:
     """Play readers of an entry who store it, as it is and in their own words, after it was retired.
 
-    Honest: what they learnt is another lesson, near the retired one.
+    Honest: they learnt another lesson, near the retired one.
     """
     basher, iso, sark, ram = world.agents("basher", "iso", "sark", "ram")
     await basher.stores(CHECK)

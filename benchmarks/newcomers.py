@@ -1,4 +1,4 @@
-"""What a program that never stored anything finds of what a fleet learnt, by asking `recall_memory` with its defaults.
+"""The knowledge that a program without lessons finds in a fleet, by asking `recall_memory` with its defaults.
 
     python benchmarks/newcomers.py [FILE ...] [--limit N]
 
@@ -44,7 +44,7 @@ MIN_FOUND, MIN_TOP = 0.9, 0.8
 
 
 class Reading(NamedTuple):
-    """A question, whether its fact can be read, and the place of the first entry that tells it, 0 for none."""
+    """A question, whether its fact can be read, and the place of the first entry with it, 0 for none."""
 
     question: Question
     shared: bool
@@ -54,7 +54,7 @@ class Reading(NamedTuple):
 
 
 async def readings(story: Story, embedder: Embedder) -> Sequence[Reading]:
-    """Return what a newcomer reads for each question of a story that was lived on a store of its own."""
+    """Return a newcomer's answers to each question of a story that was lived on a store of its own."""
     labels = Labels(story)
     with TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "memory.db")
@@ -102,7 +102,7 @@ async def _all(stories: Iterable[Story]) -> Mapping[str, Sequence[Reading]]:
 
 
 def main() -> None:
-    """Print a row for each story and all, and what was not on top; exit with 1 when all miss a gate."""
+    """Print a row for each story and all, and the misses; exit with 1 when all miss a gate."""
     parser = argparse.ArgumentParser(description="Measure what newcomers find.")
     parser.add_argument("files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent")
     paths = parser.parse_args().files or sorted((FOLDER / "stories").glob("*.json"))

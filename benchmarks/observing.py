@@ -1,4 +1,4 @@
-"""What observing costs: the same calls in turn on a server that observes and on one that does not.
+"""The cost of observing: the same calls in turn on a server that observes and on one that does not.
 
 `python benchmarks/observing.py [CALLS]` prints the ratio of processor time, with JSON log, metrics and limits.
 """

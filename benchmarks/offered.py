@@ -1,4 +1,4 @@
-"""Which share of what several agents learnt is offered to readers, and whether evidence in the vectors helps.
+"""Which share of the lessons of several agents is offered to readers, and whether evidence in the vectors helps.
 
     python benchmarks/offered.py [FILE ...]
 
@@ -148,7 +148,7 @@ def comparable(told: ToldLesson) -> ComparableLesson:
     return ComparableLesson(told.agent, told.id, told.domain, told.pattern, text_hash(told.pattern))
 
 
-# A fleet whose readers judge every pair as its label says, on the day on which it is opened
+# A fleet whose readers judge every pair by its label, on the day on which it is opened
 
 
 @dataclass

@@ -26,7 +26,7 @@ COSTS: Final[Mapping[str, Callable[[Speed], float]]] = {"store": _store_cpu, "re
 
 @dataclass(frozen=True)
 class SystemReport:
-    """One system: its figures, and its problems, which say why others are missing."""
+    """One system: its figures, and its problems, the reasons why others are missing."""
 
     name: str
     version: str

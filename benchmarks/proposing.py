@@ -1,9 +1,9 @@
-"""What proposing pairs costs as a fleet grows, and how much of an exact comparison the cells of a large fleet keep.
+"""The cost of proposing pairs as a fleet grows, and how much of an exact comparison the cells of a large fleet keep.
 
     python benchmarks/proposing.py [--lessons 10000,20000,50000,100000] [--per-program 100]
 
 Lessons are made of the project's own sentences as MiniLM sees them: each is one sentence with something of a second and
-without something of a third, so that pairs of strangers are as alike as real ones; three in ten tell an earlier lesson
+without something of a third, so that pairs of strangers are as alike as real ones; three in ten repeat an earlier one
 in other words. Prints a markdown table, each row measured in a process of its own, and fails when 100,000 lessons take
 1 GB or more than 12 times the work of 10,000, or when a size keeps less than .98 of the pairs that a sample of 400
 lessons proposes in an exact comparison. Work counts the multiplications of all matrix products; processor time on one
@@ -46,7 +46,7 @@ MAX_RATIO: Final = 12.0
 MIN_KEPT: Final = 0.98
 SAMPLE: Final = 1_000  # lessons whose partners are compared exactly too
 BASE: Final = 10_000  # lessons whose work the ratio divides by
-REWORDED: Final = 0.3  # of the lessons tell an earlier one in other words: a cosine of .6 to .9 to it
+REWORDED: Final = 0.3  # of the lessons repeat an earlier one in other words: a cosine of .6 to .9 to it
 _SENTENCE: Final = re.compile(r"[A-Z`][^.|\n]{25,200}\.")
 
 

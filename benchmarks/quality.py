@@ -148,7 +148,7 @@ def _shared(one: Sequence[Lesson], other: Sequence[Lesson]) -> int:
 
 
 def own_worlds(rows: Sequence[Row]) -> list[World]:
-    """Return programs of our lessons: a quarter told by all, each in its words; and all at once, rivals included."""
+    """Return programs of our lessons: a quarter common to all, each in its words; and all at once, rivals included."""
     third = {row["lesson"]: row["third"] for row in rows_of(FOLDER / "thirds.tsv")}
     told = [
         tuple(Lesson(text, row["a"], row["domain"]) for text in (row["a"], row["b"], third[row["a"]]))
@@ -167,7 +167,7 @@ def own_worlds(rows: Sequence[Row]) -> list[World]:
 
 
 def told_by_all(told: Sequence[Sequence[Lesson]], alone: Sequence[Lesson], size: int, draw: int) -> Programs:
-    """Return three programs of `size` lessons: a quarter told by all, each in its wording, the others by one alone."""
+    """Return three programs of `size` lessons: a quarter common to all, each in its wording, others of one alone."""
     chance = random.Random(draw)  # noqa: S311 - a draw, not a secret
     shuffled = chance.sample(list(told), len(told))
     common, rest = shuffled[: round(size * BY_ALL)], shuffled[round(size * BY_ALL) :]
@@ -223,7 +223,7 @@ def lint_programs(
 
 
 def own_guarded(rows: Sequence[Row]) -> Iterable[tuple[str | float, ...]]:
-    """Yield `GUARDED` for each kind of our pairs, and for each text beside itself in other letters."""
+    """Yield `GUARDED` for each kind of our pairs, and for each text with itself in other letters."""
     for kind, name, wanted in (
         ("same", "ours, the same in other words", "<= .10"),
         ("near", "ours, near topic", "-"),

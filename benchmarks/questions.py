@@ -73,7 +73,7 @@ class OwnLesson(Value):
 
 
 class OneAgent(Value):
-    """All that one agent learnt, in the order in which it is stored; `about` says who wrote it."""
+    """All that one agent learnt, in the order in which it is stored; `about` names its author."""
 
     about: str
     lessons: tuple[OwnLesson, ...]
@@ -127,7 +127,7 @@ def of_stories(paths: Sequence[Path], which: str) -> Iterable[Asked]:
 
 
 def asked_of(path: Path) -> AskedFile | None:
-    """Return the questions of asked/ to the story of a file; None when nobody asked any."""
+    """Return the questions of asked/ to the story of a file; None without any."""
     file = ASKED / path.name
     return AskedFile.from_json(file.read_text(encoding="utf-8")) if file.exists() else None
 

@@ -1,4 +1,4 @@
-"""How well recall finds the text that answers a question, and what one operation costs.
+"""How well recall finds the text that answers a question, and the cost of one operation.
 
     python benchmarks/retrieval.py [--eval DIR] [--held-out]
 
@@ -38,7 +38,7 @@ Score: TypeAlias = Callable[[Asked, Floats], Floats]  # cosines to scores, quest
 
 RETRIEVAL: Final = ("by", "MRR", "hit@1", "hit@5", "hit@10")
 FITTING: Final = ("story", "of questions with an answer", "of those near a lesson", "of those far from all")
-ROUNDS: Final = 5  # the best of these is the cost: what else ran costs time, never saves any
+ROUNDS: Final = 5  # the best of these is the cost: other processes cost time, never save any
 ALLOWANCE: Final = 0.02  # of hit@5, below the better of words and meaning: about one question of fifty
 MIN_IDENTIFIERS_FIRST: Final = 0.98
 

@@ -70,7 +70,7 @@ def lessons_of(path: Path) -> Sequence[OwnLesson]:
 async def rooms(
     lessons: Sequence[OwnLesson], sizes: Sequence[int], embedder: Embedder, *, held_out: bool
 ) -> Sequence[Room]:
-    """Return what one program finds once so many of its lessons are stored, for ascending sizes."""
+    """Return the lessons that one program finds once so many of its lessons are stored, for ascending sizes."""
     with TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "memory.db")
         fleet = Fleet.on(store, "default", embedder, lambda: NOW)

@@ -1,6 +1,6 @@
 """The pairs of texts that quality.py and retrieval.py measure, and the tables that they print.
 
-Our own are lessons.tsv (kind, domain, a, b) and thirds.tsv, which tells each `same` one in a third wording (lesson,
+Our own are lessons.tsv (kind, domain, a, b) and thirds.tsv, with a third wording of each `same` one (lesson,
 third). The other sets, by file name, are not in this repository: probe60.tsv (kind, a, b), sick_trial.tsv (score, nli,
 a, b), stsb_dev.tsv (score, a, b), lint_pairs.tsv (code, src, a, b), lint_corpus.json (code: text).
 """

@@ -1,6 +1,6 @@
 """From starting the process to the answer of tools/list, against a bare `mcp` server with one tool.
 
-Both are started in turn, so that whatever else the machine does hits both. Run: python benchmarks/startup.py [RUNS]
+Both are started in turn, so that other work of the machine hits both. Run: python benchmarks/startup.py [RUNS]
 """
 
 import json

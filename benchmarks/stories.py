@@ -65,7 +65,7 @@ _QUOTED: Final = re.compile(r"'[^']*'")
 
 
 class Run(NamedTuple):
-    """One telling of a story. `contrary` answers the opposite, "" for nobody."""
+    """One telling of a story. `contrary` is the agent that answers the opposite, "" for none."""
 
     story: Story
     answering: Answering
@@ -80,7 +80,7 @@ class Run(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A run's counts. `goal_day`: the first day with .9 of what is shared published, `read_day`: or contested.
+    """A run's counts. `goal_day`: the first day with .9 of the shared facts published, `read_day`: or contested.
 
     `curve` is (shared, published) by day. `refused` counts the reasons of verdicts that were refused.
     """
@@ -96,7 +96,7 @@ class Told(NamedTuple):
 
 
 async def told(run: Run, embedder: Embedder) -> Told:
-    """Return what becomes of a story on a store of its own."""
+    """Return the outcome of a story on a store of its own."""
     labels = Labels(run.story)
     judge = with_contrary(labels, run.contrary) if run.contrary else truthful(labels)
     with TemporaryDirectory() as folder:
@@ -165,12 +165,12 @@ def cost(one: Told) -> tuple[str | float, ...]:
 
 
 def summed(runs: Sequence[Told]) -> Told:
-    """Return the sums of runs, with neither days nor what was missed."""
+    """Return the sums of runs, with neither days nor misses."""
     return Told("all", reduce(add, (one.counts for one in runs)), None, None, (), (), (), {})
 
 
 def print_tables(title: str, runs: Sequence[Told]) -> None:
-    """Print the runs and their sum, how knowledge grew, and what was missed."""
+    """Print the runs and their sum, how knowledge grew, and the misses."""
     rows = [*runs, summed(runs)] if len(runs) > 1 else runs
     table(title, BECAME, map(became, rows))
     table(f"{title}: per shared fact", ASKED, map(cost, rows))
@@ -207,7 +207,7 @@ def print_missed(title: str, facts: Sequence[Missed]) -> None:
 
 
 def runs_of(stories: Sequence[Story], answering: Answering, contrary: str, seed: int, days_after: int) -> Iterator[Run]:
-    """Yield the runs of a command line; `contrary` is an agent, "each" or nobody."""
+    """Yield the runs of a command line; `contrary` is an agent, "each" or ""."""
     for story in stories:
         names = story.names if contrary == "each" else [contrary] if contrary in ("", *story.names) else []
         for name in names:
@@ -220,7 +220,7 @@ async def _told_all(runs: Sequence[Run]) -> list[Told]:
 
 
 def main() -> None:
-    """Print what became of stories."""
+    """Print the outcomes of stories."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent")
     parser.add_argument("--answer", choices=("at-once", "next-session"), help="the pairs of a commit; both when absent")

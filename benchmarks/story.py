@@ -61,7 +61,7 @@ class Story(Value):
         return max(lesson.day for lesson in self.lessons)
 
     def shared(self, until: int | None = None) -> Mapping[str, Sequence[ToldLesson]]:
-        """Return the lessons of each fact that two agents or more have told, by a day or in all, in order of days."""
+        """Return the lessons of each fact that two agents or more have stored, by a day or in all, in order of days."""
         told: dict[str, list[ToldLesson]] = {}
         for lesson in sorted(self.lessons, key=lambda lesson: lesson.day):
             if until is None or lesson.day <= until:

@@ -1,4 +1,4 @@
-"""What became of a story: which facts became knowledge, rightly or wrongly, at how many pairs and questions."""
+"""The outcome of a story: which facts became knowledge, rightly or wrongly, at how many pairs and questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -22,14 +22,14 @@ GOAL: Final = 0.9  # of the shared facts
 class Counts:
     """Counts of a story, or sums of several.
 
-    `shared` facts were told by two agents or more; of them `published` are entries with two tellers, fresh or verify,
+    `shared` facts were stored by two agents or more; of them `published` are entries with two tellers, fresh or verify,
     and `fresh`. `contested`: of the others, those that an agent's word stands against. `twice`: published in two
     entries. An entry is `wrong` if it has a contribution of another fact than its text's, `ever_wrong` if it had one at
     the end of some day; a `wrong_echo` is such a lesson without a vote. `unasked`: contributions in other words without
-    a verdict `same`. `never_offered`: shared facts of which no agent was shown a pair. `gone` pairs were replaced or
+    a verdict `same`. `never_offered`: shared facts, no pair of them shown. `gone` pairs were replaced or
     dropped. `questions` are showings of a pair to an agent, `distinct` counts each pair once for each agent. `tellers`
-    told a published fact: they vote, are `late` (an echo after publication) or `lost`. `lag_days` sums the days between
-    a fact's second telling and its publication.
+    stored a published fact: they vote, are `late` (an echo after publication) or `lost`. `lag_days` sums the days from
+    a fact's second agent to its publication.
     """
 
     lessons: int
@@ -72,7 +72,7 @@ class Counts:
 
 
 class Reading:
-    """A chronicle with its labels; `published` are the entries that agents read, `facts` what they say, by key."""
+    """A chronicle with its labels; `published` are the entries that agents read, `facts` their facts, by key."""
 
     def __init__(self, story: Story, chronicle: Chronicle) -> None:
         self.story, self.chronicle, self.labels = story, chronicle, Labels(story)
@@ -87,11 +87,11 @@ class Reading:
         }
 
     def pattern(self, lesson: ToldLesson) -> Pattern:
-        """Return what the store has of a lesson."""
+        """Return the stored lesson."""
         return self._patterns[lesson.agent, text_hash(lesson.pattern)]
 
     def lot(self, lesson: ToldLesson) -> str:
-        """Return what the teller of a published fact is: a voter, late (it told when all could read it), or lost."""
+        """Return the lot of a published fact's teller: a voter, late (after publication), or lost."""
         pattern = self.pattern(lesson)
         entry = next((one for one in self.published if one.key == pattern.knowledge_key), None)
         if entry is None:
@@ -110,12 +110,12 @@ class Reading:
         return self.labels.verdict(pair.a.text, pair.b.text) == "same"
 
     def true_pairs(self, fact: str) -> list[Pair]:
-        """Return the pairs of which both texts are of this fact."""
+        """Return the pairs with both texts of this fact."""
         pairs = self.chronicle.pairs.values()
         return [pair for pair in pairs if self.labels.fact(pair.a.text) == fact and self.is_true(pair)]
 
     def unasked(self, entry: Entry) -> list[Contribution]:
-        """Return the contributions in other words for which no judge said `same`."""
+        """Return the contributions in other words that no judge called `same`."""
         pairs = self.chronicle.pairs
         words = text_hash(entry.value.pattern)
         return [
@@ -127,7 +127,7 @@ class Reading:
 
 
 def counted(story: Story, chronicle: Chronicle) -> Counts:
-    """Return what became of a story."""
+    """Return the outcome of a story."""
     reading = Reading(story, chronicle)
     wrong = [reading.state(entry) for entry in reading.published if strangers(entry, reading.labels)]
     ends = chronicle.days[-1] & reading.shared.keys()
@@ -188,12 +188,12 @@ def _is_wrong_echo(reading: Reading, lesson: ToldLesson) -> bool:
 
 
 def _second_day(lessons: Sequence[ToldLesson]) -> int:
-    """Return the day on which a second agent told a fact."""
+    """Return the day on which a second agent stored a fact."""
     return min(lesson.day for lesson in lessons if lesson.agent != lessons[0].agent)
 
 
 def _lag(reading: Reading, fact: str) -> int:
-    """Return the days from a fact's second telling to the day at whose end it was published for the first time."""
+    """Return the days from a fact's second agent to the day at whose end it was published for the first time."""
     first = next(day for day, facts in enumerate(reading.chronicle.days, 1) if fact in facts)
     return first - _second_day(reading.shared[fact])
 
@@ -206,6 +206,6 @@ def goal_day(story: Story, days: Sequence[frozenset[str]]) -> int | None:
 
 
 def curve(story: Story, chronicle: Chronicle) -> list[tuple[int, int]]:
-    """Return, for the end of each day, how many facts two agents had told, and how many of these were published."""
+    """Return, for the end of each day, how many facts two agents had stored, and how many of these were published."""
     told = [story.shared(day).keys() for day in range(1, len(chronicle.days) + 1)]
     return [(len(known), len(facts & known)) for known, facts in zip(told, chronicle.days, strict=True)]

@@ -1,4 +1,4 @@
-"""Why a fact that two agents share is not published: what became of the pairs of its lessons."""
+"""Why a fact that two agents share is not published: the fate of the pairs of its lessons."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -49,7 +49,7 @@ def lost_tellers(story: Story, chronicle: Chronicle) -> Iterator[Missed]:
 
 
 def _fate(reading: Reading, pair: Pair) -> str:
-    """Return the state of a pair, who said what, and whom it waits for."""
+    """Return the state of a pair, its verdicts by judge, and whom it waits for."""
     showings = [showing for showing in reading.chronicle.showings if showing.pair_id == pair.pair_id]
     said = [f"{one.program_id} said {one.verdict}" for one in pair.judgements]
     unanswered = {showing.agent for showing in showings} - {one.program_id for one in pair.judgements}

@@ -15,7 +15,7 @@ Call: TypeAlias = tuple[str, Arguments]  # a tool's name and its arguments
 
 
 class Memory(NamedTuple):
-    """One lesson that an agent stores, and what it saw, which is empty for a lesson of a set without any."""
+    """One lesson that an agent stores, and its evidence, which is empty for a lesson of a set without any."""
 
     number: int
     text: str

@@ -46,7 +46,7 @@ class Showing(NamedTuple):
 
 
 class GivenVerdict(NamedTuple):
-    """A verdict that an agent gave; `error` says why it was refused, "" for one that was carried out."""
+    """A verdict that an agent gave; `error` is the reason of its refusal, "" for one that was carried out."""
 
     day: int
     agent: str
@@ -82,7 +82,7 @@ def truthful(labels: Labels) -> Judge:
 
 
 def with_contrary(labels: Labels, contrary: str) -> Judge:
-    """Return agents who know the facts, of whom one always says the opposite."""
+    """Return agents who know the facts, one of whom always answers the opposite."""
 
     def judge(agent: str, one: str, other: str) -> Verdict:
         verdict = labels.verdict(one, other)
@@ -105,7 +105,7 @@ class Telling:
         self._chronicle = Chronicle()
 
     async def told(self, days_after: int = DAYS_AFTER) -> Chronicle:
-        """Return what became of the story, some days after its last lesson."""
+        """Return the outcome of the story, some days after its last lesson."""
         names = self._story.names
         for day in range(1, self._story.last_day + days_after + 1):
             first = (day + self._seed) % len(names)
@@ -188,7 +188,7 @@ class Telling:
 
 
 def facts_said(chronicle: Chronicle, labels: Labels, *states: EntryState) -> frozenset[str]:
-    """Return the facts that entries in these states say, and for which two of an entry's voters told just that."""
+    """Return the facts of entries in these states that two of the entry's voters stored themselves."""
     return frozenset(
         labels.fact(entry.value.pattern)
         for entry in chronicle.entries
@@ -203,7 +203,7 @@ def strangers(entry: Entry, labels: Labels) -> Sequence[Contribution]:
 
 
 def _tellers(entry: Entry, labels: Labels) -> set[str]:
-    """Return the programs of an entry's votes that told its fact."""
+    """Return the programs of an entry's votes that stored its fact."""
     fact = labels.fact(entry.value.pattern)
     return {line.program_id for line in voting(entry) if labels.fact(line.pattern) == fact}
 

@@ -64,7 +64,7 @@ class WebFigures:
 
 @dataclass(frozen=True)
 class WebRow:
-    """One kind of call; `nothing` are the figures of the tool that does nothing beside it."""
+    """One kind of call; `nothing` are the figures of the tool that does nothing, measured in turn."""
 
     kind: str
     figures: WebFigures
@@ -96,7 +96,7 @@ class Work:
         self._ids = ids  # a store after so many replaces the first of them, so that the program keeps its size
 
     def calls(self) -> Mapping[str, Callable[[WebClient], float]]:
-        """Return what makes one call of each kind and returns its seconds."""
+        """Return functions that make one call of each kind and return its seconds."""
         return {"store": self._store, "recall with a query": self._recall, "recall, plain": self._list}
 
     def nothing(self, client: WebClient) -> float:
@@ -177,14 +177,14 @@ def kinds() -> Sequence[str]:
 
 
 def beside(kind: str) -> str:
-    """Return the name of the calls that do nothing and are made beside those of a kind."""
+    """Return the name of the calls that do nothing and are made in turn with those of a kind."""
     return f"{NOTHING}, {kind}"
 
 
 def one_at_a_time(
     server: WebServer, client: WebClient, other: RawServer, rounds: int
 ) -> Mapping[str, Sequence[WebSample]]:
-    """Return each call of one client, each after one that does nothing; another server forgets what they stored."""
+    """Return each call of one client, each after one that does nothing; another server forgets their lessons."""
     samples: dict[str, list[WebSample]] = defaultdict(list)
     work = Work("program-0", 0, rounds + 1)
     for number in range(rounds + 1):

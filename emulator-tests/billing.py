@@ -1,4 +1,4 @@
-"""What Firestore bills: counted on any store."""
+"""Firestore's bill, counted on any store."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Bill(NamedTuple):
 
 
 class Billed(Wrapped):
-    """A store that counts what Firestore bills. Source: cloud.google.com/firestore/pricing"""
+    """A store that counts billed reads and writes. Source: cloud.google.com/firestore/pricing"""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

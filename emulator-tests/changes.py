@@ -37,7 +37,7 @@ REWORDINGS: Final[tuple[tuple[str, str, Verdict], ...]] = (
     ("Run the migrations in a transaction", "Wrap schema changes so that they roll back as one", "same"),
     ("Log the request id with each error", "An error line without its request id is useless", "unsure"),
 )
-"""What basher and sark learnt, each in its own words, and basher's verdict."""
+"""The lessons of basher and sark, each in its own words, and basher's verdict."""
 SHARED: Final = (
     "Vacuum the database after a bulk delete",
     "Quote every variable of a shell script",
@@ -46,7 +46,7 @@ SHARED: Final = (
     "Freeze the clock in tests of expiry",
     "Sort the keys before hashing an object",
 )
-"""What both learnt in equal words."""
+"""The lesson of both in equal words."""
 OPPOSITE: Final = "Bulk deletes need no vacuum of the database"
 REWRITTEN: Final = "Compare digests of passwords, never the passwords themselves"
 

@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The host:port of the Firestore emulator; child processes are told too."""
+    """The host:port of the Firestore emulator; child processes get it too."""
     try:
         running = found(tmp_path_factory.mktemp("emulator"))
     except NoEmulator as missing:
@@ -44,7 +44,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def project(emulator: str) -> str:  # noqa: ARG001 - it must run
-    """A project of the emulator that nobody has used: it starts empty, and there is nothing to clear."""
+    """An unused project of the emulator: it starts empty, and there is nothing to clear."""
     return f"test-{uuid.uuid4().hex[:12]}"
 
 
@@ -57,7 +57,7 @@ def firestore(request: pytest.FixtureRequest) -> Callable[[], Store]:
     return partial(FirestoreStore, request.getfixturevalue("project"))
 
 
-# What opens one more store on the data of the running test, which starts empty
+# Openers of one more store on the data of the running test, which starts empty
 ENGINES: dict[str, Callable[[pytest.FixtureRequest], Callable[[], Store]]] = {
     "sqlite": sqlite,
     "firestore": firestore,
@@ -70,7 +70,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-async def one_loop(anyio_backend: str) -> AsyncIterator[None]:  # noqa: ARG001 - what makes anyio run this fixture
+async def one_loop(anyio_backend: str) -> AsyncIterator[None]:  # noqa: ARG001 - anyio runs this fixture for it
     yield  # noqa: PT022 - held to the end: one event loop for the whole run, as the Firestore client wants it
 
 
@@ -101,7 +101,7 @@ def firestore_address(request: pytest.FixtureRequest) -> str:
     return f"firestore://{request.getfixturevalue('project')}"
 
 
-# What FLEET_MEMORY_STORE says to reach the store of the running test, which starts empty
+# The value of FLEET_MEMORY_STORE that reaches the store of the running test, which starts empty
 ADDRESSES: dict[str, Callable[[pytest.FixtureRequest], str]] = {
     "sqlite": sqlite_address,
     "firestore": firestore_address,

@@ -17,7 +17,7 @@ PORTS_TRIED = 3
 
 
 class NoEmulator(Exception):  # noqa: N818 - it is no error: the tests skip
-    """There is none and none can be started; the message says why."""
+    """There is none and none can be started; the message has the reason."""
 
 
 class Exited(NoEmulator):
@@ -113,4 +113,4 @@ def _wait_for(emulator: Emulator) -> None:
         except OSError as silence:
             if time.monotonic() > end:
                 raise NoEmulator("the Firestore emulator did not start in time") from silence
-        time.sleep(PROBE_S)  # its port opens when it does; nothing tells
+        time.sleep(PROBE_S)  # its port opens when it does, without notice

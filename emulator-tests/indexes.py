@@ -9,7 +9,7 @@ from fleet_memory.stores import Document, Query, Write
 from tests.wrapped import Wrapped
 
 FILE = Path(__file__).parent.parent / "firestore.indexes.json"
-OWN = "examples"  # the collection group of tests that ask what the product never does
+OWN = "examples"  # the collection group of tests with queries that the product never sends
 
 
 class Index(NamedTuple):
@@ -20,7 +20,7 @@ class Index(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What firestore.indexes.json says: composite indexes, and (group, field) pairs that have no index at all."""
+    """The contents of firestore.indexes.json: composite indexes, and (group, field) pairs that have no index at all."""
 
     indexes: frozenset[Index]
     exempt: frozenset[tuple[str, str]]
@@ -66,7 +66,7 @@ def problems(query: Query, summed: str | None, known: Declared) -> list[str]:
 
 
 class Watched(Wrapped):
-    """A store that fails a test that asks what Firestore would refuse, or writes a document twice in a commit."""
+    """A store that fails a test with a query that Firestore would refuse, or writes a document twice in a commit."""
 
     asked: ClassVar[set[tuple[str, tuple[str, ...], str | None, str | None]]] = set()
     known: ClassVar[Declared] = declared()

@@ -1,4 +1,4 @@
-"""What holds between the documents of a fleet at every moment, whoever was killed meanwhile, and what they come to."""
+"""Invariants of a fleet's documents at every moment, with any process killed, and their content to compare."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -139,7 +139,7 @@ def _entry_of(side: Side, documents: Documents) -> str | None:
 
 
 async def meaning(fleet: Fleet) -> dict[str, object]:
-    """Return what the documents come to, without moments, revisions, and the ids of commits."""
+    """Return the content of the documents, without moments, revisions, and the ids of commits."""
     documents = await read_documents(fleet)
     rows = (await fleet.knowledge.snapshots.read()).rows
     return {

@@ -19,7 +19,7 @@ WORDS_EACH: Final = 9
 
 
 class Judged(NamedTuple):
-    """A lesson of the program `owner`, and of the program that says the same in the words of `other`."""
+    """A lesson of the program `owner`, and of the program that has it in the words of `other`."""
 
     owner: int
     teller: int

@@ -1,4 +1,4 @@
-"""How an answer of today differs from what the version before answered, and which differences have a reason."""
+"""How an answer of today differs from that of the version before, and which differences have a reason."""
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -97,7 +97,7 @@ def differences(answer: Json, record: Record, then: Json) -> list[Difference]:
 
 
 def expected(record: Record, then: Json) -> Json:
-    """Return what was answered before to a recorded question, in the form that answers have now."""
+    """Return the earlier answer to a recorded question, in the form that answers have now."""
     if not isinstance(then, dict):
         return then
     if then.get("key") in UNJUDGED:
@@ -109,7 +109,7 @@ def expected(record: Record, then: Json) -> Json:
 
 
 def in_order_of_keys(boot: Record) -> Record:
-    """Return a boot with its entries in the order of their keys: now those that an own lesson says come first."""
+    """Return a boot with its entries in the order of their keys: now those that an own lesson covers come first."""
     if "knowledge" not in boot:
         return boot
     return boot | {"knowledge": sorted(boot["knowledge"], key=lambda entry: str(entry.get("key")))}
@@ -167,7 +167,7 @@ def with_contradictions(answer: Json) -> Json:
 
 
 def without_first_changes(boot: Record) -> Record:
-    """Return a boot without the changes of a first one: there all that it shows is added, which it says no longer."""
+    """Return a boot without the changes of a first one: there it listed all shown entries as added, now it does not."""
     shown = {entry["key"] for part in ("constitution", "knowledge") for entry in boot[part]}
     changes = boot.get("changes", {})
     is_first = shown <= set(changes.get("added", ())) and not changes.get("updated") and not changes.get("retired")

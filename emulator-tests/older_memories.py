@@ -46,7 +46,7 @@ async def imported_file(version: str, request: Request) -> str:
 
 
 async def imported_emulator(version: str, request: Request) -> str:
-    """Let the emulator import the version's own documents into a project that nobody has used."""
+    """Let the emulator import the version's own documents into an unused project."""
     return emulator_import(version, request.getfixturevalue("emulator"), request.getfixturevalue("project"))
 
 

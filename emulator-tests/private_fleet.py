@@ -55,7 +55,7 @@ def lesson(prefix: str, text: str) -> dict[str, object]:
 
 
 def canaries_of(text: str) -> Iterator[str]:
-    """Yield the canaries that stand in a text, in whatever case."""
+    """Yield the canaries that stand in a text, in any case."""
     lowered = text.lower()
     return (word for word in sorted(CANARIES) if word in lowered)
 

@@ -1,4 +1,4 @@
-"""What a server that opens Firestore may find around it: credentials, a network, an emulator, Google, or none."""
+"""The surroundings of a server that opens Firestore: credentials, a network, an emulator, Google, or none."""
 
 import http.server
 import json
@@ -20,7 +20,7 @@ from google.rpc.status_pb2 import Status
 
 
 class Around:
-    """What a process finds around it: at first no credentials, no emulator, no Google."""
+    """The surroundings of a process: at first no credentials, no emulator, no Google."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, until_the_end: AsyncExitStack) -> None:
         self.folder = folder
@@ -33,7 +33,7 @@ class Around:
             patch.delenv(name, raising=False)
 
     def silence(self) -> str:
-        """Return the address of something that takes connections and never says a word."""
+        """Return the address of something that accepts connections and never sends a byte."""
         listener = self.until_the_end.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
         return f"127.0.0.1:{listener.getsockname()[1]}"
 
@@ -73,7 +73,7 @@ class Around:
         self.patch.setenv("grpc_proxy", f"http://{proxy}")
 
     def web_server(self, status: int, body: dict[str, object]) -> str:
-        """Return the address of an HTTP server that answers whatever it is asked."""
+        """Return the address of an HTTP server that answers every request."""
 
         class Answer(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:

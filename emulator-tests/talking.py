@@ -38,7 +38,7 @@ class Child:
 
 @asynccontextmanager
 async def child(script: str, *arguments: str) -> AsyncIterator[Child]:
-    """Start a child, and wait until it says that it is open; it is ended with the block."""
+    """Start a child, and wait until it reports that it is open; it is ended with the block."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(CHILDREN / script), *arguments]
     async with await anyio.open_process(command, stderr=None, env=environment) as process:

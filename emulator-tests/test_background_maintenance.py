@@ -87,7 +87,7 @@ async def test_a_server_that_ends_within_a_run_leaves_the_rest_to_the_next(
             await require_each_lesson_in_one_place(store)
             assert await archived(store) < len(PROGRAMS), "the run was over before the server was"
             released = (await claim(store)).until < FADED
-            assert released == (end == signal.SIGTERM)  # a server that is told to leave hands the lease back
+            assert released == (end == signal.SIGTERM)  # a server that is asked to stop releases the lease
             now = FADED if released else FADED + timedelta(hours=1)  # when the lease of the dead has ended
             async with maintaining(store_address, tmp_path / "two", now):
                 await until_archived(store, len(PROGRAMS))
@@ -127,7 +127,7 @@ async def until_taken(store: Store, fence: int) -> None:
         await look_again()
 
 
-async def test_what_two_programs_learnt_is_promoted_by_itself(store_address: str, tmp_path: Path) -> None:
+async def test_a_lesson_of_two_programs_is_promoted_by_itself(store_address: str, tmp_path: Path) -> None:
     with anyio.fail_after(PATIENCE_S):
         async with maintaining(store_address, tmp_path / "one") as one:
             for program in ("basher", "sark"):

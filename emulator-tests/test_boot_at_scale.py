@@ -1,4 +1,4 @@
-"""Boot in a fleet that knows 2,000 things: within its budget, few reads, and what the task needs comes first."""
+"""Boot in a fleet that knows 2,000 things: within its budget, few reads, and lessons for the task first."""
 
 import csv
 import itertools
@@ -52,7 +52,7 @@ PLACES = ("in the greenhouse", "in the bakery", "on deck", "in the studio", "at 
 
 
 class Task(NamedTuple):
-    """What an agent is about to do, and the lesson that a person would want it to read first."""
+    """A task of an agent, and the lesson that a person would want it to read first."""
 
     text: str
     wanted: str

@@ -1,4 +1,4 @@
-"""What each call is billed in Firestore's reads and writes: the table of docs/firestore.md."""
+"""The bill of each call in Firestore's reads and writes: the table of docs/firestore.md."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -296,7 +296,7 @@ async def test_a_verdict_about_two_lessons_is_billed_within_its_budget(
 async def test_a_verdict_about_a_lesson_and_an_entry_is_billed_within_its_budget(
     verdict: Verdict, bill: Bill, billed: Billed, fleet: Fleet
 ) -> None:
-    before = fleet_on(billed, NOW - timedelta(days=1))  # what is stored after the publication has no vote
+    before = fleet_on(billed, NOW - timedelta(days=1))  # a lesson stored after the publication has no vote
     await learn_text(before, "sark", FREE)
     await learn_text(before, "basher", LOOK)
     await learn_text(before, "iso", LOOK)
@@ -323,7 +323,7 @@ async def test_a_run_with_nothing_new_is_billed_alike_in_any_fleet(billed: Bille
     assert bills == [Bill(15, 6, 1)] * 2
 
 
-async def test_a_run_is_billed_for_what_is_new_however_many_programs_there_are(billed: Billed) -> None:
+async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(billed: Billed) -> None:
     bills = []
     for size in (10, 100):
         fleet = fleet_on(billed, fleet_id=f"of-{size}")
@@ -336,7 +336,7 @@ async def test_a_run_is_billed_for_what_is_new_however_many_programs_there_are(b
     assert bills == [Bill(30, 16, 1)] * 2
 
 
-async def test_a_cold_server_of_a_large_fleet_decides_and_says_who_proposes(billed: Billed) -> None:
+async def test_a_cold_server_of_a_large_fleet_decides_and_names_the_proposer(billed: Billed) -> None:
     fleet = fleet_on(billed)
 
     async def learn_all() -> None:

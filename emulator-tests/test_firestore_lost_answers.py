@@ -1,4 +1,4 @@
-"""A write whose answer is lost on the wire: nobody is told that it failed, and repeating the call counts once."""
+"""A write whose answer is lost on the wire: it is not reported as failed, and repeating the call counts once."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -26,7 +26,7 @@ LIMIT_S = 60  # so that a hang fails
 
 
 class Wire:
-    """A line to the emulator that can swallow what comes back, and be cut."""
+    """A line to the emulator that can swallow answers, and be cut."""
 
     def __init__(self, emulator: str) -> None:
         self._host, self._port = emulator.split(":")

@@ -1,4 +1,4 @@
-"""Whatever keeps Firestore from being opened is said within 5 seconds, with what to run, and is not remembered."""
+"""Every failure to open Firestore is reported within 5 seconds, with the command to run, and is not remembered."""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,7 +20,7 @@ from fleet_memory.stores.firestore import FirestoreStore, failures, opening
 
 pytestmark = pytest.mark.anyio
 
-PROMISED_S = 5.0  # seconds until an agent is told what is wrong, once the client is imported
+PROMISED_S = 5.0  # seconds until an agent gets the reason, once the client is imported
 PATIENCE_S = 60  # so that a hang fails
 ENTRY, ENTRIES = Ref("fleets/f1/gsp", "entry"), Query("fleets/f1/gsp")
 SECRETS = ("fl33t-project", "127.0.0.1", "refresh-me", "login.json")
@@ -28,7 +28,7 @@ NOW = "2026-03-01T09:00:00Z"
 
 
 class Cause(NamedTuple):
-    """How to bring it about, and what is said then."""
+    """A way to cause a failure, and its message."""
 
     arrange: Callable[[Around], Awaitable[None]]
     kind: type[StoreError]
@@ -159,7 +159,7 @@ async def around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 
 @pytest.mark.parametrize("name", CAUSES)
-async def test_what_is_wrong_is_said_in_time_and_without_secrets(name: str, around: Around) -> None:
+async def test_a_failure_is_reported_in_time_and_without_secrets(name: str, around: Around) -> None:
     arrange, kind, message = CAUSES[name]
     await arrange(around)
     store = FirestoreStore("fl33t-project")
@@ -221,7 +221,7 @@ async def test_closing_really_closes(project: str) -> None:
     assert channel.get_state() is grpc.ChannelConnectivity.SHUTDOWN
 
 
-async def test_a_server_starts_without_the_client_and_says_what_is_wrong_to_each_call(around: Around) -> None:
+async def test_a_server_starts_without_the_client_and_answers_each_call_with_the_failure(around: Around) -> None:
     around.patch.setenv(VARIABLE, f"127.0.0.1:{free_port()}")
     async with agent("firestore://fl33t-project", now=NOW, embedder="lexical") as one:
         assert len((await one.client.list_tools()).tools) >= 6
@@ -232,7 +232,7 @@ async def test_a_server_starts_without_the_client_and_says_what_is_wrong_to_each
 
 @pytest.mark.parametrize("command", [["check"], ["call", "memory_health", '{"programId": "basher"}']])
 @pytest.mark.usefixtures("around")
-async def test_a_command_says_it_without_a_traceback_and_its_code(command: list[str]) -> None:
+async def test_a_command_reports_it_without_a_traceback_and_with_its_code(command: list[str]) -> None:
     settings = {"FLEET_MEMORY_STORE": "firestore://fl33t-project", "FLEET_MEMORY_EMBEDDER": "lexical"}
     child = served(["-m", "fleet_memory", *command], settings)
     with anyio.fail_after(PATIENCE_S):

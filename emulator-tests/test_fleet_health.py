@@ -19,8 +19,8 @@ from fleet_memory.tools.store_memory import store_memory
 
 pytestmark = pytest.mark.anyio
 
-EARLY = NOW - timedelta(days=85)  # what was learnt then is prunable at LATER
-LATER = NOW + timedelta(days=100)  # what was learnt at NOW is stale
+EARLY = NOW - timedelta(days=85)  # lessons of then are prunable at LATER
+LATER = NOW + timedelta(days=100)  # lessons of NOW are stale
 KEY = "pattern/domain-shared/lesson-shared"
 SUMS, SNAPSHOT, POLICY = 1, 1, 1  # documents
 LARGE = Bill(reads=SUMS + SNAPSHOT + POLICY, sums=22)
@@ -69,7 +69,7 @@ async def test_an_empty_fleet_is_an_answer(store: Store) -> None:
     assert (told.programs, told.verdict, told.unwell, told.ledger) == (0, "empty", None, None)
 
 
-async def test_a_fleet_larger_than_the_limit_is_answered_from_what_a_run_left(store: Store) -> None:
+async def test_a_fleet_larger_than_the_limit_is_answered_from_the_sums_of_a_run(store: Store) -> None:
     fleet = fleet_on(store)
     for number in range(6):
         await learn(fleet_on(store, EARLY), f"program-{number}", f"own-{number}")
@@ -82,7 +82,7 @@ async def test_a_fleet_larger_than_the_limit_is_answered_from_what_a_run_left(st
     answer = await health_of_fleet(fleet, 10_000, max_programs=5)
     assert answer == replace(await health_of_fleet(fleet, 10_000, max_programs=6), as_of=NOW)
     soon = fleet_on(store, NOW + timedelta(days=6))
-    await maintain_fleet(replace(soon, memory=fleet.memory), no_progress)  # what was learnt early is stale by now
+    await maintain_fleet(replace(soon, memory=fleet.memory), no_progress)  # the early lessons are stale by now
     answer = await health_of_fleet(soon, 10_000, max_programs=5)
     assert answer == replace(await health_of_fleet(soon, 10_000, max_programs=6), as_of=soon.now())
     assert answer.patterns == PatternCounts(total=12, active=6, stale=6, promoted=2, archived=0)

@@ -1,4 +1,4 @@
-"""Twelve agents, 120 days, a world that changes on day 60: what the rules promise holds over the life of a fleet."""
+"""Twelve agents, 120 days, a world that changes on day 60: the rules keep their promises over the life of a fleet."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ SEED = 5
 
 
 class Lived(NamedTuple):
-    """A life that was lived, and what it left."""
+    """A life that was lived, and its memory."""
 
     chronicle: Chronicle
     fleet: Fleet
@@ -47,7 +47,7 @@ def test_the_fleet_worked_and_its_knowledge_was_used(lived: Lived) -> None:
     assert lived.chronicle.entries[-1] > len(truths()) / 2
 
 
-def test_newcomers_boot_with_what_the_fleet_knows(lived: Lived) -> None:
+def test_newcomers_boot_with_the_fleets_knowledge(lived: Lived) -> None:
     for agent, day in NEWCOMERS.items():
         known = lived.chronicle.known_before[agent]
         shown = {row.key for row in lived.chronicle.first_boots[agent].knowledge}
@@ -55,7 +55,7 @@ def test_newcomers_boot_with_what_the_fleet_knows(lived: Lived) -> None:
         assert len(known) > len(truths()) / 4, (agent, day)
 
 
-async def test_no_agent_reads_what_became_false(lived: Lived) -> None:
+async def test_no_agent_reads_an_entry_that_became_false(lived: Lived) -> None:
     words = [report for report in lived.chronicle.reports if report.outcome == "contradicted"]
     assert {word.status for word in words} <= {"contested", "candidate", "retired"}
     gone = {text for truth in truths() if truth.before != truth.after for text in truth.before}
@@ -68,7 +68,7 @@ async def test_no_agent_reads_what_became_false(lived: Lived) -> None:
         assert min(days) >= CHANGE_DAY
 
 
-async def test_what_replaced_it_became_knowledge(lived: Lived) -> None:
+async def test_its_replacement_became_knowledge(lived: Lived) -> None:
     new = {text for truth in truths() if truth.before != truth.after for text in truth.after}
     known = {row.pattern for row in (await rows(lived)).values() if not row.is_hidden}
     assert len(known & new) > len(new) / 2

@@ -1,4 +1,4 @@
-"""What is forgotten leaves nothing half done: entries keep their contributions, the archive and the program agree."""
+"""Forgetting leaves nothing half done: entries keep their contributions, the archive and the program agree."""
 
 from collections.abc import Callable
 
@@ -78,7 +78,9 @@ async def test_of_ten_restorations_at_once_one_succeeds(store_address: str) -> N
         assert [note["id"] for note in (await one.call("get_program_state", programId="basher"))["notes"]] == ["n1"]
 
 
-async def test_what_leaves_and_what_stays_are_one_commit(open_store: Callable[[], Store]) -> None:
+async def test_a_forgotten_lesson_leaves_its_program_and_enters_the_archive_in_one_commit(
+    open_store: Callable[[], Store],
+) -> None:
     fleet, other = fleet_on(open_store()), fleet_on(open_store())
     await learn(fleet, "basher", *map(str, range(20)))
 

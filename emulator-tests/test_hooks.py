@@ -40,7 +40,7 @@ class Done(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep what hooks remember of names and sessions with the test: one that ran before would count as the same."""
+    """Keep the hooks' state of names and sessions with the test: one that ran before would count as the same."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
@@ -71,7 +71,7 @@ async def test_a_locked_memory_holds_no_session_up(tmp_path: Path) -> None:
         other.execute("begin exclusive")
         done = await hook("SessionStart", str(file), {**COMMON, "cwd": "/elsewhere/sark"})
     assert done.code == 0
-    assert len(done.err.splitlines()) <= 1  # reading goes on beside a writer; only a write would wait
+    assert len(done.err.splitlines()) <= 1  # reading goes on during a write; only a write would wait
 
 
 async def test_an_unreachable_memory_holds_no_session_up() -> None:

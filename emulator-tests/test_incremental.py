@@ -1,4 +1,4 @@
-"""A run looks at what is new, and leaves what one leaves that looks at everything."""
+"""A run looks at changes alone, and leaves the same documents as one that looks at everything."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -161,7 +161,7 @@ async def test_a_run_after_a_run_changes_nothing(store: Store) -> None:
     assert await left(fleet) == before
 
 
-async def test_a_warm_server_reads_the_programs_that_changed_whoever_considered_them(
+async def test_a_warm_server_reads_programs_that_changed_even_if_another_server_considered_them(
     open_store: Callable[[], Store],
 ) -> None:
     counting = Counting(open_store())
@@ -182,4 +182,4 @@ async def test_a_warm_server_reads_the_programs_that_changed_whoever_considered_
     await learn(one, "program-5", "shared")
     counting.read.clear()
     await consolidate(one)
-    assert counting.read.count("programs") <= 1 + 1 + 1 + 3  # what changed, its entry, its stamp with its neighbours'
+    assert counting.read.count("programs") <= 1 + 1 + 1 + 3  # the lesson, its entry, its stamp with its neighbours'

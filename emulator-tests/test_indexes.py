@@ -1,4 +1,4 @@
-"""What production needs and the emulator never asks for: declared indexes, and none on what is large."""
+"""Needs of production that the emulator never checks: declared indexes, and none on large fields."""
 
 from collections.abc import Callable
 
@@ -46,7 +46,7 @@ GROUPS = ("programs", "pages", "archive", "history", "receipts", *KNOWLEDGE_GROU
         (Query(PROGRAMS, {"a": 1}), "pending", Index("programs", ("a", "pending"))),
     ],
 )
-def test_what_needs_a_composite_index(query: Query, summed: str | None, needed: Index | None) -> None:
+def test_a_query_needs_its_composite_index(query: Query, summed: str | None, needed: Index | None) -> None:
     assert index_needed(query, summed) == needed
     assert (problems(query, summed, Declared(frozenset(), frozenset())) == []) == (needed is None)
     if needed is not None:
@@ -128,7 +128,7 @@ def long_lesson(name: str) -> NewPattern:
 
 
 @pytest.mark.anyio
-async def test_the_tools_ask_only_what_the_declared_indexes_serve(used: Store) -> None:
+async def test_the_tools_send_only_queries_that_the_declared_indexes_serve(used: Store) -> None:
     assert isinstance(used, Watched)  # so that each of their questions was looked at
     asked = {(group, *where, summed) for group, where, _, summed in Watched.asked}
     assert asked >= {("programs", "dirty", None), ("programs", "stored", None), ("programs", "pending")}
@@ -144,7 +144,7 @@ async def test_the_tools_ask_only_what_the_declared_indexes_serve(used: Store) -
 
 
 @pytest.mark.anyio
-async def test_whatever_is_large_or_nested_has_no_index(used: Store) -> None:
+async def test_large_and_nested_fields_have_no_index(used: Store) -> None:
     exempt, seen = declared().exempt, set[str]()
     for group in GROUPS:
         for document in await used.find(Query(f"fleets/default/{group}")):

@@ -57,7 +57,7 @@ def require_readable(address: str, fleet_id: str) -> None:
 
 
 async def repeated(fleet: Fleet, change: Change) -> dict[str, object]:
-    """Carry out a change once more, and maintain the fleet; return what that comes to."""
+    """Carry out a change once more, and maintain the fleet; return the content of its documents."""
     later = at(fleet, LATER)
     await change.carry_out(later)
     await maintain(later)
@@ -67,7 +67,7 @@ async def repeated(fleet: Fleet, change: Change) -> dict[str, object]:
 
 
 async def undisturbed(store: Store, address: str, name: str) -> tuple[dict[str, object], float]:
-    """Return what a change comes to in a process that nobody kills, and how long it takes."""
+    """Return the content after a change in a process that is not killed, and how long it takes."""
     fleet = fleet_on(store, fleet_id="undisturbed")
     await CHANGES[name].prepare(fleet)
     took_s = await to_thread.run_sync(killed_after, address, "undisturbed", name, None)

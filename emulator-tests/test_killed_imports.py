@@ -48,7 +48,7 @@ def bring(address: str, fleet: str, file: Path, *, seconds: float | None = None)
 
 
 async def memory_of(fleet: Fleet) -> object:
-    """Return what agents know of a fleet: its programs, and the contributors of its entries."""
+    """Return the knowledge that agents see of a fleet: its programs, and the contributors of its entries."""
     programs = {one.program.program_id: known_to_agents(one.program) for one in await fleet.programs.all()}
     entries = [one.entry for one in await fleet.knowledge.all() if one.entry]
     return programs, {entry.key: [line.program_id for line in entry.provenance] for entry in entries}

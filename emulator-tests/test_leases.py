@@ -118,7 +118,7 @@ async def test_a_released_lease_is_free_at_once_and_its_fence_goes_on(store: Sto
     assert (second.claim.owner, second.claim.fence) == ("second", 2)
 
 
-async def test_releasing_what_another_has_taken_leaves_it_alone(store: Store) -> None:
+async def test_releasing_a_lease_that_another_has_taken_leaves_it_alone(store: Store) -> None:
     slow = await taken(store)
     fast = await taken(store, "second", now=LATER)
     await release(store, slow)

@@ -1,4 +1,4 @@
-"""Maintenance on both engines: the sweep archives, protects, is fenced, and costs what is due."""
+"""Maintenance on both engines: the sweep archives, protects, is fenced, and costs as much as is due."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -22,7 +22,7 @@ from tests.fleets import Interrupted, at, writing
 
 pytestmark = pytest.mark.anyio
 
-FADED = NOW + timedelta(days=181)  # what was learnt at NOW is prunable
+FADED = NOW + timedelta(days=181)  # lessons of NOW are prunable
 KEY = "pattern/domain-shared/lesson-shared"
 
 
@@ -39,7 +39,7 @@ async def names(fleet: Fleet, program: str) -> list[str]:
     return sorted((await fleet.programs.read(program)).patterns)
 
 
-async def test_what_faded_is_archived_though_it_became_knowledge(store: Store) -> None:
+async def test_a_faded_lesson_is_archived_though_it_became_knowledge(store: Store) -> None:
     fleet = fleet_on(store)
     await learn(fleet, "basher", "shared", "own")
     await learn(fleet, "sark", "shared")
@@ -51,11 +51,11 @@ async def test_what_faded_is_archived_though_it_became_knowledge(store: Store) -
     assert [(one.program_id, one.pattern_id) for one in done.archived] == [("basher", "own"), ("basher", "shared")]
     assert await archive(store) == [("basher", "own", "decay"), ("basher", "shared", "decay")]
     assert (await names(later, "basher"), await names(later, "sark")) == (["young"], ["shared"])
-    assert (await later.knowledge.found(KEY)).value.contributors == ("basher", "sark")  # the entry keeps what it said
+    assert (await later.knowledge.found(KEY)).value.contributors == ("basher", "sark")  # both stay in the entry
     assert (await maintain(later)).archived == ()
 
 
-async def test_a_run_consolidates_and_publishes_what_waits(store: Store) -> None:
+async def test_a_run_consolidates_and_publishes_waiting_changes(store: Store) -> None:
     fleet = fleet_on(store)
     await learn(fleet, "basher", "shared")
     await learn(fleet, "sark", "shared")
@@ -63,7 +63,7 @@ async def test_a_run_consolidates_and_publishes_what_waits(store: Store) -> None
     assert [entry.key for entry in (await gsp_bootstrap(fleet, "iso")).knowledge] == [KEY]
 
 
-async def test_a_dry_run_says_the_same_and_writes_nothing(store: Store) -> None:
+async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(store: Store) -> None:
     await learn(fleet_on(store), "basher", "old")
     later = fleet_on(store, FADED)
     await learn(later, "sark", "shared")
@@ -120,7 +120,7 @@ async def swept_for(billed: Billed, fleet: Fleet) -> Bill:
     return billed.bill
 
 
-async def test_a_sweep_is_billed_for_what_is_due_however_many_programs_there_are(store: Store) -> None:
+async def test_a_sweep_is_billed_for_due_lessons_however_many_programs_there_are(store: Store) -> None:
     billed = Billed(store)
     bills = []
     for size in (3, 30):
@@ -143,7 +143,7 @@ async def test_a_sweep_of_many_reads_each_once_and_little_more(store: Store) -> 
     assert bill.reads <= 6 + 40 * 2 + 1  # the program, and the fence again
 
 
-async def test_a_dry_run_reads_no_more_than_four_times_what_is_due(
+async def test_a_dry_run_reads_no_more_than_four_times_the_due_lessons(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "PROGRAMS_PER_BLOCK", 5)  # far fewer than are due
@@ -158,7 +158,7 @@ async def test_a_dry_run_reads_no_more_than_four_times_what_is_due(
     assert billed.bill.writes == 0
 
 
-async def test_the_documents_field_is_what_the_rule_says(store: Store) -> None:
+async def test_the_stored_sweep_time_follows_the_rule(store: Store) -> None:
     fleet = fleet_on(store)
     await learn(fleet, "basher", "a")
     (document,) = await store.get(Ref("fleets/default/programs", "basher"))
@@ -207,7 +207,7 @@ async def test_a_rebuild_shows_every_entry_to_boot_again(store: Store, damage: s
     assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == renewed
     again, keys = await booted(store, "iso")
     assert keys == whole
-    assert again >= version  # nobody has read a later version than there is
+    assert again >= version  # no reader has seen a later version than the newest
     assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == 0
     assert (await booted(store, "iso"))[0] == again
 

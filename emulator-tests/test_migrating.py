@@ -53,7 +53,7 @@ async def memory(version: str, request: pytest.FixtureRequest) -> AsyncIterator[
 
 
 async def in_a_file(version: str, folder: Path) -> dict[str, dict[str, Json]]:
-    """Return the documents of a version's memory that nobody disturbed, migrated in a SQLite file."""
+    """Return the documents of a version's undisturbed memory, migrated in a SQLite file."""
     async with open_memory(str(unpacked(version, folder / "undisturbed.db"))) as store:
         await migrated(fleet_of(store))
         return undated(await everything(fleet_of(store)))

@@ -1,4 +1,4 @@
-"""A memory moves between stores through a file, and is merged with what is there."""
+"""A memory moves between stores through a file, and is merged with the target's."""
 
 import json
 import subprocess
@@ -72,7 +72,7 @@ async def test_a_memory_moves_out_and_in_and_out_again_equal(store_address: str,
     assert run("import", store_address, first)[1]["written"] == 0
 
 
-async def test_what_the_store_learnt_since_stays(store_address: str, tmp_path: Path) -> None:
+async def test_lessons_that_the_store_learnt_since_stay(store_address: str, tmp_path: Path) -> None:
     await learn(store_address)
     file = tmp_path / "old.jsonl"
     run("export", store_address, file)

@@ -65,7 +65,7 @@ async def test_documents_with_calibration_are_read_and_changed_as_if_it_were_not
         await learn(fleet, program, "shared", program)
         await reinforce_memory(fleet, program, program)
     await consolidate(fleet)
-    await gsp_bootstrap(fleet, "sark", depth="full")  # what has changed since the last boot is in the first only
+    await gsp_bootstrap(fleet, "sark", depth="full")  # changes since the last boot are in the first only
     before = await answers(fleet)
     assert await set_back(store) == 4  # two programs, the entry, the snapshot
 

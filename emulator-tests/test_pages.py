@@ -132,7 +132,7 @@ async def test_a_lesson_on_a_page_is_asked_about_and_judged(store: Store, fleet:
     assert (program.paged["claims"].promoted, program.patterns["claims"].promoted) == (True, True)
 
 
-async def test_a_lesson_comes_back_from_the_archive_beside_pages(fleet: Fleet) -> None:
+async def test_a_lesson_comes_back_from_the_archive_of_a_program_with_pages(fleet: Fleet) -> None:
     for name in ("ash", "elm"):
         await forget_memory(fleet, "basher", name, "by mistake")
     assert (await restore_archived(fleet, "basher", "ash"))["restored"] is True

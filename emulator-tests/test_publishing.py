@@ -1,4 +1,4 @@
-"""The snapshot that boot reads: published whole whatever its size, and read whole while it is published."""
+"""The snapshot that boot reads: published whole at any size, and read whole while it is published."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 def entry(number: int, size: int) -> Entry:
-    """Return an entry of which the snapshot holds `size` bytes, by far the most of them its vector."""
+    """Return an entry that takes `size` bytes of the snapshot, by far the most of them for its vector."""
     return published_entry(f"pattern/care/{number:05}", f"Lesson {number}", "care", vector="A" * size, embedder="x")
 
 
@@ -74,7 +74,7 @@ async def test_more_entries_than_a_commit_takes_are_published_in_turns(
 
 
 @pytest.mark.usefixtures("one_entry_a_shard")
-async def test_a_publication_that_was_killed_before_its_switch_is_seen_by_nobody(store: Store) -> None:
+async def test_a_publication_that_was_killed_before_its_switch_is_not_visible(store: Store) -> None:
     await publish(store, 1, 2, 3)
     await put(fleet_on(store), 0, 4)
     async with publishing(fleet_on(store)) as writer:

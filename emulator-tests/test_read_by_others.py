@@ -1,4 +1,4 @@
-"""A process that keeps what it read decoded shows at once what another process has changed, forgotten or made new."""
+"""A process that keeps documents decoded shows at once every change, deletion and addition of another process."""
 
 import os
 import sys

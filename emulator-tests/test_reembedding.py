@@ -24,7 +24,7 @@ def reembed(address: str) -> dict[str, object]:
     return answer
 
 
-async def test_a_memory_moves_to_another_embedder_and_then_finds_what_is_the_same(store_address: str) -> None:
+async def test_a_memory_moves_to_another_embedder_and_then_finds_equal_lessons(store_address: str) -> None:
     lesson = {"domain": "claims", "confidence": 0.9, "evidence": ""}
     async with local_agent(store_address, now=NOW, embedder="lexical") as one:
         for program, text in (

@@ -117,7 +117,7 @@ async def confirmations(store: Store) -> int:
 
 
 async def parts_of(store: Store, round_: str, before: int) -> Counter[str]:
-    """Count what is there of a session, before which the entry had so many confirmations."""
+    """Count the effects of a session on an entry that had so many confirmations before."""
     fleet = fleet_on(store)
     program = await fleet.programs.read(round_)
     history = (await get_program_state(fleet, round_, history=50)).history or ()

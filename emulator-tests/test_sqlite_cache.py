@@ -1,4 +1,4 @@
-"""What the SQLite engine need not read, decode or write again."""
+"""Reads, decodings and writes that the SQLite engine need not repeat."""
 
 import sqlite3
 import sys

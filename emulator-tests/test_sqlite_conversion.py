@@ -1,4 +1,4 @@
-"""A file of schema 1 that is opened becomes one of today: all of it or nothing, whatever happens meanwhile."""
+"""A file of schema 1 that is opened becomes one of today: all of it or nothing, in spite of interruptions."""
 
 import itertools
 import json

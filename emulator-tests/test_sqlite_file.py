@@ -1,4 +1,4 @@
-"""What only a file has: damage, places, permissions, a full disk, locks, and what `check` says."""
+"""Properties of files alone: damage, places, permissions, a full disk, locks, and the report of `check`."""
 
 import json
 import os
@@ -98,7 +98,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-async def test_a_bad_file_is_refused_with_what_to_do_until_it_is_replaced(
+async def test_a_bad_file_is_refused_with_advice_until_it_is_replaced(
     damage: str, path: Path, store: SqliteStore
 ) -> None:
     await fill(path)
@@ -136,9 +136,7 @@ PLACES: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_place_where_no_file_can_be_is_refused_with_what_to_do(
-    place: str, path: Path, store: SqliteStore
-) -> None:
+async def test_a_place_where_no_file_can_be_is_refused_with_advice(place: str, path: Path, store: SqliteStore) -> None:
     prepare_place, message = PLACES[place]
     prepare_place(path)
     error = await refusal(store)
@@ -265,7 +263,7 @@ def test_a_commit_is_flushed_to_the_disk_before_it_returns(tmp_path: Path) -> No
     assert settings == [(2,), (1,), ("wal",)]  # 2 is FULL: a power cut cannot be staged here
 
 
-async def test_a_file_that_was_replaced_or_deleted_is_opened_anew(path: Path, store: SqliteStore) -> None:
+async def test_a_file_that_was_replaced_or_deleted_is_opened_again(path: Path, store: SqliteStore) -> None:
     await fill(path.with_name("backup.db"), entries=3)
     await store.commit(Write(Ref(ENTRIES.collection, "old"), {"n": 1}))
     for file in path.parent.glob("memory.db*"):

@@ -1,4 +1,4 @@
-"""How the file's schema moves on: step by step, once, whoever else opens the file."""
+"""How the file's schema moves on: step by step, once, while others open the file."""
 
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -29,7 +29,7 @@ LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
 
 class Server:
-    """A server process; what it logged is in `log` once it has ended."""
+    """A server process; its log is in `log` once it has ended."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin
@@ -57,7 +57,7 @@ class Server:
         await self.send(INITIALIZED)
 
     async def began(self) -> None:
-        """Wait until a toy is under way: it says so on stderr."""
+        """Wait until a toy is under way: it prints a line on stderr."""
         while await self.err.receive_until(b"\n", 10_000) != b"began":
             pass
 
@@ -245,7 +245,7 @@ async def test_a_call_under_way_is_finished_and_answered(tmp_path: Path, how: st
         assert ((tmp_path / "file").read_text(), server.process.returncode, log) == ("written", code, "")
 
 
-async def test_a_second_signal_ends_what_hangs(tmp_path: Path) -> None:
+async def test_a_second_signal_ends_a_server_that_hangs(tmp_path: Path) -> None:
     async with started(TOYS, tmp_path) as server:
         await server.open()
         await server.send(call("hang"))
@@ -281,7 +281,7 @@ async def test_a_client_that_no_longer_reads_ends_it(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-async def test_a_store_that_cannot_open_is_told_at_the_call_and_not_remembered(tmp_path: Path) -> None:
+async def test_a_store_that_cannot_open_is_reported_at_the_call_and_not_remembered(tmp_path: Path) -> None:
     (tmp_path / "blocked").write_text("a file where a folder should be")
     async with started(SERVE, tmp_path, FLEET_MEMORY_STORE=str(tmp_path / "blocked" / "memory.db")) as server:
         await server.open()

@@ -1,4 +1,4 @@
-"""What `Store` promises, on every engine: documents, conflicts, atomicity and concurrency."""
+"""The promises of `Store`, on every engine: documents, conflicts, atomicity and concurrency."""
 
 import random
 import time
@@ -60,7 +60,7 @@ async def test_a_commit_of_nothing_does_nothing(store: Store) -> None:
     assert await store.total(Query(HOME)) == 0
 
 
-async def test_creating_what_exists_conflicts(store: Store) -> None:
+async def test_creating_an_existing_document_conflicts(store: Store) -> None:
     await store.commit(Write(BASHER, {"n": 1}, ABSENT))
     with pytest.raises(ConflictError):
         await store.commit(Write(BASHER, {"n": 2}, ABSENT))
@@ -96,7 +96,7 @@ async def test_deleting_needs_the_revision_it_names(store: Store) -> None:
     assert await fields(store, BASHER) is None
 
 
-async def test_deleting_whatever_is_there_also_deletes_nothing(store: Store) -> None:
+async def test_deleting_any_content_also_deletes_nothing(store: Store) -> None:
     await store.commit(Write(BASHER, None), Write(ISO, {"n": 1}))
     await store.commit(Write(ISO, None))
     assert await store.get(BASHER, ISO) == [None, None]
@@ -181,7 +181,9 @@ async def test_a_document_over_1_mib_is_refused_and_nothing_is_applied(store: St
 
 
 @pytest.mark.parametrize("unfit", ["\ud800", float("nan"), float("inf"), 2**63])
-async def test_what_no_store_can_keep_is_refused_and_nothing_is_applied(store: Store, unfit: str | float) -> None:
+async def test_a_value_that_no_store_can_keep_is_refused_and_nothing_is_applied(
+    store: Store, unfit: str | float
+) -> None:
     with pytest.raises(DocumentRejectedError, match="which no store keeps"):
         await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"n": unfit}))
     assert await store.get(ISO, BASHER) == [None, None]
@@ -259,7 +261,7 @@ async def test_two_hundred_cancelled_commits_leave_nothing_half_applied(store: S
     assert len(left) >= 200 - cancelled
 
 
-async def test_closing_twice_is_fine_and_what_was_committed_stays(open_store: Callable[[], Store]) -> None:
+async def test_closing_twice_is_fine_and_commits_stay(open_store: Callable[[], Store]) -> None:
     store = open_store()
     await store.commit(Write(BASHER, {"n": 1}))
     await store.close()
@@ -267,7 +269,7 @@ async def test_closing_twice_is_fine_and_what_was_committed_stays(open_store: Ca
     assert await fields(open_store(), BASHER) == {"n": 1}
 
 
-async def test_closing_what_was_never_used_is_fine(open_store: Callable[[], Store]) -> None:
+async def test_closing_an_unused_store_is_fine(open_store: Callable[[], Store]) -> None:
     store = open_store()
     await store.close()
     assert await fields(store, BASHER) is None  # it opens now

@@ -1,4 +1,4 @@
-"""What `Store.find` and `Store.total` promise, on every engine."""
+"""The promises of `Store.find` and `Store.total`, on every engine."""
 
 import pytest
 from indexes import OWN
@@ -85,7 +85,7 @@ async def test_find_returns_the_documents_that_equal_everywhere_by_id(
         (Query(HOME, {"active": True}, after="c", limit=1), "d"),
     ],
 )
-async def test_find_orders_with_ties_by_id_leaves_out_what_lacks_the_field_and_reads_on_after_an_id(
+async def test_find_orders_with_ties_by_id_leaves_out_documents_without_the_field_and_reads_on_after_an_id(
     entries: Store, query: Query, ids: str
 ) -> None:
     assert await found(entries, query) == ids
@@ -98,7 +98,7 @@ async def test_blocks_that_follow_each_other_are_the_collection(entries: Store) 
     assert read == "abcdef"
 
 
-async def test_ids_go_by_their_bytes_whatever_was_written_first(store: Store) -> None:
+async def test_ids_are_ordered_by_their_bytes_in_any_order_of_writes(store: Store) -> None:
     ids = ["-", "0", "10", "9", "A", "Z", "_5f_", "a", "a-", "a0", "aa"]
     for name in reversed(ids):
         await store.commit(Write(Ref(HOME, name), {"n": 1}))
@@ -146,7 +146,7 @@ async def test_find_forgets_old_values_and_deleted_documents(entries: Store) -> 
         (Query(f"fleets/f3/{OWN}"), "weight", 0),
     ],
 )
-async def test_total_counts_or_sums_the_matches_with_the_field_of_their_order_whatever_the_limit_and_after(
+async def test_total_counts_or_sums_all_matches_with_the_field_of_their_order_regardless_of_limit_and_after(
     entries: Store, query: Query, field: str | None, expected: int
 ) -> None:
     total = await entries.total(query, field)

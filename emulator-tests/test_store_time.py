@@ -1,4 +1,4 @@
-"""The store's time of a commit, and the names of what it refuses, on every engine."""
+"""The store's time of a commit, and the names of refused documents, on every engine."""
 
 from datetime import UTC, datetime, timedelta
 

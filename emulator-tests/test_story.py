@@ -64,7 +64,7 @@ async def judged(
 
 
 async def judge_the_race(store: str, session: Session = local_agent) -> str:
-    """Let all three judge what they are asked; return the key of the entry."""
+    """Let all three judge their pairs; return the key of the entry."""
     await judged(store, "basher", "same", session=session)
     await judged(store, "sark", "same", session=session)
     last = await judged(store, "iso", "same", session=session)
@@ -132,7 +132,7 @@ async def test_two_hundred_days_later_lessons_are_stale_and_the_entry_wants_veri
         assert [k["status"] for k in boot["knowledge"]] == ["verify"]
 
 
-async def test_one_agent_that_says_it_twice_is_asked_nothing_and_publishes_nothing(store_address: str) -> None:
+async def test_one_agent_that_stores_it_twice_is_asked_nothing_and_publishes_nothing(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(CHECK), lesson(VERIFY))
     found = await consolidated(store_address)
     assert (found["promoted"], found["openPairs"]) == ([], 0)
@@ -145,7 +145,7 @@ async def test_two_agents_of_one_session_publish_nothing(store_address: str) -> 
     assert ([one["status"] for one in found["judged"]], found["promoted"]) == (["candidate"], [])
 
 
-async def test_two_agents_over_one_unbound_connection_publish_what_wants_verifying(store_address: str) -> None:
+async def test_two_agents_over_one_unbound_connection_publish_an_entry_to_verify(store_address: str) -> None:
     async with local_agent(store_address, now=FEB_14) as one:
         for program in ("basher", "sark"):
             told = lesson(TIMEOUT, "http", evidence=f"{program} waited for ever")
@@ -183,7 +183,7 @@ async def test_an_agent_that_learnt_it_before_votes_however_late_it_is_asked(sto
         ("Retry 3 times before giving up on a claim", "Retry 30 times before giving up on a claim"),
     ],
 )
-async def test_of_what_the_guard_objects_to_no_contributor_makes_knowledge(
+async def test_no_contributor_makes_knowledge_of_a_pair_that_the_guard_objects_to(
     store_address: str, one: str, two: str
 ) -> None:
     await learn(store_address, "basher", FEB_14, lesson(one))
@@ -196,7 +196,7 @@ async def test_of_what_the_guard_objects_to_no_contributor_makes_knowledge(
         assert ([judged["state"] for judged in found["judged"]], found["promoted"]) == (["open"], [])
 
 
-async def test_a_dry_run_tells_what_a_run_would_do_and_writes_nothing(store_address: str) -> None:
+async def test_a_dry_run_returns_the_changes_of_a_run_and_writes_nothing(store_address: str) -> None:
     await learn(store_address, "basher", FEB_14, lesson(CHECK, evidence="basher saw two claims"))
     await learn(store_address, "sark", FEB_20, lesson(CHECK, evidence="sark was too late"))
     dry = await consolidated(store_address, dryRun=True)

@@ -34,7 +34,7 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 
 def command(store: str, *words: str) -> str:
-    """Return what a command printed, run by a process of its own."""
+    """Return the output of a command, run by a process of its own."""
     line = [sys.executable, "-m", "fleet_memory", "token", *words, "--store", store]
     done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=LIMIT_S)  # noqa: S603 words of this test
     return done.stdout.strip()
@@ -96,7 +96,7 @@ async def test_all_tokens_of_a_program_are_revoked_however_many(store: Store) ->
     assert [one for one in await list_tokens(fleet) if one.revoked_at is None] == []
 
 
-async def test_tokens_are_billed_as_they_say(store: Store) -> None:
+async def test_tokens_are_billed_as_documented(store: Store) -> None:
     billed = Billed(store)
     fleet = fleet_on(billed)
     created = await create_token(fleet, NewToken("basher"))

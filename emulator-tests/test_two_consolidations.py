@@ -1,4 +1,4 @@
-"""Two servers consolidate at once: one promotion, one ledger line, whoever is first."""
+"""Two servers consolidate at once: one promotion, one ledger line, in any order."""
 
 import anyio
 import pytest
@@ -19,7 +19,7 @@ def lesson(round_: int) -> dict[str, object]:
 
 
 async def consolidate(server: Agent, promoted: list[str]) -> None:
-    """Consolidate, again and again while the other one does; add what this server promoted."""
+    """Consolidate, again and again while the other one does; add this server's promotions."""
     while True:
         result = await server.client.call_tool("pattern_consolidate", {})
         if not result.is_error:

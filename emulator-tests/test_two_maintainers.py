@@ -58,7 +58,7 @@ async def run_both(maintainers: list[Child]) -> list[str]:
 
 
 async def alone(fleet: Fleet) -> dict[str, object]:
-    """Return what the rounds come to with one maintainer."""
+    """Return the content after the rounds with one maintainer."""
     for round_ in range(ROUNDS):
         await learn(fleet, round_)
         await maintain(at(fleet, NOW))
@@ -66,7 +66,7 @@ async def alone(fleet: Fleet) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["in turn", "at once"])
-async def test_two_maintainers_do_what_one_would_and_never_work_at_once(
+async def test_two_maintainers_do_the_work_of_one_and_never_work_at_once(
     store_address: str, tmp_path: Path, *, together: bool
 ) -> None:
     log = tmp_path / "leases"

@@ -1,4 +1,4 @@
-"""A memory that the version before wrote opens on every engine, answers what that version answered, and goes on.
+"""A memory that the version before wrote opens on every engine, answers as that version did, and goes on.
 
 How the memory and the answers were made: data/version-0.1/README.md.
 """
@@ -72,14 +72,14 @@ async def memory(form: str, request: Request) -> str:
     return await FORMS[form](OLDEST, request)
 
 
-def test_a_command_prints_what_the_version_before_printed(memory: str, form: str) -> None:
+def test_a_command_prints_the_same_as_the_version_before(memory: str, form: str) -> None:
     for record in COMMANDS:
         text = run(memory, RECORDED["now"], *record["command"])
         answer = json.loads(text) if text.startswith("{") else text
         assert differences(answer, record, record.get(form, record["answer"])) == []
 
 
-async def test_a_tool_answers_what_the_version_before_answered(memory: str, form: str) -> None:
+async def test_a_tool_answers_the_same_as_the_version_before(memory: str, form: str) -> None:
     async with agent(memory, now=RECORDED["now"]) as reader:
         for record in CALLS:
             answer = await answer_as_before(reader, record["tool"], asked_as_before(record))
@@ -157,7 +157,7 @@ async def test_the_memory_lives_on(memory: str) -> None:
 
 
 async def published(fleet: Agent) -> str:
-    """Consolidate, and return the key of what two programs now share; what numbers merged waits for judgement."""
+    """Consolidate, and return the key of the entry that two programs now share; numbers' merges wait for judgement."""
     first = await fleet.call("pattern_consolidate")
     (entry,) = first["promoted"]
     assert (entry["domain"], entry["contributors"]) == ("operations", ["basher", "sark"])

@@ -114,7 +114,7 @@ async def test_clients_that_drip_are_cut_and_the_others_go_on(attacked: Attacked
     assert attacked.peak_mb() - before <= MAX_GROWTH_MB
 
 
-async def test_connections_that_say_nothing_are_closed_and_the_others_go_on(attacked: Attacked) -> None:
+async def test_silent_connections_are_closed_and_the_others_go_on(attacked: Attacked) -> None:
     before = attacked.peak_mb()
     async with good_calls(attacked.agent):
         words = await all_at_once([lambda: say_nothing(attacked.server.port)] * IDLE, IDLE)

@@ -83,10 +83,10 @@ def build(source: Path, out: Path) -> None:
 
 
 def refer(source: Path, file: Path) -> None:
-    """Write beside each text of `file` the vector of the float32 model: base64 of 384 float16."""
+    """Write next to each text of `file` the vector of the float32 model: base64 of 384 float16."""
     model, tokens = Sentence(source), Tokenizer.from_file(str(source / "tokenizer.json"))
     tokens.no_padding()
-    tokens.enable_truncation(256)  # what the model takes
+    tokens.enable_truncation(256)  # the model's maximum
     lines = []
     for text in [json.loads(line)["text"] for line in file.read_text().splitlines()]:
         ids = torch.tensor([tokens.encode(text).ids])

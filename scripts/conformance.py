@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def inspections() -> Iterator[tuple[str, Sequence[str], int]]:
-    """Yield (name, arguments, exit code) of what the inspector does."""
+    """Yield (name, arguments, exit code) of the inspector's calls."""
     store = json.dumps({"programId": "basher", "pattern": LESSON})
     yield "tools/list", ["--method", "tools/list", "--strict"], 0
     yield "a store", [*call("store_memory"), "--tool-args-json", store], 0

@@ -1,6 +1,6 @@
 """Draws docs/story.svg, the picture in the README, from a run of the demo's story: it quotes the tools' answers.
 
-tests/test_picture.py fails while the file differs from what this makes. Run: python scripts/draw_story.py
+tests/test_picture.py fails while the file differs from its output. Run: python scripts/draw_story.py
 """
 
 import textwrap

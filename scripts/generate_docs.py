@@ -1,7 +1,7 @@
 """Writes the reference pages from the code: docs/tools.md and docs/tools/, docs/commands.md, docs/configuration.md.
 
 And in docs/security.md who may call each tool, and the tools as the server lists them, server/listing.json.
-tests/test_docs.py fails while a page or that file differs from what this makes. Run: python scripts/generate_docs.py
+tests/test_docs.py fails while a page or that file differs from its output. Run: python scripts/generate_docs.py
 """
 
 import json
@@ -72,7 +72,7 @@ def _entry(tool: FleetTool) -> dict[str, object]:
 
 
 def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
-    """Return the index of the tools, and what all of them have in common."""
+    """Return the index of the tools, and their common parts."""
     lines = [
         "# Tools",
         GENERATED,
@@ -122,7 +122,7 @@ def tool_page(tool: FleetTool) -> str:
 
 
 def commands_page() -> str:
-    """Return the page of the command line: what each command does, an example, its arguments and settings."""
+    """Return the page of the command line: for each command its effect, an example, its arguments and settings."""
     lines = [
         "# Commands",
         GENERATED,
@@ -225,7 +225,7 @@ def matrix() -> str:
 
 
 def _outcomes(own: str, other: str) -> str:
-    """Return e.g. "own" for what is answered about the caller's own program alone."""
+    """Return e.g. "own" for an answer about the caller's own program alone."""
     words = {
         ("yes", "yes"): "yes",
         ("yes", "no"): "own",
@@ -236,7 +236,7 @@ def _outcomes(own: str, other: str) -> str:
 
 
 def _fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema, bool]]:
-    """Yield (path, schema, required) of every field, "rows[].id" for what is inside an array."""
+    """Yield (path, schema, required) of every field, "rows[].id" inside an array."""
     required = cast("Sequence[str]", schema.get("required", ()))
     for name, field in cast("Mapping[str, Schema]", schema.get("properties", {})).items():
         yield path + name, field, name in required

@@ -1,7 +1,7 @@
 """Makes the wheel for musl, e.g. Alpine: `python scripts/musl_wheel.py dist/fleet_memory-0.1.0-py3-none-any.whl`.
 
 Unlike the wheel for everybody it does not require the libraries of the model, which have no builds for musl; no marker
-of a requirement can say so. Installers prefer the wheel that names their platform.
+of a requirement can express that. Installers prefer the wheel that names their platform.
 See docs/dependencies.md, "Platforms".
 """
 
@@ -18,7 +18,7 @@ LEFT_OUT: Final = ("onnxruntime", "tokenizers")
 
 
 def musl_wheel(wheel: Path) -> Path:
-    """Write the wheel for musl beside a wheel for everybody, and return its path."""
+    """Write the wheel for musl next to a wheel for everybody, and return its path."""
     target = wheel.with_name(wheel.name.replace("-any.whl", f"-{'.'.join(TAGS)}.whl"))
     with ZipFile(wheel) as source, ZipFile(target, "w", ZIP_DEFLATED) as made:
         record, changed = "", dict[str, str]()
@@ -39,7 +39,7 @@ def musl_wheel(wheel: Path) -> Path:
 
 def _changed(text: str) -> str:
     """Return METADATA without the libraries of the model, or WHEEL with the tags of musl."""
-    head, separator, description = text.partition("\n\n")  # whose lines are nobody's requirements
+    head, separator, description = text.partition("\n\n")  # the lines of a description are no requirements
     head = re.sub(rf"^Requires-Dist: (?:{'|'.join(LEFT_OUT)})\b.*\n", "", f"{head}\n", flags=re.MULTILINE)
     head = head.replace("Tag: py3-none-any\n", "".join(f"Tag: py3-none-{tag}\n" for tag in TAGS))
     return head[:-1] + separator + description

@@ -8,7 +8,7 @@ That package carries gitleaks' `config/gitleaks.toml` (MIT, Copyright (c) 2019 Z
 * A rule that asks for a file's name has nothing to look at here and is left out, by name (`LEFT_OUT`).
 * An allowed value that is itself such a credential, and so would trip scanners of code hosts here, is left out.
 * The run of letters before a rule's word, `[\w.-]{0,50}?`, never changes whether it matches, and costs most: dropped.
-* A token in a sentence may end with "," or "." or ")", and a sentence says "the key is …" where code says "key = …".
+* A token in a sentence may end with "," or "." or ")", and a sentence has "the key is …" where code says "key = …".
 """
 
 import re

@@ -35,7 +35,7 @@ def ids(asked: Sequence[ToJudge] | None) -> list[str]:
 
 
 async def booted(fleet: Fleet, program: str, depth: Depth = "standard") -> Sequence[ToJudge]:
-    """Return what a boot asks a program."""
+    """Return the pairs that a boot asks a program about."""
     return (await gsp_bootstrap(fleet, program, depth)).to_judge or ()
 
 

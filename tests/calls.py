@@ -1,4 +1,4 @@
-"""Calls for the program basher, and what came of them."""
+"""Calls for the program basher, and their results."""
 
 from typing import Any
 

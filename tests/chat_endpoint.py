@@ -14,11 +14,11 @@ Reply = tuple[int, bytes]
 Reader = Callable[[str, str], str]
 """Returns a verdict about two texts, the first one first."""
 
-TOKENS = 100  # that every completion says it took
+TOKENS = 100  # that every completion reports as used
 
 
 class ChatEndpoint:
-    """What `chat_served` yields. `script` holds the next replies; when it is empty, `reader` judges."""
+    """The value of `chat_served`. `script` holds the next replies; when it is empty, `reader` judges."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/v1"

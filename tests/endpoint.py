@@ -1,4 +1,4 @@
-"""An embeddings endpoint on this machine, for tests: a real HTTP server that answers as it is told."""
+"""An embeddings endpoint on this machine, for tests: a real HTTP server with scripted answers."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ Answer = tuple[int, bytes]
 
 
 class Endpoint:
-    """What `served` yields. `script` holds the next answers; when it is empty, every text gets a true vector."""
+    """The value of `served`. `script` holds the next answers; when it is empty, every text gets a true vector."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/v1"

@@ -1,4 +1,4 @@
-"""Entries, contributions, words and pairs for tests of rules: only what a test is about needs naming."""
+"""Entries, contributions, words and pairs for tests of rules: a test names only the fields that it is about."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -21,7 +21,7 @@ WORD_AT = START + days(2)
 def contribution(
     program_id: str,
     text: str = CHECK,
-    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses what is none
+    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses others
 ) -> Contribution:
     known = Contribution(
         program_id=program_id,
@@ -38,7 +38,7 @@ def contribution(
 
 def entry(
     *lines: Contribution | str,
-    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses what is none
+    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses others
 ) -> Entry:
     """Return an entry of these contributions, or of these programs', that was published a day after they were."""
     provenance = tuple(contribution(line) if isinstance(line, str) else line for line in lines)
@@ -64,7 +64,7 @@ def word(
     program_id: str,
     outcome: Outcome = "contradicted",
     at: datetime = WORD_AT,
-    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses what is none
+    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses others
 ) -> Word:
     return replace(Word(program_id=program_id, outcome=outcome, at=at, evidence="it failed again"), **fields)
 
@@ -72,7 +72,7 @@ def word(
 def joining(
     program_id: str,
     text: str = CHECK,
-    **fields: Any,  # noqa: ANN401 of any field of a lesson; pydantic refuses what is none
+    **fields: Any,  # noqa: ANN401 of any field of a lesson; pydantic refuses others
 ) -> JoiningLesson:
     """Return a lesson that joins an entry."""
     known = pattern(text, evidence=f"{program_id} saw it fail")
@@ -92,7 +92,7 @@ def side(program_id: str, text: str, *, key: str | None = None, pattern_id: str 
 def pair(
     a: Side | None = None,
     b: Side | None = None,
-    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses what is none
+    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses others
 ) -> Pair:
     """Return an open pair, by default of the lessons of basher and sark."""
     one, other = a or side("basher", CHECK), b or side("sark", LOOK)
@@ -111,6 +111,6 @@ def pair(
 def judgement(
     program_id: str | None,
     verdict: Verdict = "same",
-    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses what is none
+    **fields: Any,  # noqa: ANN401 of any field; pydantic refuses others
 ) -> Judgement:
     return replace(Judgement(verdict=verdict, program_id=program_id, at=START + days(1)), **fields)

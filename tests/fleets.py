@@ -1,4 +1,4 @@
-"""A fleet in this process, for tests of jobs: other moments, what it stored, and what happens at the worst moment."""
+"""A fleet in this process, for tests of jobs: other moments, its documents, and interruptions at the worst moment."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace

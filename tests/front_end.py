@@ -1,4 +1,4 @@
-"""A front end that answers as it is told, for tests of a client: a proxy, a login page, another MCP server."""
+"""A front end with scripted answers, for tests of a client: a proxy, a login page, another MCP server."""
 
 import json
 import ssl

@@ -1,4 +1,4 @@
-"""Short lives of a fleet as data: `tests/data/README.md` says how a history is written."""
+"""Short lives of a fleet as data: `tests/data/README.md` describes the format."""
 
 import json
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from tests.plain_fleet import PlainFleet
 START = datetime.fromisoformat("2026-03-02T09:00:00+00:00")
 HISTORIES = Path(__file__).parent / "data" / "histories.json"
 
-OUTCOMES = ("shows", "taken")  # of a step: what a call must show and take
+OUTCOMES = ("shows", "taken")  # of a step: the pairs that a call must show and the verdicts that it must take
 
 Json = dict[str, Any]  # each operation names its own arguments, which the called method checks
 
 
 class Facts(NamedTuple):
-    """What a check may name, each by an entry's text: (state, voting programs, votes), project, times learnt again.
+    """Checked values by the text of their entry: (state, voting programs, votes), project, times learnt again.
 
     `for_people` are the pairs that only people are left to judge.
     """
@@ -88,7 +88,7 @@ def plain_facts(fleet: PlainFleet, now: datetime) -> Facts:
 
 
 def compare_outcome(step: Json, outcome: Judged | None) -> str:
-    """Return how a call differs from what its step says that it shows and takes; a verdict is taken unless it says no.
+    """Return how a call differs from the pairs and verdicts of its step; a verdict counts unless the step refuses it.
 
     The texts of pairs are compared in any order, as words.
     """

@@ -40,7 +40,7 @@ def public_pem(key: rsa.RSAPrivateKey) -> bytes:
 
 
 class Issuer:
-    """What `issuing` yields. `documents` are its answers by path; `asked` the paths of all requests."""
+    """The value of `issuing`. `documents` are its answers by path; `asked` the paths of all requests."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/realm"

@@ -1,4 +1,4 @@
-"""Patterns and programs for tests: only what a test is about needs naming."""
+"""Patterns and programs for tests: a test names only the fields that it is about."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class Machine:
-    """A memory file and its clock. Agents call a server that is bound to them, unless a test says otherwise."""
+    """A memory file and its clock. Agents call a server that is bound to them, by default."""
 
     def __init__(self, folder: Path, embedder: str = "lexical") -> None:
         self.now = START
@@ -47,7 +47,7 @@ class Machine:
         return answer
 
     async def people(self, work: Callable[[Fleet], Awaitable[_T]]) -> _T:
-        """Do what a person does with a command."""
+        """Act as a person does with a command."""
         result = await with_fleet(self.settings(), work)
         self.now += MINUTE
         return result

@@ -1,4 +1,4 @@
-"""Who may call each tool, as tests/data/who_may_call.toml says it, and a call of each."""
+"""Who may call each tool, from tests/data/who_may_call.toml, and a call of each."""
 
 import tomllib
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ STORED: Final = ("kept", "forgotten")  # ids of two lessons of each program
 
 
 class Cell(NamedTuple):
-    """One call: of a tool, as a role, about its own program or another; and what comes of it."""
+    """One call: of a tool, as a role, about its own program or another; and its result."""
 
     tool: str
     role: Role

@@ -1,4 +1,4 @@
-"""Who is asked about a pair in the plain model: what boots and commits show, and what they note about ignored pairs."""
+"""Who is asked about a pair in the plain model: the pairs that boots and commits show, and notes on ignored ones."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -42,7 +42,7 @@ class Judged(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """What a program may be shown, in the order of their kinds: own rewrites, own pairs, pairs for a third program."""
+    """The pairs that a program may be shown, ordered by kind: own rewrites, own pairs, pairs for a third program."""
 
     rewrites: list[Texts]
     own: list[Texts]
@@ -59,7 +59,7 @@ class Questions(NamedTuple):
         ]
 
     def allow(self, shown: Sequence[Texts]) -> bool:
-        """Say whether a call may show these: as many as fit, no pair of a later kind before one of an earlier."""
+        """Return whether a call may show these: as many as fit, no pair of a later kind before one of an earlier."""
         rewrites = [texts for texts in shown if texts in self.rewrites]
         if len(rewrites) != min(MAX_REWRITES, len(self.rewrites)):
             return False
@@ -105,7 +105,7 @@ class PlainAsking(PlainJudging):
         self.adopt(Proposal(texts, (self._side_of(left), self._side_of(right)), programs, objection, likely))
 
     def propose(self, at: datetime) -> None:
-        """Run, which closes the pairs with a side that has joined an entry, and opens those of which it has left it."""
+        """Run, which closes pairs with a side that has joined an entry, and opens pairs with one that has left it."""
         super().propose(at)
         for texts, pair in self.pairs.items():
             pair.is_closed = not self.is_current(texts)
@@ -184,9 +184,9 @@ class PlainAsking(PlainJudging):
         chosen: Sequence[Texts] | None = None,
         proposed: Sequence[Proposal] = (),
     ) -> Judged:
-        """Judge, run, which opens what numbers propose, and be shown own pairs.
+        """Judge, run, which opens the proposals of numbers, and be shown own pairs.
 
-        A call of which every verdict is refused does nothing.
+        A call with refused verdicts alone does nothing.
         """
         taken = self._take(program, answers, at, None)
         if taken and not any(taken):
@@ -243,7 +243,7 @@ class PlainAsking(PlainJudging):
         return shown
 
     def _decide_rewrite(self, lesson: Lesson, voice: Voice) -> None:
-        """Ask an author who cannot tell no more."""
+        """Stop asking an author that answered unsure."""
         texts = next(iter(self._rewrites_of(lesson)), None)
         super()._decide_rewrite(lesson, voice)
         if texts and voice.judge is not None and voice.verdict == "unsure":
@@ -268,7 +268,7 @@ class PlainAsking(PlainJudging):
         answered: Collection[Texts] = (),
         joined: Collection[Texts] = (),
     ) -> Questions:
-        """Return what the program may be shown now, and the pairs that it was shown three times without an answer.
+        """Return the pairs that the program may be shown now, and those shown to it three times without an answer.
 
         None is about a lesson of a pair of `joined`: the call judges that the same as another.
         """
@@ -300,7 +300,7 @@ class PlainAsking(PlainJudging):
         return any(one.rewrite_is_open for _, one in self._places(lesson))
 
     def for_people(self) -> list[Texts]:
-        """Return the pairs that nobody but people is left to judge."""
+        """Return the pairs that only people are left to judge."""
         return [texts for texts, pair in self.pairs.items() if pair.asked().people and self.is_current(texts)]
 
     def unanswered(self, program: str) -> list[Texts]:
@@ -313,7 +313,7 @@ class PlainAsking(PlainJudging):
         return sorted(shown, key=sorted)
 
     def is_current(self, texts: Texts) -> bool:
-        """Say whether a pair is opened and its sides are as they were."""
+        """Return whether a pair is opened and its sides are as they were."""
         sides = self.pairs[texts].sides
         return sides is not None and self._texts_of(*sides) == texts
 
@@ -347,7 +347,7 @@ class PlainAsking(PlainJudging):
         return self._contributed(Voice(folded(program), "unsure", datetime.min, None), texts, *sides)
 
     def is_changing(self, texts: Texts, at: datetime) -> bool:
-        """Say whether the next run closes or renews this pair: a side is stale, or has joined or left an entry."""
+        """Return whether the next run closes or renews this pair: a side is stale, or has joined or left an entry."""
         if self.pairs[texts].is_closed or not self.is_current(texts):
             return True
         lessons = [self._lesson(*side[1:]) for side in self.pairs[texts].sides or () if side[0] == "lesson"]

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 VERIFY_AFTER = timedelta(days=180)
-"""An entry without a word for longer than this says `verify`."""
+"""An entry without a report for longer than this is marked `verify`."""
 
 
 class RefusedError(Exception):
@@ -33,7 +33,7 @@ class Sent(Protocol):
 
 
 Call = tuple[str, str, float, str | None]
-"""What a store sends beside names: text, evidence, confidence, project."""
+"""The fields of a stored lesson without its names: text, evidence, confidence, project."""
 
 
 @dataclass
@@ -97,13 +97,13 @@ class Policy:
 
 
 def is_copy(one: Contribution, other: Contribution) -> bool:
-    """Say whether both have equal words and equal evidence of more than three words."""
+    """Return whether both have equal words and equal evidence of more than three words."""
     same_evidence = words_of(one.evidence) == words_of(other.evidence)
     return one.words == other.words and same_evidence and len(one.evidence.split()) > 3
 
 
 def share_an_origin(one: Sent, other: Sent, origins: str) -> bool:
-    """Say whether the two are one origin: by program, session, copied text or, under that policy, connection."""
+    """Return whether the two are one origin: by program, session, copied text or, under that policy, connection."""
     if folded(one.program) == folded(other.program) or (one.session and one.session == other.session):
         return True
     if isinstance(one, Contribution) and isinstance(other, Contribution) and is_copy(one, other):
@@ -136,7 +136,7 @@ class Entry:
     split_off: set[tuple[str, str]] = field(default_factory=set)  # folded program and words that people took out
     carried: set[frozenset[str]] = field(default_factory=set)  # pairs whose `contradict` was taken as a word
     asked: list[Contribution] = field(default_factory=list)  # of a younger entry judged the same
-    learnt_again: int = 0  # how often a lesson said it again while retired; one that left and came back did so twice
+    learnt_again: int = 0  # how often a lesson repeated it while retired; one that left and came back did so twice
 
     @property
     def words(self) -> str:
@@ -161,7 +161,7 @@ class Entry:
         return [one for one in self.contributions if not one.echo and folded(one.program) not in against]
 
     def is_contributor(self, program: str | None, connection: str | None = None) -> bool:
-        """Say whether the program contributes, or anybody does over this unbound connection."""
+        """Return whether the program contributes, or anybody does over this unbound connection."""
         mine = [one for one in self.contributions if not one.echo]
         if connection is not None and any(one.connection == connection for one in mine):
             return True
@@ -175,7 +175,7 @@ class Entry:
         return limited[0] if limited and free < policy.threshold else None
 
     def came_over_one_connection(self) -> bool:
-        """Say whether all votes came over one unbound connection, and no word with evidence over another."""
+        """Return whether all votes came over one unbound connection, and no word with evidence over another."""
         connections = {one.connection for one in self.voting()}
         heard_over = {word.connection for word in self.words_about.values()}  # a program's latest word stands
         return len(connections) == 1 and None not in connections and heard_over <= connections

@@ -101,7 +101,7 @@ class PlainFleet(PlainAsking):
         """Make candidates of the published entries that the present policy would not publish.
 
         "lists and takes back the rest"; an entry that suffices keeps the policy it was published under, and
-        the maintainer publishes what reaches a lowered threshold.
+        the maintainer publishes entries that reach a lowered threshold.
         """
         for entry in self.known:
             if entry.published and not entry.retired and self._votes(entry, self.policy) < self.policy.threshold:

@@ -83,7 +83,7 @@ class PlainJudging(PlainMemory):
             self.judged_at[judge].append(voice.at)
 
     def _contributed(self, voice: Voice, texts: frozenset[str], left: Entry | Lesson, right: Entry | Lesson) -> bool:
-        """Say whether the judge has a part in either side, or anybody has over the judge's connection."""
+        """Return whether the judge has a part in either side, or anybody has over the judge's connection."""
         if voice.judge in {folded(one) for one in self.pairs[texts].programs}:
             return True
         authors = [one for one in self.lessons.values() if one.words in texts]
@@ -177,7 +177,7 @@ class PlainJudging(PlainMemory):
                 self._settle(entry, at)
 
     def _decide_rewrite(self, lesson: Lesson, voice: Voice) -> None:
-        """Let the author (or a person) say whether the new text is the voting one in other words."""
+        """Let the author (or a person) judge whether the new text rewords the voting one."""
         if voice.judge not in {None, folded(lesson.program)}:
             raise RefusedError("a rewrite is its author's to judge")
         place = next((place for place in self._places(lesson) if place[1].words != lesson.words), None)

@@ -153,7 +153,7 @@ class PlainMemory:
             self._settle(entry, at)
 
     def _is_read(self, entry: Entry) -> bool:
-        """Say whether agents read the entry; a verdict is no word against one that none does, it waits with its pair.
+        """Return whether agents read the entry; a verdict does not contradict an unread one, it waits with its pair.
 
         "else the two judges who undo a wrong `same` would retire the text that it published".
         """
@@ -271,7 +271,7 @@ class PlainMemory:
         return {entry.text: entry.project(self._rule_of(entry)) for entry in self.known}
 
     def learnt_again(self) -> dict[str, int]:
-        """Return text -> how often a lesson said it again while it was retired."""
+        """Return text -> how often a lesson repeated it while it was retired."""
         return {entry.text: entry.learnt_again for entry in self.known}
 
     # Words against an entry

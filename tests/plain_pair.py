@@ -27,7 +27,7 @@ class Voice:
     contributed: bool = False
 
     def is_of(self, judge: str | None, connection: str | None) -> bool:
-        """Say whether this judge speaks again: the same program, or the same unbound connection."""
+        """Return whether this judge answers again: the same program, or the same unbound connection."""
         same_connection = connection is not None and self.connection == connection
         return self.judge == judge or (same_connection and self.judge is not None and judge is not None)
 
@@ -49,7 +49,7 @@ class Showings:
         self.last_at = at
 
     def counts(self, at: datetime) -> bool:
-        """Say whether a verdict counts: the pair was shown within 30 days."""
+        """Return whether a verdict counts: the pair was shown within 30 days."""
         return self.last_at is not None and at - self.last_at <= COUNTS_FOR
 
 
@@ -104,11 +104,11 @@ class Pair:
         return self.count("same") > 1 and any(one.verdict == "same" and not one.contributed for one in self.voices)
 
     def is_sure(self) -> bool:
-        """Say whether `same` hangs on more than one judge, or on a person."""
+        """Return whether `same` depends on more than one judge, or on a person."""
         return self.decision() == "same" and (self.by_person() is not None or self.count("same") > 1)
 
     def contradicts(self) -> bool:
-        """Say whether both texts cannot be followed, as it is decided."""
+        """Return whether both texts cannot be followed, as it is decided."""
         person = self.by_person()
         if person is not None:
             return person.verdict == "contradict"
@@ -138,12 +138,12 @@ class Pair:
         return self.is_sure()
 
     def _needs_second_question(self) -> bool:
-        """Say whether a single `different` about a likely pair is asked once more, of the other side."""
+        """Return whether a single `different` about a likely pair is asked once more, of the other side."""
         opinions = [voice for voice in self.voices if voice.verdict != "unsure"]
         is_single = [voice.verdict for voice in opinions] == ["different"] and opinions[0].judge is not None
         return self.likely and is_single and any(not self.has_answered(one) for one in self.programs)
 
     def _needs_outsider(self) -> bool:
-        """Say whether there is a `same` that needs that of a program which contributed to neither side."""
+        """Return whether there is a `same` that needs that of a program which contributed to neither side."""
         agreeing = [voice for voice in self.voices if voice.verdict == "same"]
         return bool(self.objection and agreeing) and all(voice.contributed for voice in agreeing)

@@ -1,6 +1,6 @@
 """Random histories of a fleet, as steps of the vocabulary of `tests/plain_fleet.py`.
 
-A step says who does it; `days` since the step before and the clocks of the actors give its moment. Steps that are
+A step names its actor; `days` since the step before and the clocks of the actors give its moment. Steps that are
 impossible when their turn comes (an unknown lesson, a closed pair) are refused, by the model and the package alike.
 
 Left out, as the design does not fix them to the last state:
@@ -8,10 +8,10 @@ Left out, as the design does not fix them to the last state:
 * verdicts about texts that lessons of others share: each lesson's own pair decides when a run meets it;
 * a rewrite by a program with two lessons of its old words: which of the two its verdict is about is a matter of ids;
 * verdicts over connections: they are one verdict or a contributor's by who else came over one;
-* verdicts about lessons that are rewritten too: a pair is about the texts of its day, and a run opens it anew;
-* a person's unsure after a verdict of theirs: no sentence says whether it takes that back;
+* verdicts about lessons that are rewritten too: a pair is about the texts of its day, and a run opens it again;
+* a person's unsure after a verdict of theirs: the design leaves open whether it takes that back;
 * split: it judges a text that others may share;
-* reword: the pairs with the old text stay, and no sentence says which of them still hold;
+* reword: the pairs with the old text stay, and the design leaves open which of them still count;
 * projects: a run chooses among lessons of several by an order that is its own.
 """
 

@@ -313,7 +313,7 @@ class RealFleet:
 
 
 async def accepted(call: Callable[[], Awaitable[_T]]) -> _T:
-    """Return what a call returns. Raises RefusedError for one that the fleet refuses."""
+    """Return the result of a call. Raises RefusedError for one that the fleet refuses."""
     try:
         return await call()
     except FleetMemoryError as error:

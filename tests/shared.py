@@ -22,7 +22,7 @@ CHECK = "Check that nobody else has claimed a task before claiming it"
 LATE = "A task may be taken by the time you claim it, so check again"
 FREE = "Claim free tasks only"
 TEXTS = {"basher": LOOK, "iso": CHECK, "sark": LATE, "ram": FREE}
-"""What each program learnt, in its own words; the first is the entry's text."""
+"""Each program's lesson, in its own words; the first is the entry's text."""
 KEY = "pattern/tasks/look-whether-task-still-free-before"
 
 

@@ -79,7 +79,7 @@ def test_a_call_that_was_merged_into_a_duplicate_changes_nothing_when_repeated_a
     )
 
 
-def test_the_same_words_under_another_id_reinforce_what_is_known() -> None:
+def test_the_same_words_under_another_id_reinforce_the_stored_lesson() -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine"))
     again = stored(first.program, lesson("  check the status. ", id="other", confidence=0.9), after=days(2))
     assert (again.status, again.pattern.id, again.pattern.confirmations) == ("reinforced", "mine", 1)
@@ -202,7 +202,7 @@ def test_the_clients_session_counts_where_the_lesson_states_none() -> None:
     assert [stored(EMPTY, sent).pattern.session_id for sent in (stated, unstated)] == ["s1", "client"]
 
 
-def test_new_evidence_for_the_same_words_is_kept_beside_the_first_and_restarts_the_clock() -> None:
+def test_new_evidence_for_the_same_words_is_kept_with_the_first_and_restarts_the_clock() -> None:
     memory = stored(EMPTY, lesson("Check the status", id="mine", evidence="first")).program
     for time in range(1, 10):
         sent = lesson("Check the status", id="mine", evidence=f"again {time}")

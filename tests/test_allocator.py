@@ -32,7 +32,7 @@ print(before, resident_kb())
 
 
 def grown_kb(*steps: str) -> int:
-    """Return how much more memory a process has after work of which it freed 40 MB and kept 2."""
+    """Return how much more memory a process has after work that freed 40 MB and kept 2."""
     answer = subprocess.run([sys.executable, "-c", WORK, *steps], capture_output=True, check=True, timeout=60)  # noqa: S603 own interpreter
     before, after = map(int, answer.stdout.split())
     return after - before

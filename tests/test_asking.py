@@ -135,7 +135,7 @@ def test_a_rewrite_shown_three_times_is_asked_about_no_more_and_makes_room_for_t
     assert known.shown == {}
 
 
-def test_a_rewrite_that_its_author_cannot_tell_is_not_asked_about_again() -> None:
+def test_a_rewrite_that_its_author_answered_unsure_is_not_asked_about_again() -> None:
     lesson = rewritten("one")
     known = with_unsure(program(lesson), rewrite_pair_id(lesson) or "", START)
     assert chosen_questions(known, [], START) == ChosenQuestions([], [], [])

@@ -69,7 +69,7 @@ async def test_one_own_rewrite_is_asked_about_first(fleet: Fleet) -> None:
     assert [one.b.own for one in asked] == [True, None, None]
 
 
-async def test_rewrites_that_nobody_answers_leave_room_after_three_showings(fleet: Fleet) -> None:
+async def test_unanswered_rewrites_leave_room_after_three_showings(fleet: Fleet) -> None:
     one, two = await rewritten(fleet, 2)
     asked: list[list[str]] = []
     for day in range(1, 8, 3):
@@ -112,7 +112,7 @@ async def test_a_boot_with_questions_keeps_its_budget(fleet: Fleet, max_tokens: 
     assert {one.pair_id for one in answer.to_judge or ()} == set((await fleet.programs.read("basher")).asked)
 
 
-async def test_a_boot_remembers_in_its_one_commit_what_it_showed(fleet: Fleet) -> None:
+async def test_a_boot_records_the_pairs_that_it_showed_in_its_one_commit(fleet: Fleet) -> None:
     one, two = await numbered(fleet, 2)
     store = Commits(fleet.knowledge.store)
     server = on(fleet, store)
@@ -220,7 +220,7 @@ async def test_a_pair_that_asks_its_own_side_and_a_third_is_shown_once(fleet: Fl
     assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
 
 
-async def test_a_third_program_comes_to_every_pair_though_it_cannot_tell_most_of_them(fleet: Fleet) -> None:
+async def test_a_third_program_comes_to_every_pair_though_it_is_unsure_about_most_of_them(fleet: Fleet) -> None:
     pairs = [await contrary(fleet, number) for number in range(16)]
     for pair in pairs[:-1]:
         await judged(fleet, "iso", pair, "unsure")

@@ -1,4 +1,4 @@
-"""What a server says of itself to each caller: its tools, prompts and instructions, by role and token."""
+"""How a server describes itself to each caller: its tools, prompts and instructions, by role and token."""
 
 import os
 import sys
@@ -99,7 +99,7 @@ async def test_prompts_know_a_bound_caller_and_the_tools_that_it_is_served(setti
             await client.get_prompt("boot", {"agentId": "sark"})
 
 
-async def test_instructions_tell_a_caller_its_name_and_its_part(settings: Settings, mode: str) -> None:
+async def test_instructions_name_a_callers_program_and_role(settings: Settings, mode: str) -> None:
     said = {}
     for role in ("agent", "judge", "auditor", "admin"):
         async with called_by(settings, Caller("basher", role, "t1"), mode) as client:

@@ -1,4 +1,4 @@
-"""A server keeps its memory in order by itself: quietly, not before it is used, and whatever goes wrong."""
+"""A server keeps its memory in order by itself: quietly, not before it is used, and in spite of failures."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -86,7 +86,9 @@ async def test_an_idle_client_opens_no_store(lazy: LazyFleet, tmp_path: Path) ->
         assert not (tmp_path / "memory.db").exists()
 
 
-async def test_what_faded_is_archived_and_what_agrees_is_promoted_without_a_call(lazy: LazyFleet, clock: Clock) -> None:
+async def test_faded_lessons_are_archived_and_agreeing_ones_promoted_without_a_call(
+    lazy: LazyFleet, clock: Clock
+) -> None:
     fleet = await lazy.fleet()
     await learn(fleet, "basher", "old")
     clock.now += timedelta(days=181)
@@ -98,7 +100,7 @@ async def test_what_faded_is_archived_and_what_agrees_is_promoted_without_a_call
     assert [row.contributors for row in (await fleet.knowledge.snapshots.read()).rows] == [("basher", "sark")]
 
 
-async def test_nobody_does_what_another_did_lately(lazy: LazyFleet, clock: Clock) -> None:
+async def test_recent_maintenance_of_another_server_is_not_repeated(lazy: LazyFleet, clock: Clock) -> None:
     fleet = await lazy.fleet()
     assert await maintain_if_due(fleet, HOUR_S) == HOUR_S
     clock.now += timedelta(minutes=20)
@@ -120,9 +122,7 @@ async def test_a_change_that_had_to_wait_is_published_when_its_server_ends(lazy:
     assert await states(fleet) == ["contested"]
 
 
-async def test_a_change_that_had_to_wait_is_published_also_where_nobody_maintains(
-    lazy: LazyFleet, clock: Clock
-) -> None:
+async def test_a_delayed_change_is_published_also_without_maintenance(lazy: LazyFleet, clock: Clock) -> None:
     fleet = await lazy.fleet()
     await shared_entry(fleet, "basher", "sark", "iso")
     async with in_use(lazy, every_s=0):

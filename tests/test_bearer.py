@@ -93,7 +93,7 @@ async def test_a_live_token_admits_its_program_in_its_role(fleet: Fleet) -> None
     assert await verify("fm_" + created.token) is None
 
 
-async def test_an_expired_token_admits_nobody(fleet: Fleet) -> None:
+async def test_an_expired_token_admits_no_caller(fleet: Fleet) -> None:
     created = await create_token(fleet, NewToken("basher", lifetime=timedelta(hours=1)))
     moment = NOW
     tokens = fleet.tokens
@@ -107,7 +107,7 @@ async def test_an_expired_token_admits_nobody(fleet: Fleet) -> None:
     assert await verify(created.token) is None
 
 
-async def test_a_revocation_holds_within_five_seconds_whatever_the_wall_clock_does(fleet: Fleet) -> None:
+async def test_a_revocation_takes_effect_within_five_seconds_under_any_wall_clock(fleet: Fleet) -> None:
     created = await create_token(fleet, NewToken("basher"))
     seconds, moment = Seconds(), NOW
 

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md shows the figures in benchmarks/results/ and says where a peer is ahead."""
+"""docs/benchmarks.md shows the figures in benchmarks/results/ and where a peer is ahead."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -39,14 +39,14 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == made, "run: python benchmarks/page.py"
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_results_are_read_back_unchanged(tmp_path: Path) -> None:
     write_json(tmp_path / "calls.json", CALLS)
     write_json(tmp_path / "peers.json", PEERS)
     assert read_calls(tmp_path) == CALLS
     assert read_peers(tmp_path) == PEERS
 
 
-def test_the_page_says_where_a_peer_is_ahead() -> None:
+def test_the_page_shows_where_a_peer_is_ahead() -> None:
     assert list(ahead_section(PEERS)) == [
         "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as even.\n",
         "- a set in other words, found first: 70 %; better 80",

@@ -1,4 +1,4 @@
-"""Boot: within its budget whatever there is, the same bytes for the same input, and what seldom changes first."""
+"""Boot: within its budget for any memory, the same bytes for the same input, and stable parts first."""
 
 import itertools
 import json
@@ -167,7 +167,7 @@ def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
     assert boot.program.context_summary == {"handoffNotes": "go on"}
 
 
-def test_what_is_no_longer_true_is_told_before_what_is_new() -> None:
+def test_corrections_come_before_news() -> None:
     boot = cut(everything(**crowded()), 1_500)
     assert boot.changes.retired == ("pattern/care/gone",)
     assert boot.omitted["changes"] == 600 - len(boot.changes.updated or ())
@@ -239,7 +239,7 @@ def test_pinned_notes_come_first_then_the_newest() -> None:
 
 
 class Server:
-    """A server whose clock starts where it is told."""
+    """A server with a given start of its clock."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -255,7 +255,7 @@ class Server:
         return "".join(block.text for block in result.content if block.type == "text")
 
 
-async def at(settings: Settings, now: datetime, work: Any) -> Any:  # noqa: ANN401 - whatever the work returns
+async def at(settings: Settings, now: datetime, work: Any) -> Any:  # noqa: ANN401 - any result of the work
     with anyio.fail_after(30):
         async with Client(create_server(replace(settings, toolsets=TOOLSETS, now=now, maintenance_s=0))) as client:
             return await work(Server(client))
@@ -284,7 +284,7 @@ async def test_a_minute_later_the_part_for_prompt_caches_is_the_same(settings: S
 
 
 @pytest.mark.anyio
-async def test_boot_names_notes_and_what_is_about_to_fade(settings: Settings) -> None:
+async def test_boot_names_notes_and_lessons_that_are_about_to_fade(settings: Settings) -> None:
     await at(settings, NOW, live_a_little)
     fresh = json.loads(await at(settings, NOW + timedelta(days=1), Server.boot_text))
     assert [note["text"] for note in fresh["notes"]] == ["Port 8081 is taken"]
@@ -386,7 +386,7 @@ async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(settin
 
 
 @pytest.mark.anyio
-async def test_an_own_lesson_is_shown_as_long_as_no_entry_that_agents_read_says_it(settings: Settings) -> None:
+async def test_an_own_lesson_is_shown_until_a_published_entry_covers_it(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[list[str], list[str]]]:
         for program in ("iso", "basher"):
             lesson = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.8, "evidence": "seen"}
@@ -424,7 +424,7 @@ async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_
 
 
 @pytest.mark.anyio
-async def test_a_project_gets_what_is_its_own_and_of_none_its_own_first(settings: Settings) -> None:
+async def test_a_project_gets_its_own_entries_first_and_then_those_of_no_project(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[list[str], list[str], dict[str, int]]]:
         async def learn(program: str, text: str, **more: str) -> None:
             lesson = {"pattern": text, "domain": "care", "confidence": 0.8, "evidence": "seen", **more}
@@ -473,7 +473,7 @@ async def test_changes_name_no_entry_of_another_project(settings: Settings) -> N
     assert boot["changes"]["added"] == ["pattern/shop/grapes-bruise"]
 
 
-def test_a_boot_of_nothing_says_only_where_its_texts_come_from() -> None:
+def test_an_empty_boot_has_only_the_notice_about_the_source_of_its_texts() -> None:
     assert protocol_of(everything(freshness=freshness(0, 0, NOW, NOW))) == SOURCE
 
 
@@ -490,7 +490,7 @@ NEEDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("sentence", NEEDS)
-def test_a_boot_explains_only_what_it_shows(sentence: str) -> None:
+def test_a_boot_explains_only_the_states_that_it_shows(sentence: str) -> None:
     said = protocol_of(everything(**{"freshness": freshness(0, 0, NOW, NOW), **NEEDS[sentence]}))
     assert [one for one in NEEDS if one in said] == [sentence]
 
@@ -515,7 +515,7 @@ async def test_a_program_that_does_not_exist_is_answered_with_close_ones(setting
 
 
 @pytest.mark.anyio
-async def test_what_is_empty_takes_no_bytes(settings: Settings) -> None:
+async def test_an_empty_section_takes_no_bytes(settings: Settings) -> None:
     await at(settings, NOW, live_a_little)
     boot = json.loads(await at(settings, NOW, Server.boot_text))
     assert (boot["domains"], boot["program"]) == (["care"], {"contextSummary": {"handoffNotes": "go on"}})
@@ -532,7 +532,7 @@ async def test_what_is_empty_takes_no_bytes(settings: Settings) -> None:
     assert of_iso["patterns"] == []
 
 
-def test_a_boot_as_text_says_in_words_what_to_doubt_and_what_is_left_out() -> None:
+def test_a_boot_as_text_names_doubtful_entries_and_omissions_in_words() -> None:
     sure = knowledge_answer(row("Look before you leap", 1, contributors=("a", "b")), NOW)
     some = everything(
         knowledge=(sure, replace(ENTRY, status="verify"), replace(ENTRY, status="contested")),
@@ -562,7 +562,7 @@ def test_a_boot_as_text_has_the_figures_of_an_entry_that_are_there() -> None:
     ]
 
 
-def test_evidence_of_what_entries_say_comes_in_room_that_nothing_else_needs() -> None:
+def test_evidence_for_entries_fills_only_spare_room() -> None:
     def boot(evidence: str | None, budget: int) -> BootAnswer:
         entries = (replace(knowledge_answer(row("Look " * 20, number), NOW), evidence=evidence) for number in range(9))
         return fitted(everything(knowledge=tuple(entries), patterns=own(["x" * 100] * 9)), {}, budget)

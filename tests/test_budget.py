@@ -56,7 +56,7 @@ def test_more_room_gives_no_section_less(one: int, two: int, parts: list[Section
     assert all(less <= more for less, more in zip(small, large, strict=True))
 
 
-def test_what_is_kept_for_a_section_is_there_however_much_those_before_it_want() -> None:
+def test_room_reserved_for_a_section_is_there_however_much_those_before_it_want() -> None:
     greedy, modest = Section([10] * 100, 0.5), Section([10] * 100, 0.25)
     assert shared(400, [greedy, modest]) == [30, 10]
     assert shared(400, [greedy, Section([10], 0.25)]) == [39, 1]

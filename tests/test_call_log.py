@@ -71,7 +71,7 @@ async def server_log(tmp_path: Path, *flags: str, calls: Mapping[str, Arguments]
     return log.read_text(encoding="utf-8")
 
 
-async def test_each_request_is_one_line_of_who_what_and_how_it_ended(tmp_path: Path) -> None:
+async def test_each_request_is_one_line_with_its_caller_call_and_outcome(tmp_path: Path) -> None:
     calls: Mapping[str, Arguments] = {
         "store_memory": {"programId": "basher", "pattern": LESSON},
         "recall_memory": {"programId": "wren"},

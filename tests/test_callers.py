@@ -1,4 +1,4 @@
-"""The roles of callers: a judge of any pair, readers that leave a line in the ledger, and who wrote what."""
+"""The roles of callers: a judge of any pair, readers that leave a line in the ledger, and the author of each write."""
 
 from dataclasses import replace
 
@@ -143,7 +143,7 @@ def test_a_program_that_is_purged_is_named_by_no_line_about_its_readers_or_its_r
     assert "cicero" not in line_of_ledger_after(read, Erasure(program_id="cicero")).compact()
 
 
-async def test_what_the_ledger_cannot_note_is_not_read(fleet: Fleet) -> None:
+async def test_a_reading_that_the_ledger_cannot_record_is_refused(fleet: Fleet) -> None:
     async def fail() -> None:
         raise StoreUnavailableError("The store does not answer.")
 
@@ -166,7 +166,7 @@ async def test_an_auditor_tries_a_consolidation_and_writes_none(fleet: Fleet) ->
     assert await documents(fleet) == before
 
 
-async def test_what_is_written_names_its_token_to_people_alone(fleet: Fleet) -> None:
+async def test_a_write_names_its_token_to_people_alone(fleet: Fleet) -> None:
     basher, sark = called_by(fleet, "basher", "agent", "t1"), called_by(fleet, "sark", "agent", "t2")
     await learn(basher, "basher", LOOK)
     await learn(sark, "sark", LOOK)

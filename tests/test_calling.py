@@ -1,4 +1,4 @@
-"""Who calls, as the client says it: over the protocol with `initialize` ("legacy") and over the one without."""
+"""Who calls, as the client states it: over the protocol with `initialize` ("legacy") and over the one without."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The command line: what it prints, where, and its exit codes."""
+"""The command line: its output, its streams and its exit codes."""
 
 import io
 import json
@@ -62,7 +62,7 @@ def test_arguments_may_come_from_stdin(capsys: pytest.CaptureFixture[str], monke
     assert json.loads(capsys.readouterr().out)["status"] == "created"
 
 
-def test_arguments_from_stdin_are_utf_8_whatever_the_locale_and_may_have_a_byte_order_mark(
+def test_arguments_from_stdin_are_utf_8_under_any_locale_and_may_have_a_byte_order_mark(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = json.dumps(STORE, ensure_ascii=False)
@@ -160,7 +160,7 @@ async def crash() -> Done:
         (["memory_health", "{}", "--fleet", "a b"], 2, "--fleet: 'a b' is no name"),
     ],
 )
-def test_a_refusal_goes_to_stderr_and_its_code_says_why(
+def test_a_refusal_goes_to_stderr_with_the_exit_code_of_its_reason(
     arguments: list[str], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("a file where a folder should be")
@@ -209,7 +209,7 @@ def test_a_user_without_a_memory_yet_may_begin_one(
     assert "\nwritable no\n" in capsys.readouterr().out
 
 
-def test_check_counts_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_counts_the_documents_of_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call("store_memory", STORE)
     capsys.readouterr()
     assert main(["check", "--json"]) == 0
@@ -226,7 +226,9 @@ def test_check_shows_a_path_with_brackets_as_it_is(tmp_path: Path, capsys: pytes
     assert f"{tmp_path}/[bold]a[/x]/m.db\n".replace("/", os.sep) in capsys.readouterr().out
 
 
-def test_check_of_a_file_that_is_no_memory_says_unavailable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_a_file_that_is_no_memory_as_unavailable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "memory.db").write_bytes(b"not a database, " * 1000)
     assert main(["check"]) == 3
     assert capsys.readouterr().err.startswith("fleet-memory: ")

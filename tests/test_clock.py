@@ -74,7 +74,7 @@ def test_latency_does_not_move_a_clock_that_is_set(off: timedelta) -> None:
         assert machine.error == timedelta(0)
 
 
-def test_an_answer_that_came_an_hour_late_says_nothing_of_the_clock(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_answer_that_came_an_hour_late_does_not_correct_the_clock(caplog: pytest.LogCaptureFixture) -> None:
     machine = Machine(timedelta(0))
     machine.hear(waited=HOUR)
     assert (machine.error, caplog.messages) == (timedelta(0), [])

@@ -1,4 +1,4 @@
-"""Names that are not found: a refusal names close ones, of the caller's own memory and of what agents may read."""
+"""Names that are not found: a refusal names close ones, of the caller's own memory and of published entries."""
 
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -60,7 +60,7 @@ async def test_a_key_to_forget_is_answered_with_the_id_of_the_programs_lesson(fl
     assert await refused(forget_memory(fleet, "basher", KEY, "no")) == said
 
 
-async def test_a_key_that_agents_never_read_is_named_to_nobody(fleet: Fleet) -> None:
+async def test_an_unpublished_key_is_never_suggested(fleet: Fleet) -> None:
     with pytest.raises(KnowledgeNotFoundError, match="Call recall_memory"):
         await shared_entry(fleet, "basher")  # one vote: a candidate, which it cannot return
     wrong = f"{KEY}s"
@@ -98,7 +98,7 @@ def test_a_pair_that_was_shown_long_ago_is_not_named() -> None:
     assert shown_pairs(Program(program_id="wren", asked=asked), NOW) == ["new"]
 
 
-async def test_close_programs_are_named_to_nobody_who_is_bound_to_another(fleet: Fleet) -> None:
+async def test_a_bound_caller_gets_no_names_of_close_programs(fleet: Fleet) -> None:
     await learnt(fleet, "wren", LOOK)
     bound = replace(fleet, caller=Caller("wrenn"))
     auditor = replace(fleet, caller=Caller("judge", role="auditor"))
@@ -113,6 +113,6 @@ def test_a_note_that_is_not_found_names_close_ones() -> None:
     )
 
 
-def test_every_name_that_is_not_found_says_where_to_look() -> None:
+def test_every_unknown_name_is_answered_with_the_call_that_lists_names() -> None:
     for error in (PatternNotFoundError("wren", "p"), KnowledgeNotFoundError("k"), NoteNotFoundError("wren", "n1")):
         assert "Call " in str(error)

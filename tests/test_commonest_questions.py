@@ -55,7 +55,7 @@ questions = st.lists(st.builds(asked, st.sampled_from(["a?", "A?", "b", "c d"]),
 
 
 @given(programs=st.lists(questions, max_size=4))
-def test_no_question_is_lost_or_counted_twice_whatever_the_order_of_programs(
+def test_no_question_is_lost_or_counted_twice_for_any_order_of_programs(
     programs: Sequence[Sequence[Missing]],
 ) -> None:
     found = commonest_questions(programs)

@@ -238,7 +238,7 @@ async def unchanged(_fleet: Fleet, _pair_id: str) -> None:
         (unchanged, "iso", r"'\w+' is not among the pairs shown to iso within 30 days; judge those in your toJudge"),
     ],
 )
-async def test_a_verdict_that_does_not_count_says_why_and_writes_nothing(
+async def test_a_verdict_that_does_not_count_is_answered_with_the_reason_and_writes_nothing(
     fleet: Fleet, meanwhile: Callable[[Fleet, str], Awaitable[None]], program: str, why: str
 ) -> None:
     pair = await near_lessons(fleet)
@@ -249,7 +249,7 @@ async def test_a_verdict_that_does_not_count_says_why_and_writes_nothing(
     assert await documents(fleet) == before
 
 
-async def test_a_pair_of_changed_texts_is_refused_and_asks_nobody_any_more(fleet: Fleet) -> None:
+async def test_a_verdict_on_a_pair_of_changed_texts_is_refused_and_the_pair_is_not_asked_again(fleet: Fleet) -> None:
     pair = await near_lessons(fleet)
     await learn(fleet, "basher", ROTATE)
     with pytest.raises(InvalidArgumentError, match="no longer open: one of the two lessons has another text now"):
@@ -258,7 +258,7 @@ async def test_a_pair_of_changed_texts_is_refused_and_asks_nobody_any_more(fleet
     assert await fleet.pairs.asking() == []
 
 
-async def test_who_judges_must_be_said_and_a_dry_run_takes_no_verdicts(fleet: Fleet) -> None:
+async def test_a_judge_must_be_named_and_a_dry_run_takes_no_verdicts(fleet: Fleet) -> None:
     pair = await near_lessons(fleet)
     before = await documents(fleet)
     with pytest.raises(InvalidArgumentError, match="programId: say who judges"):
@@ -315,7 +315,7 @@ async def test_a_call_may_raise_the_threshold_and_never_lower_it(fleet: Fleet) -
     assert (lowered.threshold, lowered.promoted) == (3, ())
 
 
-async def test_a_dry_run_says_the_same_and_writes_nothing(fleet: Fleet) -> None:
+async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(fleet: Fleet) -> None:
     for program in ("basher", "sark"):
         await learn(fleet, program, CLAIM)
     await learn(fleet, "iso", FREE)
@@ -334,7 +334,7 @@ async def test_while_a_run_is_under_way_verdicts_count_all_the_same(fleet: Fleet
     assert (answer.proposals.note, [one.key for one in answer.promoted]) == (WHO_PROPOSES, [KEY])
 
 
-async def test_a_cold_server_of_a_large_fleet_says_who_proposes(fleet: Fleet) -> None:
+async def test_a_cold_server_of_a_large_fleet_answers_with_a_note_about_the_proposer(fleet: Fleet) -> None:
     for program in ("basher", "sark"):
         await learn(fleet, program, CLAIM)
     answer = await consolidated(replace(fleet, max_programs_read=1))

@@ -70,7 +70,7 @@ async def disputed(fleet: Fleet) -> Fleet:
     return fleet
 
 
-async def test_each_pair_that_waits_is_counted_once_and_for_whom_review_says(disputed: Fleet) -> None:
+async def test_each_waiting_pair_is_counted_once_and_for_the_judge_that_review_names(disputed: Fleet) -> None:
     assert Counter(one.waits_for for one in await waiting_pairs(disputed)) == {
         BASHER_AND_ISO: 1,
         "iso": 1,
@@ -186,7 +186,7 @@ async def test_of_a_hundred_domains_the_most_used_25_are_named(fleet: Fleet) -> 
     assert (health.omitted or {})["domains"] == 74
 
 
-async def test_many_sessions_at_once_are_said_to_the_program_and_of_it(fleet: Fleet) -> None:
+async def test_concurrent_sessions_are_reported_to_their_program_and_in_the_health_of_the_fleet(fleet: Fleet) -> None:
     for hour, session in enumerate("ABCABC"):
         fields = {"pattern": f"Lesson {hour}", "domain": "d", "confidence": 0.5, "evidence": "", "sessionId": session}
         lesson = NewPattern.model_validate(fields)

@@ -155,7 +155,7 @@ async def admin(settings: Settings) -> AsyncIterator[Client]:
 
 
 def _stored(settings: Settings, text: str) -> bool:
-    """Whether a text is in the memory's file or a file beside it, e.g. its journal."""
+    """Whether a text is in the memory's file or a file next to it, e.g. its journal."""
     return any(text.encode() in file.read_bytes() for file in Path(settings.store[0]).parent.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""What people do to shared knowledge: they set rules, retire, reinstate and reword; theirs is the last word."""
+"""People's changes of shared knowledge: they set rules, retire, reinstate and reword; theirs is the last word."""
 
 import json
 import re
@@ -89,7 +89,7 @@ async def ledger(fleet: Fleet, key: str) -> list[tuple[str, str, str]]:
 
 
 async def say(fleet: Fleet, program: str, outcome: Outcome, *, key: str = KEY) -> Entry:
-    """Let a program say with evidence whether an entry holds."""
+    """Let a program report with evidence whether an entry is true."""
     word = Word(program_id=program, outcome=outcome, at=fleet.now(), evidence="seen")
     change = with_confirmation if outcome == "confirmed" else with_contradiction
     return await fleet.knowledge.update(key, lambda entry: change(entry, word), by=program, why="", now=fleet.now())
@@ -256,7 +256,7 @@ async def test_a_reinstated_entry_is_confirmed_and_without_contradictions(fleet:
     assert await state(later) == "retired"  # agents that see it false again are heard again
 
 
-async def test_a_reworded_entry_keeps_its_key_and_votes_and_what_contradicted_the_old_text_goes(fleet: Fleet) -> None:
+async def test_a_reworded_entry_keeps_its_key_and_votes_and_loses_contradictions_of_the_old_text(fleet: Fleet) -> None:
     before = await shared_entry(fleet, "basher", "iso")
     await say(fleet, "ram", "contradicted")
     text = "Look whether a task is free right before you claim it"
@@ -270,7 +270,7 @@ async def test_a_reworded_entry_keeps_its_key_and_votes_and_what_contradicted_th
     assert (await reword_entry(fleet, KEY, text, "again")).changed is False
 
 
-async def test_a_lesson_that_waits_beside_the_old_text_is_compared_with_the_new_one(fleet: Fleet) -> None:
+async def test_a_lesson_that_waits_with_the_old_text_is_compared_with_the_new_one(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
     pair = await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE))
     (opened,) = await fleet.pairs.read(pair.pair_id)

@@ -34,7 +34,7 @@ def rules(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_seed_prints_what_changes_and_changes_it_once(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_seed_prints_its_changes_and_makes_them_once(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["seed", rules, "--json", "--yes"]) == 0
     nothing: dict[str, object] = {"dryRun": False, "added": [], "changed": [], "retired": [], "kept": []}
     assert json.loads(capsys.readouterr().out) == {**nothing, "added": [RULE], "unchanged": []}
@@ -51,7 +51,7 @@ def test_seed_asks_a_person_and_a_dry_run_or_a_no_writes_nothing(
         assert f"+ {RULE}: Never commit secrets\n0 unchanged\n" in capsys.readouterr().out
 
 
-def test_seed_lets_no_rule_take_the_place_of_another_unless_it_is_told_to(
+def test_seed_replaces_no_rule_without_the_flag_for_it(
     rules: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyed = SEEDS.replace("text =", 'key = "house"\ntext =')
@@ -126,7 +126,7 @@ def test_seed_refuses_a_wrong_file(rules: str, capsys: pytest.CaptureFixture[str
     assert "rules.toml: " in capsys.readouterr().err
 
 
-def test_retire_and_reinstate_say_no_when_nothing_changes(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_retire_and_reinstate_exit_with_1_when_nothing_changes(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["seed", rules, "--yes"]) == 0
     capsys.readouterr()
     assert main(["retire", RULE, "--why", "We have a vault", "--json"]) == 0
@@ -201,7 +201,7 @@ def test_delete_program_names_25_entries_and_counts_the_others(
     assert (len(preview["entriesThatKeepIt"]), preview["omitted"]) == (25, {"entriesThatKeepIt": 2})
 
 
-def test_delete_program_prints_what_became_of_it(
+def test_delete_program_prints_the_fate_of_its_lessons(
     settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def learn(fleet: Fleet) -> None:

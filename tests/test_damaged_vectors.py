@@ -1,4 +1,4 @@
-"""A vector that cannot be read costs its lesson the comparison by meaning, and nobody a call."""
+"""A vector that cannot be read costs its lesson the comparison by meaning, and no call fails."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -49,7 +49,7 @@ ONE_MORE = documents(entry(*BOTH), owner("iso", pattern(LOOK)))
 
 
 def judged(known: Pair, judgement_: Judgement, before: VerdictDocuments, policy: Policy = POLICY) -> Decision:
-    """Decide with both sides as they are in these documents, none of which may have changed."""
+    """Decide with both sides as they are in these documents, unchanged."""
     sides: list[ResolvedSide] = [resolved(one, before, known.pair_id) for one in (known.a, known.b)]
     assert not any(isinstance(one, ChangedSide) for one in sides)
     return decided(known, judgement_, (sides[0], sides[1]), before, policy)
@@ -74,7 +74,7 @@ def test_sides_are_lessons_entries_or_contributions_of_this_pair() -> None:
     assert resolved(side("", LOOK), joined, LESSONS.pair_id) == MemberSide("sark", "p1", KEY)
 
 
-def test_an_echo_is_a_member_of_its_entry_that_nobody_counts() -> None:
+def test_an_echo_is_a_member_of_its_entry_without_a_vote() -> None:
     echo = owner("iso", pattern(LOOK, knowledge_key=KEY, echo=True))
     assert resolved(side("iso", LOOK), documents(echo, entry(*BOTH)), "x") == MemberSide("iso", "p1", KEY)
 
@@ -98,7 +98,7 @@ def test_a_lesson_whose_entry_is_gone_is_a_lesson() -> None:
         ),
     ],
 )
-def test_a_changed_lesson_says_how_it_changed(before: VerdictDocuments, why: str) -> None:
+def test_a_changed_lesson_shows_its_change(before: VerdictDocuments, why: str) -> None:
     assert resolved(LESSONS.b, before, LESSONS.pair_id) == ChangedSide(why)
 
 
@@ -196,7 +196,7 @@ def test_the_reason_of_a_contradict_is_its_evidence_also_where_only_the_case_dif
     assert without.documents.entries[KEY].words[0].evidence == "nobody can follow both this and a lesson of iso"
 
 
-def test_a_contributor_that_calls_anothers_lesson_contrary_says_nothing_against_its_own_entry() -> None:
+def test_a_contributor_that_calls_anothers_lesson_contrary_does_not_contradict_its_own_entry() -> None:
     decision = judged(WITH_ENTRY, judgement("basher", "contradict"), ONE_MORE)
     assert (decision.documents, decision.key) == (ONE_MORE, None)
 
@@ -243,7 +243,7 @@ def test_the_first_showing_of_a_text_is_remembered_and_only_the_newest_256() -> 
 
 
 @pytest.mark.parametrize("sure", [0.7, 0.95])
-def test_a_lesson_stored_after_a_showing_never_votes_beside_that_text_nor_as_the_entrys_own(sure: float) -> None:
+def test_a_lesson_stored_after_a_showing_never_votes_with_that_text_nor_as_the_entrys_own(sure: float) -> None:
     echo = pattern(CHECK, confidence=sure, stored_at=START + days(2))
     shown = owner("basher", echo, shown={text_hash(LOOK): START + days(1)})
     decision = judged(LESSONS, judgement("sark"), documents(shown, owner("sark", pattern(LOOK, confidence=0.8))))
@@ -262,7 +262,7 @@ def test_contributions_name_the_pair_that_they_hang_on() -> None:
     assert line == expected
 
 
-def test_an_entry_speaks_for_the_lesson_that_gave_its_text_whatever_became_of_that() -> None:
+def test_an_entry_speaks_for_the_lesson_that_gave_its_text_even_if_that_lesson_is_gone() -> None:
     first = judged(LESSONS, judgement("sark"), TWO)
     rewritten = first.documents.with_program(owner("basher", pattern("Claim at random")))
     assert resolved(LESSONS.a, rewritten, LESSONS.pair_id) == EntrySide(KEY)
@@ -299,7 +299,7 @@ def test_a_contributors_contradict_about_another_lesson_of_its_own_is_its_word()
     assert [word.program_id for word in decision.documents.entries[KEY].words] == ["sark"]
 
 
-def test_a_stored_contradict_is_no_word_once_its_judge_has_said_more() -> None:
+def test_a_stored_contradict_does_not_count_once_its_judge_has_reported_again() -> None:
     said = judgement("iso", "contradict")
     confirmed = word("iso", "confirmed", said.at + days(1))
     before = documents(entry(*BOTH, words=(confirmed,)), owner("iso", pattern(LOOK)))

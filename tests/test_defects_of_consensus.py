@@ -1,4 +1,4 @@
-"""Who counts: one agent stays one vote whatever it claims, and a reader of the fleet's knowledge adds none."""
+"""Who counts: one agent stays one vote with any claims, and a reader of the fleet's knowledge adds none."""
 
 from functools import partial
 from pathlib import Path
@@ -124,7 +124,7 @@ async def test_retired_knowledge_does_not_return_through_its_readers(machine: Ma
     assert [word["programId"] for word in entry["words"]] == ["sark", "quorra"]
 
 
-async def test_a_lesson_learnt_again_in_other_words_beside_a_retired_entry_makes_no_entry(minilm: Machine) -> None:
+async def test_a_lesson_learnt_again_in_words_near_a_retired_entry_makes_no_entry(minilm: Machine) -> None:
     retired = "Check a task's status first, then claim it"
     key = await minilm.share(retired, "basher", "iso")
     for witness in ("sark", "quorra"):
@@ -227,7 +227,7 @@ async def test_a_third_teller_asked_late_is_a_third_vote_in_the_one_entry(minilm
     assert votes(await minilm.entry(key)) == ("fresh", ["basher", "iso", "sark"], 3)
 
 
-async def test_a_policy_of_three_takes_nothing_back_unasked_and_back_at_two_publishes_what_waits(
+async def test_a_policy_of_three_takes_nothing_back_unasked_and_back_at_two_publishes_waiting_entries(
     machine: Machine,
 ) -> None:
     tabs, key = "Use tabs in makefiles", await machine.share(BLUE, "basher", "iso")

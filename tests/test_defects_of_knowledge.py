@@ -1,4 +1,4 @@
-"""What becomes of entries: corrections arrive, refuted knowledge leaves, and no entry stops the others."""
+"""How entries live: corrections arrive, refuted knowledge leaves, and no entry stops the others."""
 
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 async def maintained(machine: Machine) -> Maintained:
-    """Do what `fleet-memory maintain` does."""
+    """Run maintenance, as `fleet-memory maintain` does."""
     return await machine.people(partial(maintain_fleet, progress=no_progress))
 
 
@@ -40,7 +40,7 @@ async def two_of_one_key(machine: Machine) -> tuple[str, str]:
 
 
 async def knowledge_after(machine: Machine, retired: str) -> dict[str, str]:
-    """Let the retired lesson be learnt again, and others learn `GIT`; return what a newcomer then knows."""
+    """Let the retired lesson be learnt again, and others learn `GIT`; return a newcomer's knowledge."""
     for program in ("sark", "ram"):
         assert (await machine.store_lesson(program, THIRTY_SECONDS))["status"] == "created"
     assert (await machine.consolidate())["promoted"] == []
@@ -50,7 +50,7 @@ async def knowledge_after(machine: Machine, retired: str) -> dict[str, str]:
     return await machine.knowledge()
 
 
-async def test_a_retired_lesson_that_is_forgotten_and_learnt_again_stops_nobody(machine: Machine) -> None:
+async def test_a_retired_lesson_that_is_forgotten_and_learnt_again_blocks_no_entry(machine: Machine) -> None:
     _, retired = await two_of_one_key(machine)
     machine.later(days=30)
     for program in ("sark", "ram"):
@@ -61,7 +61,7 @@ async def test_a_retired_lesson_that_is_forgotten_and_learnt_again_stops_nobody(
     assert await knowledge_after(machine, retired) == {ONE_SECOND: "fresh", GIT: "fresh"}
 
 
-async def test_a_retired_lesson_that_faded_and_is_learnt_again_stops_nobody(machine: Machine) -> None:
+async def test_a_retired_lesson_that_faded_and_is_learnt_again_blocks_no_entry(machine: Machine) -> None:
     first, retired = await two_of_one_key(machine)
     machine.later(days=181)
     archived = (await maintained(machine)).archived
@@ -118,7 +118,7 @@ async def test_a_typo_mended_by_a_contributor_leaves_the_entry_where_it_is(machi
     assert (own["pattern"], own["knowledgeKey"]) == (mended, key)
 
 
-async def test_a_rewrite_that_nobody_has_judged_makes_its_entry_need_checking(machine: Machine) -> None:
+async def test_an_unjudged_rewrite_makes_its_entry_need_checking(machine: Machine) -> None:
     await machine.share(RETRY, "basher", "iso", id="mine")
     await machine.store_lesson("basher", NEVER, id="mine")
     assert await machine.knowledge() == {RETRY: "verify"}
@@ -136,7 +136,9 @@ async def test_two_contributors_who_rewrite_to_the_opposite_replace_the_entry(ma
     assert (await machine.entry(key))["status"] == "retired"
 
 
-async def test_eight_contradictors_retire_an_entry_whatever_one_bulk_confirmer_sends(machine: Machine) -> None:
+async def test_eight_contradictors_retire_an_entry_against_any_number_of_confirmations_from_one(
+    machine: Machine,
+) -> None:
     key = await machine.share("The API needs the v1 header", "basher", "iso")
     said: list[str] = []
     for number in range(8):

@@ -42,7 +42,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-async def test_a_run_that_was_killed_under_a_clock_ahead_keeps_nobody_from_publishing(machine: Machine) -> None:
+async def test_a_run_that_was_killed_under_a_clock_ahead_does_not_block_publishing(machine: Machine) -> None:
     async def killed_ahead(fleet: Fleet) -> None:
         ahead = machine.now + timedelta(days=300)
         lease = fleet.knowledge.paths.lease(MAINTAINER_LEASE)

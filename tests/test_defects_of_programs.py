@@ -1,4 +1,4 @@
-"""One program's memory: what it stores again lives on, a full one works on, and a lost answer changes nothing twice."""
+"""One program's memory: a lesson stored again lives on, a full one works, and a lost answer changes nothing twice."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -87,7 +87,7 @@ async def test_a_note_whose_answer_is_lost_is_there_once(silent: Fleet) -> None:
     assert [note.text for note in (await get_program_state(silent, "basher")).notes or ()] == ["remember the milk"]
 
 
-async def test_a_state_whose_answer_is_lost_conflicts_with_nobody(silent: Fleet) -> None:
+async def test_a_repeated_state_update_after_a_lost_answer_is_no_conflict(silent: Fleet) -> None:
     version = (await get_program_state(silent, "basher")).version
     await update_program_state(silent, "basher", expected_version=version, config={"x": 1})
     assert (await get_program_state(silent, "basher")).config == {"x": 1}

@@ -94,7 +94,7 @@ async def test_a_model_that_cannot_load_again_is_named_until_it_can_and_no_other
     await store.close()
 
 
-async def test_a_machine_without_the_models_libraries_compares_letters_and_says_how_to_get_them(
+async def test_a_machine_without_the_models_libraries_compares_letters_and_names_the_command_that_installs_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)

@@ -1,4 +1,4 @@
-"""Deleting a program: killed anywhere it can be repeated, what it learns meanwhile is kept, and nothing is lost."""
+"""Deleting a program: killed anywhere it can be repeated, lessons learnt meanwhile are kept, and nothing is lost."""
 
 import itertools
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ async def test_a_deletion_that_is_killed_is_finished_by_the_next(fleet: Fleet, s
     assert (await deleted_contributors(fleet), await state_of(fleet, pair)) == (["iso"], "gone")
 
 
-async def test_what_a_program_learns_while_it_is_deleted_is_archived_with_the_rest(fleet: Fleet) -> None:
+async def test_a_lesson_learnt_while_its_program_is_deleted_is_archived_with_the_rest(fleet: Fleet) -> None:
     meanwhile = interrupted(fleet, writing("programs"), lambda: learnt(fleet, "iso", "Learnt late", "late"))
     assert await delete_program(meanwhile, "iso") == DELETED._replace(patterns=3)
     assert await archived(fleet) == sorted([CHECK, "Learnt late", PORT, ROTATE])
@@ -142,7 +142,7 @@ async def state_of(fleet: Fleet, pair: Pair) -> str:
     return versioned.pair.state
 
 
-async def test_nobody_is_asked_about_its_lessons_any_more(fleet: Fleet) -> None:
+async def test_pairs_of_its_lessons_are_no_longer_asked(fleet: Fleet) -> None:
     mine = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     others = await opened_pair(fleet, Lesson("ram", LATE), Lesson("sark", "Take free tasks only"))
     await delete_program(fleet, "iso")

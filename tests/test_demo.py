@@ -1,4 +1,4 @@
-"""`fleet-memory demo` comes out as told, in plain words; `--mine` says what became of the reader's own sentences."""
+"""`fleet-memory demo` comes out as announced, in plain words; `--mine` shows the fate of the reader's own sentences."""
 
 import os
 import re
@@ -60,7 +60,7 @@ def test_figures_are_shown_to_those_who_ask_for_them(capsys: pytest.CaptureFixtu
     assert re.findall(r"similarity to the entry \d\.\d\d", explained)
 
 
-def test_a_story_that_comes_out_otherwise_says_where_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_story_that_comes_out_otherwise_names_the_step_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert report_claims(Teller(sys.stdout), [Claim("it echoes", 1, 1), Claim("it fades", 2, 3)]) == 1
     told = capsys.readouterr().out
     assert "1 of 2 statements" in told
@@ -80,7 +80,7 @@ def mine(source: StringIO | TextIOWrapper, patch: pytest.MonkeyPatch) -> int:
     return main(["demo", "--mine"])
 
 
-def test_own_sentences_are_sorted_by_what_the_tools_answer(
+def test_own_sentences_are_sorted_by_the_answers_of_the_tools(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sentences = (
@@ -116,7 +116,7 @@ def test_own_sentences_are_sorted_by_what_the_tools_answer(
         ("One\n\nTwo\n\nThree\n\nFour\n", "leave out what follows the third list"),
     ],
 )
-def test_input_that_cannot_be_used_gets_one_line_that_says_what_to_do(
+def test_unusable_input_is_answered_with_one_line_of_advice(
     sentences: str, advice: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert mine(StringIO(sentences), monkeypatch) == 2
@@ -131,7 +131,7 @@ UNICODE = "Prüfe zuerst\n\nÜbe täglich\n"
 @pytest.mark.parametrize(
     ("encoding", "errors"), [("ascii", "strict"), ("latin-1", "strict"), ("utf-8", "surrogateescape")]
 )
-def test_input_is_utf_8_whatever_the_locale(
+def test_input_is_utf_8_under_any_locale(
     encoding: str, errors: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert mine(TextIOWrapper(BytesIO(UNICODE.encode()), encoding, errors), monkeypatch) == 0

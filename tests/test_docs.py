@@ -1,4 +1,4 @@
-"""The generated reference pages are what the code says now, and what code and pages cite is in this repository."""
+"""Generated pages agree with the code, and every source that code and pages cite is in this repository."""
 
 import re
 import runpy
@@ -49,7 +49,7 @@ def test_no_page_is_left_of_a_tool_that_is_gone(pages: dict[str, str]) -> None:
     assert there - pages.keys() == set()
 
 
-def test_no_file_cites_what_a_stranger_cannot_find() -> None:
+def test_no_file_cites_a_source_outside_the_repository() -> None:
     assert [f"{name}: {line}" for name, line in code() if PRIVATE.search(line)] == []
 
 
@@ -73,7 +73,7 @@ def test_every_name_in_the_glossary_is_in_the_code() -> None:
     assert sorted(set(glossary_names(glossary)) - words_of_the_code()) == []
 
 
-def test_the_checks_see_what_they_refuse() -> None:
+def test_the_checks_detect_their_violations() -> None:
     assert PRIVATE.search("LIMIT = 5  # Source: DESIGN section 5")
     assert PRIVATE.search("LIMIT = 0.3  # Source: notes on similarity, section 5")
     assert list(missing_pages('LIMIT = 5  # docs/decay.md, docs/gone.md, docs/decay.md, "Gone"')) == [

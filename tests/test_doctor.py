@@ -1,4 +1,4 @@
-"""`doctor`: each line is true, says what to do, and leaves nothing behind."""
+"""`doctor`: each line is true and gives advice, and nothing is left behind."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def tree(home: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in home.rglob("*") if file.is_file()}
 
 
-def test_on_a_new_machine_it_says_what_to_do_and_makes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_a_new_machine_it_gives_advice_and_creates_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = doctor(capsys)
     assert code == 1
     assert found["clients"] == {
@@ -204,7 +204,7 @@ def test_install_ends_with_it(home: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "gemini" not in printed
 
 
-def test_install_says_the_same_as_json_and_shows_the_change_on_stderr(
+def test_install_prints_the_same_as_json_and_shows_the_change_on_stderr(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["install", "cursor", "--yes", "--json"]) == 0

@@ -175,7 +175,9 @@ def test_a_port_without_tls_is_named() -> None:
         ({**HEALTHY, "/mcp": Reply(200, JSON, "{}")}, "discovery", "it fails: "),
     ],
 )
-def test_the_step_that_fails_is_the_last_and_says_why(replies: Mapping[str, Reply], name: str, text: str) -> None:
+def test_the_step_that_fails_is_the_last_and_gives_the_reason(
+    replies: Mapping[str, Reply], name: str, text: str
+) -> None:
     finding = last_of(replies)
     assert (finding.name, finding.is_ok, text in finding.text) == (name, False, True), finding
 
@@ -194,7 +196,9 @@ def test_without_a_token_a_closed_door_asks_for_one() -> None:
     assert (finding.name, finding.text) == ("token", "there is none in the variable")
 
 
-def test_a_proxy_that_holds_streams_back_is_told_from_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_buffers_streams_is_distinguished_from_a_service_that_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(remote, "MAX_ANSWER_S", 0.3)
     finding = last_of({**HEALTHY, "/mcp": Reply(hangs=True)})
     assert (finding.name, finding.is_ok) == ("streaming", False)

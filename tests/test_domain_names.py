@@ -1,4 +1,4 @@
-"""A lesson's domain may go by another name in the fleet; only a sure sign says so."""
+"""A lesson's domain may go by another name in the fleet; only by a sure sign."""
 
 import pytest
 

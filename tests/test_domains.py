@@ -39,7 +39,7 @@ def test_a_topic_in_another_script_has_a_name_of_its_own() -> None:
 
 
 @given(st.text(max_size=MAX_NAME_CHARS + 5))
-def test_whatever_is_accepted_is_a_name_and_stays_as_it_is(text: str) -> None:
+def test_an_accepted_name_stays_as_it_is(text: str) -> None:
     try:
         kept = DOMAIN.validate_python(text)
     except ValidationError:

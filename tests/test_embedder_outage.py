@@ -120,7 +120,7 @@ async def test_another_model_behind_the_same_name_breaks_no_call(settings: Setti
         await call(client, "pattern_consolidate")
 
 
-def test_check_says_that_the_endpoint_fails(
+def test_check_reports_that_the_endpoint_fails(
     settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     endpoint.down = True

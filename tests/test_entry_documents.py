@@ -75,7 +75,7 @@ async def test_a_change_of_state_has_a_line_that_the_entry_names(fleet: Fleet) -
     assert [one.event for one in await fleet.knowledge.ledger.newest(after, 1)] == ["retired"]
 
 
-async def test_a_change_that_nobody_needs_to_look_up_has_no_line_unless_it_is_named(fleet: Fleet) -> None:
+async def test_a_change_of_wording_alone_has_no_ledger_line_unless_it_is_named(fleet: Fleet) -> None:
     known = await write(fleet, ABSENT_ENTRY, entry(), "c1")
     assert known.entry == entry()
     after = replace(entry(), description="Reworded")
@@ -129,7 +129,7 @@ async def test_candidates_are_found_by_their_state(fleet: Fleet) -> None:
     assert [one.entry.key for one in every if one.entry] == ["pattern/ci/one", "pattern/ci/two"]
 
 
-async def test_a_key_that_nobody_knows_is_refused(fleet: Fleet) -> None:
+async def test_an_unknown_key_is_refused(fleet: Fleet) -> None:
     with pytest.raises(KnowledgeNotFoundError):
         await fleet.knowledge.found(KEY)
     with pytest.raises(KnowledgeNotFoundError):
@@ -172,7 +172,7 @@ BEFORE: dict[str, Json] = {
 }
 
 
-async def test_an_entry_of_the_version_before_keeps_all_that_it_says_when_it_changes(fleet: Fleet) -> None:
+async def test_an_entry_of_the_version_before_keeps_all_its_fields_when_it_changes(fleet: Fleet) -> None:
     await fleet.knowledge.store.commit(Write(fleet.knowledge.paths.entry(KEY), BEFORE))
     old_line = LedgerLine(event="promoted", key=KEY, at=START, by="consolidation")
     await fleet.knowledge.store.commit(fleet.knowledge.ledger.write(old_line, f"{KEY}#1"))

@@ -120,7 +120,7 @@ def test_a_rule_that_people_set_is_contested_and_never_retired() -> None:
     assert (against.retired_at, entry_state(against, NOW)) == (None, "contested")
 
 
-def test_a_contradiction_that_waits_counts_for_good_once_another_origin_says_it_too() -> None:
+def test_a_waiting_contradiction_counts_for_good_once_another_origin_contradicts_too() -> None:
     waiting = after(ENTRY, word("iso", waits=True))
     assert entry_state(waiting, NOW) == "fresh"
     assert after(waiting, word("Iso", at=NOW, waits=True)).retired_at is None

@@ -301,7 +301,7 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
 
 
 @pytest.mark.parametrize(("program", "event"), [("basher", "demoted"), ("iso", "demoted"), ("sark", "left")])
-async def test_the_ledger_says_that_an_entry_lost_votes_to_a_purge(
+async def test_the_ledger_records_that_an_entry_lost_votes_to_a_purge(
     fleet: Fleet, program: str, event: LedgerEvent
 ) -> None:
     programs = ("basher", "iso") if event == "demoted" else ("basher", "iso", program)
@@ -381,7 +381,7 @@ async def test_a_contribution_of_another_spelling_stays(fleet: Fleet) -> None:
     assert await fleet.knowledge.found(SHARED) == entry
 
 
-async def test_what_a_server_stores_during_a_purge_is_erased_in_the_next_look(fleet: Fleet) -> None:
+async def test_a_lesson_that_a_server_stores_during_a_purge_is_erased_in_the_next_look(fleet: Fleet) -> None:
     await learnt(fleet, "basher", f"The {WORD} build needs two cores")
 
     async def store_again() -> None:
@@ -462,7 +462,7 @@ def test_the_command_shows_counts_without_texts_and_asks(
     assert WORD in capsys.readouterr().out
 
 
-def test_the_command_tells_what_goes_from_what_changes(
+def test_the_command_separates_erasures_from_changes(
     command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def live(fleet: Fleet) -> None:
@@ -484,7 +484,7 @@ def test_the_command_tells_what_goes_from_what_changes(
     ]
 
 
-def test_the_command_erases_and_says_so_as_json(
+def test_the_command_erases_and_reports_it_as_json(
     command: Callable[..., int], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert command("--text", WORD, "--yes", "--json") == 0
@@ -510,7 +510,7 @@ def test_hooks_on_this_machine_forget_a_purged_program(command: Callable[..., in
 
 @pytest.mark.parametrize("wanted", [("--text", "nowhere"), ("--program", "clu"), ("--entry", SHARED)], ids=" ".join)
 @pytest.mark.parametrize("how", ["--yes", "--dry-run"])
-def test_the_command_says_no_where_there_is_nothing_to_erase(
+def test_the_command_answers_no_where_there_is_nothing_to_erase(
     wanted: tuple[str, str], how: str, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command(*wanted, how) == 1
@@ -542,7 +542,7 @@ def test_a_name_that_show_takes_names_a_lesson_or_an_entry(
         (["--program", "basher/mine", "--yes"], "one lesson: fleet-memory purge basher/mine"),
     ],
 )
-def test_a_name_that_says_too_little_is_told_how(
+def test_a_target_in_a_wrong_form_is_refused_with_the_right_one(
     words: list[str], message: str, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command(*words) != 0
@@ -558,7 +558,7 @@ def test_a_text_comes_from_stdin_too(
     assert holds(tmp_path) == []
 
 
-def test_the_command_says_when_another_process_keeps_the_free_space(
+def test_the_command_reports_that_another_process_keeps_the_free_space(
     command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SqliteStore.__init__, "__kwdefaults__", {"wait_s": 0.2})
@@ -632,7 +632,7 @@ def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(found: tuple[s
 
 
 @pytest.mark.parametrize("mark", ["\u00ad", "\u200b", "\u200d", "\u2060", "\ufe0f", "\u3164", "\u034f", "\U000e0061"])
-async def test_a_mark_that_nobody_sees_hides_no_text(fleet: Fleet, mark: str) -> None:
+async def test_an_invisible_mark_hides_no_text(fleet: Fleet, mark: str) -> None:
     await learnt(fleet, "basher", f"The night{mark}jar build needs two cores")
     await learnt(fleet, "iso", f"Restart the pump{mark}")
     erased = await erase(fleet, Wanted(text=f"night{mark}{mark}jar"))

@@ -63,11 +63,11 @@ def test_every_code_has_an_error() -> None:
     assert {code for _, _, code, *_ in real()} == EXITS.keys()
 
 
-def test_what_is_not_found_says_what_to_call_next() -> None:
+def test_an_unknown_name_is_answered_with_the_next_call() -> None:
     assert "recall_memory" in str(PatternNotFoundError("basher", "p"))
     assert "recall_memory" in str(KnowledgeNotFoundError("k"))
 
 
-def test_what_only_the_operator_may_see_is_not_in_the_message() -> None:
+def test_details_for_the_operator_alone_are_not_in_the_message() -> None:
     error = FleetMemoryError("It failed.", operator_detail="/secret")
     assert (str(error), error.operator_detail) == ("It failed.", "/secret")

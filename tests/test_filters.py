@@ -1,4 +1,4 @@
-"""Filters: what recall and search admit, one condition at a time."""
+"""Filters: the lessons that recall and search admit, one condition at a time."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -18,7 +18,7 @@ def note(
     return finding_note(best, asked=asked, ways=ways, domains=domains.split(), scope=scope)
 
 
-def test_a_note_says_that_the_best_match_fits_badly() -> None:
+def test_a_note_warns_that_the_best_match_fits_badly() -> None:
     assert note(matches(FITS_WELL)) is None
     assert note(matches(FITS_WELL - 0.01)) == NEAREST
 
@@ -39,7 +39,9 @@ def test_without_a_question_nothing_fits_badly() -> None:
         ),
     ],
 )
-def test_a_note_says_how_to_go_on_when_nothing_was_found(ways: tuple[str, ...], domains: str, sentence: str) -> None:
+def test_a_note_suggests_the_next_step_when_nothing_was_found(
+    ways: tuple[str, ...], domains: str, sentence: str
+) -> None:
     assert note((), *ways, domains=domains) == sentence
 
 
@@ -50,7 +52,7 @@ def test_a_note_says_how_to_go_on_when_nothing_was_found(ways: tuple[str, ...], 
         ("shared", "The fleet has no lesson yet that several agents learnt. Try scope all."),
     ],
 )
-def test_a_note_says_no_more_than_was_read(scope: Scope, sentence: str) -> None:
+def test_a_note_claims_no_more_than_was_read(scope: Scope, sentence: str) -> None:
     assert note((), "other words", "scope all", scope=scope) == sentence
 
 

@@ -78,7 +78,7 @@ async def test_a_newcomers_question_finds_an_entry_by_a_contributors_words_and_s
     assert await found(fleet, "a question about none of this") == []
 
 
-async def test_a_boot_puts_the_entry_first_that_a_contributor_told_in_the_words_of_the_task(fleet: Fleet) -> None:
+async def test_a_boot_puts_the_entry_first_that_a_contributor_stored_in_the_words_of_the_task(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "sark")
     await shared_entry(fleet, "iso", "ram")
     orders = []

@@ -1,4 +1,4 @@
-"""A fleet as numbers: rates by their definitions, what ages next, who is not well, within the budget."""
+"""A fleet as numbers: rates by their definitions, the next to age, who is not well, within the budget."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -83,14 +83,14 @@ def test_junk_left_by_decay_or_a_cap_without_ever_having_been_of_use() -> None:
     assert not line("decay", knowledge_key="pattern/d/x").is_junk
 
 
-def test_rates_are_shares_of_what_they_say() -> None:
+def test_each_rate_is_the_share_of_its_own_total() -> None:
     seen = Signs(total=30, stale=10, reinforced=12, settled=16, echoes=4, repeats=[Repeat("b", "a")] * 5)
     archived = ArchiveCounts(junk=15, used=5)
     assert rates(seen, archived) == FleetRates(junk=0.3, echo=0.25, duplicate=0.25, never_reinforced=0.6)
     assert rates(Signs(), ArchiveCounts(0, 0)) == FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)
 
 
-def test_one_look_holds_what_the_fleet_s_numbers_need() -> None:
+def test_one_look_has_all_values_that_the_fleet_s_numbers_need() -> None:
     old = pattern(id="old", last_reinforced=NOW - days(100), knowledge_key="pattern/d/x")
     soon = pattern(id="soon", last_reinforced=NOW - days(80), confirmations=1)
     far = pattern(id="far", last_reinforced=NOW - days(10))
@@ -108,7 +108,7 @@ def test_programs_add_up_and_none_add_up_to_nothing() -> None:
     assert together([]) == Signs(cap=0, repeats=[])
 
 
-def test_entries_are_counted_by_what_they_ask_for() -> None:
+def test_entries_are_counted_by_the_need_that_they_state() -> None:
     rows = [
         row("a", 1),
         row("b", 1, tier="constitutional"),
@@ -120,7 +120,7 @@ def test_entries_are_counted_by_what_they_ask_for() -> None:
     assert knowledge_counts(rows, NOW) == KnowledgeCounts(fresh=2, verify=1, contested=1, retired=1, constitutional=1)
 
 
-def test_the_forecast_says_what_ages_by_then_and_repeats_nothing() -> None:
+def test_the_forecast_counts_each_lesson_that_ages_by_then_once() -> None:
     assert forecast(fleet_sums([], NOW).fading, [], NOW) == ()
 
     rows = [row("a", 175), row("b", 155), row("c", 181), row("d", 175, state="contested")]
@@ -145,7 +145,7 @@ def test_the_gravest_and_largest_come_first_and_the_well_are_left_out() -> None:
 
 
 class State(NamedTuple):
-    """What `fleet_advice` is given; nothing is wrong with the fleet by default."""
+    """The arguments of `fleet_advice`; nothing is wrong with the fleet by default."""
 
     ill: Sequence[ProgramHealth] = ()
     rates: FleetRates = FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)
@@ -199,7 +199,7 @@ def test_contested_entries_and_retired_ones_that_were_learnt_again_name_the_comm
     assert curation_advice(0, []) == ()
 
 
-def test_a_name_that_several_agents_share_is_said_with_what_gives_each_its_own() -> None:
+def test_a_name_that_several_agents_share_is_reported_with_the_setting_that_separates_them() -> None:
     looks = [Look(name, Signs(sessions=count), "healthy", ()) for name, count in (("a", 2), ("b", 3), ("c", 5))]
     (line,) = names_advice(looks)
     assert line.startswith("2 programs have many sessions at once, e.g. c (5). Agents that share a name are one origin")
@@ -207,7 +207,7 @@ def test_a_name_that_several_agents_share_is_said_with_what_gives_each_its_own()
     assert names_advice(looks[:1]) == ()
 
 
-def test_little_junk_says_nothing() -> None:
+def test_little_junk_gives_no_advice() -> None:
     few = PatternCounts(total=1, active=1, stale=0, promoted=0, archived=JUNK_OF - 1)
     assert State(rates=WORST.rates, counts=few).advice() == ()
 

@@ -234,7 +234,7 @@ def test_observations_of_basic_memory_are_lessons_with_their_context_and_tags() 
     assert kinds(memory.left_out) == {"relation": 4, "no statement": 2}
 
 
-async def test_what_the_fleet_published_itself_is_no_evidence(fleet: Fleet, tmp_path: Path) -> None:
+async def test_the_fleets_own_published_files_are_no_evidence(fleet: Fleet, tmp_path: Path) -> None:
     await learn(fleet, "basher", RETRY)
     await export_memory_files(fleet, tmp_path / "notes" / "fleet", "basher")
     (tmp_path / "notes" / "own.md").write_text("- [lesson] Mine", encoding="utf-8")
@@ -267,7 +267,7 @@ async def test_a_lesson_that_the_program_has_stays_as_it_is(fleet: Fleet, tmp_pa
     assert await documents(fleet) == before
 
 
-async def test_a_dry_run_says_the_same_and_writes_nothing(fleet: Fleet, tmp_path: Path) -> None:
+async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(fleet: Fleet, tmp_path: Path) -> None:
     file = graph(tmp_path, entity("billing", RETRY, SMALL))
     before = await documents(fleet)
     tried = await bring(fleet, "server-memory", file, dry_run=True)
@@ -276,7 +276,7 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(fleet: Fleet, tmp_path
 
 
 def copies(source: ForeignSource, folder: Path) -> tuple[Path, Path]:
-    """Write one memory twice: the second is elsewhere, has lost its first text, and tells of RETRY otherwise."""
+    """Write one memory twice: the second is elsewhere, has lost its first text, and words RETRY otherwise."""
     first, second = folder / "may", folder / "june"
     first.mkdir()
     second.mkdir()
@@ -297,7 +297,7 @@ def copies(source: ForeignSource, folder: Path) -> tuple[Path, Path]:
 
 
 async def shared(fleet: Fleet) -> list[str]:
-    """Return what the fleet shares after a run of maintenance."""
+    """Return the fleet's knowledge after a run of maintenance."""
     await pattern_consolidate(fleet, no_progress)
     return [entry.pattern for entry in (await recall_memory(fleet, "ram")).knowledge]
 
@@ -523,7 +523,7 @@ async def test_a_bound_process_imports_nothing(fleet: Fleet, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("reader", [read_server_memory, read_memory_service, read_cerebro, read_basic_memory])
-def test_what_is_no_memory_is_refused_by_its_name(reader: object, tmp_path: Path) -> None:
+def test_a_file_that_is_no_memory_is_refused_by_its_name(reader: object, tmp_path: Path) -> None:
     assert callable(reader)
     (tmp_path / "notes.txt").write_text("not a memory", encoding="utf-8")
     for name in ("notes.txt", "gone"):

@@ -1,4 +1,4 @@
-"""Forgetting on purpose, and bringing back from the archive what was forgotten."""
+"""Forgetting on purpose, and restoring lessons from the archive."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -58,7 +58,7 @@ def test_a_lesson_comes_back_in_no_entry_until_the_next_run_has_looked() -> None
     assert stamped(program(), back.program, START).pending == ("p1",)
 
 
-def test_one_that_is_too_old_comes_back_stale_and_says_that_it_fades() -> None:
+def test_too_old_a_lesson_comes_back_stale_with_a_warning_that_it_fades() -> None:
     late = START + days(181)
     back = restored(program(), pattern(), late)
     assert (back.pattern.last_reinforced, back.fades) == (START, True)
@@ -121,7 +121,7 @@ async def test_a_lesson_that_comes_back_at_the_cap_names_the_one_that_moved(flee
 
 
 @pytest.mark.anyio
-async def test_what_the_archive_does_not_hold_is_refused(fleet: Fleet) -> None:
+async def test_an_id_that_is_not_in_the_archive_is_refused(fleet: Fleet) -> None:
     await learn(fleet, "sark", "Check the status")
     await forget_memory(fleet, "sark", "mine", "no")
     before = await documents(fleet)
@@ -131,7 +131,7 @@ async def test_what_the_archive_does_not_hold_is_refused(fleet: Fleet) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_name_that_was_archived_twice_must_be_told_apart(fleet: Fleet) -> None:
+async def test_a_name_that_was_archived_twice_is_ambiguous(fleet: Fleet) -> None:
     ids = []
     for text in ("Check the status", "Rotate early"):
         await learn(fleet, "basher", text)
@@ -154,7 +154,7 @@ async def test_a_lesson_that_was_learnt_again_stays_in_the_archive(fleet: Fleet)
 
 
 @pytest.mark.anyio
-async def test_a_contributor_comes_back_into_its_entry_with_the_next_run_and_one_that_is_too_old_is_said_to_fade(
+async def test_a_contributor_comes_back_into_its_entry_with_the_next_run_with_a_warning_if_it_is_too_old(
     fleet: Fleet,
 ) -> None:
     for each in ("basher", "sark"):
@@ -188,7 +188,7 @@ async def test_a_note_is_restored_where_it_fits(fleet: Fleet) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_learnt_while_a_lesson_comes_back_is_kept(fleet: Fleet) -> None:
+async def test_a_lesson_learnt_while_another_comes_back_is_kept(fleet: Fleet) -> None:
     await learn(fleet, "basher", "Check the status")
     await forget(fleet)
     meanwhile = interrupted(fleet, writing("programs"), lambda: learn(fleet, "basher", "Rotate early", id_="new"))

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def fleet(fleet: Fleet) -> Fleet:
-    """A program with eight lessons, one a day, of which the newest three are at hand."""
+    """A program with eight lessons, one a day, the newest three at hand."""
     await update_program_state(fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 3}))
     for n in range(8):
         await learn(at(fleet, NOW + timedelta(days=n)), "basher", f"Lesson {n}", id_=f"l{n}")

@@ -18,7 +18,7 @@ def test_knowledge_is_graded_by_the_lessons_that_wait(pending: int, grade: Fresh
     )
 
 
-def test_a_reason_counts_and_says_what_follows() -> None:
+def test_a_reason_has_a_count_and_its_consequence() -> None:
     reasons = [freshness(pending, 0, START, START).reason for pending in (0, 1, 2, 12)]
     assert reasons == [
         "All is considered.",
@@ -36,7 +36,7 @@ def test_a_reason_counts_the_pairs_that_wait_though_every_lesson_has_been_consid
     ]
 
 
-def test_after_a_day_without_a_run_the_reason_says_that_nobody_proposes() -> None:
+def test_after_a_day_without_a_run_the_reason_is_that_no_process_proposes() -> None:
     assert NOBODY_PROPOSES not in freshness(1, 0, START, START + days(1)).reason
     assert freshness(1, 0, START, START + days(1.01)).reason == (
         f"1 stored pattern not consolidated yet: {NOBODY_PROPOSES}."

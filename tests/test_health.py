@@ -1,4 +1,4 @@
-"""What the numbers of a memory say: every verdict can be reached, the gravest wins, advice names the tool to call."""
+"""The meaning of a memory's numbers: every verdict can be reached, the gravest wins, advice names the tool to call."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,7 +66,7 @@ def test_every_verdict_but_healthy_and_empty_is_a_no() -> None:
     assert set(UNHEALTHY) == MEMORIES.keys() - {"healthy", "empty"}
 
 
-def test_what_turned_stale_lately_is_weighed_against_what_was_learnt() -> None:
+def test_recently_stale_lessons_are_weighed_against_new_ones() -> None:
     kept = memory(30, confirmations=1)
     faded = [learnt(n, age=100) for n in range(30, 35)]
     new = [learnt(n, age=1) for n in range(35, 40)]
@@ -82,7 +82,7 @@ def test_a_lesson_of_its_own_among_echoes_is_no_echo() -> None:
     assert verdict(signs(program(*echoes, learnt(3), pending=("p3",)), SCALE, NOW)) == "echoing"
 
 
-def test_what_fades_within_two_weeks_is_named_the_soonest_first_and_five_at_most() -> None:
+def test_lessons_that_fade_within_two_weeks_are_named_soonest_first_and_five_at_most() -> None:
     soon = fading(program(*(learnt(n, age=76 + n) for n in range(7))), NOW)
     assert [(one.id, one.stale_in_days) for one in fading_answer(soon)] == [
         ("p6", 8),
@@ -156,7 +156,7 @@ def test_a_repeat_has_the_words_or_the_meaning_of_an_earlier_lesson() -> None:
         {"vector": aligned(0.99), "embedder": "e", "pattern": "Never claim tasks in a batch"},
     ],
 )
-def test_what_is_less_alike_or_elsewhere_or_opposed_is_no_repeat(other: dict[str, object]) -> None:
+def test_a_lesson_that_is_less_alike_or_elsewhere_or_opposed_is_no_repeat(other: dict[str, object]) -> None:
     first = pattern("Claim tasks in a batch", id="a", vector=aligned(1), embedder="e")
     text = str(other.get("pattern", "Take the tasks in one batch"))
     second = pattern(text, **({"id": "b", "stored_at": START + days(1)} | other))

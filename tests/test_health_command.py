@@ -82,7 +82,7 @@ def test_an_engine_that_stands_in_for_the_model_is_named(
 
 
 @pytest.mark.parametrize("unsure", [("basher", "sark", "iso", "ram"), ("basher", "sark")])
-def test_pairs_that_nobody_but_people_is_left_to_judge_come_first_and_are_no_illness(
+def test_pairs_that_wait_for_people_come_first_and_do_not_make_a_fleet_unhealthy(
     unsure: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changed(tmp_path, partial(open_pair, unsure=unsure))
@@ -121,7 +121,9 @@ def test_contested_entries_are_named_with_their_texts(tmp_path: Path, capsys: py
     assert f"contested {KEY}: {LOOK}" in out
 
 
-def test_an_unhealthy_fleet_says_what_to_do_first_and_who_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unhealthy_fleet_is_reported_with_the_first_action_and_its_actor_and_exits_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert health(now=STALE) == 1
     title, advice, *table = capsys.readouterr().out.splitlines()
     assert title == "fleet default: forgetting"
@@ -130,7 +132,7 @@ def test_an_unhealthy_fleet_says_what_to_do_first_and_who_and_exits_1(capsys: py
     assert "          sark forgetting, 1 of 1 stale" in table
 
 
-def test_a_large_fleet_exits_1_until_a_run_has_counted_it_and_then_says_when(
+def test_a_large_fleet_exits_1_until_a_run_has_counted_it_and_then_shows_the_time_of_the_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def grow(fleet: Fleet) -> None:
@@ -184,13 +186,13 @@ def test_json_is_the_tool_s_answer(flags: tuple[str, ...], key: str, capsys: pyt
     assert key in told
 
 
-def test_a_bad_store_is_told_and_exits_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_store_is_reported_and_exits_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_bytes(b"not a database, " * 1000)
     assert health("--store", str(tmp_path / "file")) == 3
     assert capsys.readouterr().err.startswith("fleet-memory: ")
 
 
-def test_lessons_that_nobody_compares_for_a_day_make_it_exit_1_and_say_what_to_run(
+def test_lessons_uncompared_for_a_day_make_it_exit_1_and_name_the_command_to_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["maintain", "--now", LEARNT]) == 0

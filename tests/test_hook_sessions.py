@@ -1,4 +1,4 @@
-"""What a client's hooks remember of a session: its program, what it has read, and that two installations answer."""
+"""The state of a session in a client's hooks: its program, the entries it has read, and a second installation."""
 
 import errno
 import json
@@ -115,13 +115,15 @@ def test_a_prompt_brings_nothing_that_the_start_has_shown(taught: Settings, stat
     assert context(taught, state, "UserPromptSubmit", PROMPT) == ""
 
 
-def test_after_a_compaction_a_session_has_read_what_its_start_shows(taught: Settings, state: HookState) -> None:
+def test_after_a_compaction_a_session_has_read_the_entries_that_its_start_shows(
+    taught: Settings, state: HookState
+) -> None:
     state.write("sessions", "s1", {"program": "nobody", "shown": ["x"] * MAX_REMEMBERED})
     context(taught, state, "SessionStart", {**START, "source": "compact"})
     assert state.read("sessions", "s1") == {"program": "nobody", "shown": []}
 
 
-def test_a_resumed_session_has_read_what_it_had_read(settings: Settings, state: HookState) -> None:
+def test_a_resumed_session_remembers_the_entries_that_it_has_read(settings: Settings, state: HookState) -> None:
     state.write("sessions", "s1", {"program": "proj", "shown": ["x"]})
     context(settings, state, "SessionStart", {**START, "source": "resume"})
     assert state.read("sessions", "s1") == {"program": "proj", "shown": ["x"]}
@@ -170,7 +172,7 @@ def test_a_subagent_that_stores_nothing_is_no_program(taught: Settings, state: H
     assert call(taught, "memory_health", programId="proj/Explore")["exists"] is False
 
 
-def test_two_installations_answer_an_event_once_and_it_is_said(taught: Settings, state: HookState) -> None:
+def test_two_installations_answer_an_event_once_with_a_warning(taught: Settings, state: HookState) -> None:
     assert context(taught, state, "SessionStart", START)
     with pytest.raises(InvalidArgumentError, match="SessionStart ran twice"):
         context(taught, state, "SessionStart", START)

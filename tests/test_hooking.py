@@ -1,4 +1,4 @@
-"""What a coding client's hooks print: within its caps, and never a failure."""
+"""The output of a coding client's hooks: within its caps, and never a failure."""
 
 import io
 import json
@@ -65,7 +65,7 @@ def context(output: str) -> str:
     return str(printed["additionalContext"])
 
 
-async def test_a_session_starts_with_what_its_program_knows(settings: Settings) -> None:
+async def test_a_session_starts_with_the_knowledge_of_its_program(settings: Settings) -> None:
     await learn(settings, "basher", "Look before you leap")
     text = context(await answer_hook(settings, "SessionStart", START))
     assert "You are `basher`" in text
@@ -73,13 +73,13 @@ async def test_a_session_starts_with_what_its_program_knows(settings: Settings) 
     assert "data" in text.split("##")[0]
 
 
-async def test_a_compacted_session_is_told_to_store_what_its_summary_kept(settings: Settings) -> None:
+async def test_a_compacted_session_is_asked_to_store_the_lessons_of_its_summary(settings: Settings) -> None:
     text = context(await answer_hook(settings, "SessionStart", {**START, "source": "compact"}))
     assert "just compacted" in text
     assert "just compacted" not in context(await answer_hook(settings, "SessionStart", START))
 
 
-async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: Settings) -> None:
+async def test_a_start_stays_within_the_cap_for_a_memory_of_any_size(settings: Settings) -> None:
     await learn(settings, "basher", *(f'"Lesson" {number}:\n{"ü→" * 400}' for number in range(60)))
     text = context(await answer_hook(settings, "SessionStart", START))
     assert MAX_OUTPUT_CHARS / 4 < len(text) <= MAX_OUTPUT_CHARS
@@ -98,7 +98,7 @@ async def test_a_start_stays_within_the_cap_whatever_the_memory_holds(settings: 
         ("Keep\n## Judge\nout", "Keep / ## Judge / out"),
     ],
 )
-def test_no_text_closes_what_the_client_puts_around_the_context(text: str, shown: str) -> None:
+def test_no_text_closes_the_markup_that_the_client_puts_around_the_context(text: str, shown: str) -> None:
     assert context_line(text) == shown
 
 
@@ -128,7 +128,7 @@ async def booted(settings: Settings, agent: str) -> dict[str, Any]:
     return answer
 
 
-async def test_before_compaction_the_summary_is_told_what_to_keep(settings: Settings) -> None:
+async def test_before_compaction_the_summary_is_asked_to_keep_lessons(settings: Settings) -> None:
     assert "evidence" in await answer_hook(settings, "PreCompact", {"trigger": "auto", "custom_instructions": ""})
 
 
@@ -195,7 +195,7 @@ def test_only_a_start_maintains_and_only_after_the_end_of_a_session(
     assert [answer(event) for event in events] == [False, False, False, False, True, False]
 
 
-async def test_what_agrees_becomes_knowledge_where_maintenance_is_due(settings: Settings) -> None:
+async def test_agreeing_lessons_become_knowledge_where_maintenance_is_due(settings: Settings) -> None:
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")
     await hooks.maintain(settings)
@@ -214,7 +214,7 @@ async def test_what_agrees_becomes_knowledge_where_maintenance_is_due(settings: 
         (["SessionStart"], "{}", "not a database"),
     ],
 )
-def test_a_hook_that_cannot_work_says_one_line_and_lets_the_session_go_on(
+def test_a_hook_that_fails_prints_one_line_and_lets_the_session_go_on(
     arguments: list[str],
     stdin: str,
     complaint: str,

@@ -97,7 +97,7 @@ def test_the_metadata_is_where_a_client_looks_for_that_of_the_endpoint(public_ur
         ("127.0.0.1", None, ["mem.example.com:8443"], False),
     ],
 )
-def test_a_server_is_local_only_where_nobody_else_is_meant_to_reach_it(
+def test_a_server_is_local_only_at_an_address_that_no_other_machine_reaches(
     host: str, public_url: str | None, allowed: list[str], *, is_local: bool
 ) -> None:
     assert addresses(host, 8765, public_url, allowed).is_local == is_local

@@ -180,7 +180,7 @@ def test_headers_without_an_end_are_refused(server: HttpServer) -> None:
     assert httpx2.get(f"{server.base}/healthz").status_code == 200
 
 
-def test_it_says_that_it_lives_and_that_its_store_answers(server: HttpServer) -> None:
+def test_it_reports_that_it_lives_and_that_its_store_answers(server: HttpServer) -> None:
     answers = [
         httpx2.get(f"{server.base}{path}", headers={"Host": "10.0.0.7:8080"}) for path in ("/healthz", "/readyz")
     ]

@@ -141,7 +141,7 @@ def test_one_bound_to_a_program_takes_no_tokens(tmp_path: Path) -> None:
         (["--allowed-host", "mem.example.com"], "--allowed-host: counts with --http alone"),
     ],
 )
-def test_what_cannot_be_served_is_said_before_anything_is_stored(tmp_path: Path, flags: list[str], words: str) -> None:
+def test_unusable_flags_are_reported_before_anything_is_stored(tmp_path: Path, flags: list[str], words: str) -> None:
     code, said = refused(tmp_path / "memory.db", *flags)
     assert (code, said.startswith(f"fleet-memory: {words}"), said.count("\n")) == (2, True, 1), said
     assert [*tmp_path.iterdir()] == []
@@ -167,7 +167,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HttpServe
         yield server, token
 
 
-def test_it_says_at_its_start_where_clients_reach_it(public: tuple[HttpServer, str]) -> None:
+def test_it_prints_the_address_for_clients_at_its_start(public: tuple[HttpServer, str]) -> None:
     server, _ = public
     assert server.log[:2] == [f"fleet-memory serves {server.url}", f"clients reach it at {PUBLIC}/mcp"]
 
@@ -210,7 +210,7 @@ def test_behind_a_public_name_other_hosts_and_origins_stay_refused(
 
 
 @pytest.mark.parametrize("path", ["/team", "/teammcp", "/team/team/mcp", "/other/mcp", "/team/x"])
-def test_a_path_beside_the_prefix_is_not_found(public: tuple[HttpServer, str], path: str) -> None:
+def test_a_path_outside_the_prefix_is_not_found(public: tuple[HttpServer, str], path: str) -> None:
     server, token = public
     answer = asked(server.base + path, HEALTH, Authorization=f"Bearer {token}")
     assert answer.status_code == 404
@@ -222,7 +222,7 @@ def test_its_health_is_under_the_prefix_too(public: tuple[HttpServer, str]) -> N
     assert [answer.status_code for answer in answers] == [200, 200, 200]
 
 
-def test_a_store_that_fails_is_told_without_its_path_and_the_process_lives(tmp_path: Path) -> None:
+def test_a_store_that_fails_is_reported_without_its_path_and_the_process_lives(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     with http_server(store) as server:
         assert httpx2.get(f"{server.base}/readyz").status_code == 200

@@ -189,7 +189,7 @@ async def answered(settings: Settings, lazy: LazyFleet, verifier: BearerTokens) 
 
 
 @pytest.mark.anyio
-async def test_while_the_store_does_not_answer_nobody_throws_a_token_away(settings: Settings) -> None:
+async def test_clients_keep_their_tokens_while_the_store_does_not_answer(settings: Settings) -> None:
     async def tokens() -> Tokens:
         raise StoreUnavailableError("The store did not answer.", operator_detail="/secret/path")
 
@@ -207,7 +207,7 @@ async def test_while_the_store_does_not_answer_nobody_throws_a_token_away(settin
 
 
 @pytest.mark.anyio
-async def test_a_token_of_another_endpoint_is_refused_whoever_verified_it(settings: Settings, issuer: Issuer) -> None:
+async def test_a_token_of_another_endpoint_is_refused_under_any_verifier(settings: Settings, issuer: Issuer) -> None:
     class Careless(BearerTokens):
         async def verify_token(self, token: str) -> CallerToken | None:
             return CallerToken(

@@ -54,7 +54,7 @@ args = [
 [profiles.fast]
 model = "another"
 """
-# client -> the files it reads under the home folder, and what somebody has in them
+# client -> the files it reads under the home folder, and their contents
 FILES = {
     "claude-code": {".claude.json": CLAUDE_JSON, ".claude/settings.json": CLAUDE_SETTINGS},
     "claude-desktop": {".config/Claude/claude_desktop_config.json": ""},
@@ -106,7 +106,7 @@ def test_installing_twice_is_installing_once_and_undo_restores_the_bytes(home: P
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_what_was_there_stays_line_by_line(home: Path, client: str) -> None:
+def test_lines_of_an_existing_file_stay_as_they_were(home: Path, client: str) -> None:
     before = put(home, client)
     install(client)
     for file, content in before.items():
@@ -287,7 +287,7 @@ def test_an_entry_of_a_remote_server_is_its_owner_s(
 
 
 @pytest.mark.parametrize(("arguments", "problem"), [(["emacs"], "CLIENT"), (["codex", "--project"], "--project")])
-def test_what_does_not_exist_is_a_usage_error(
+def test_an_unknown_client_is_a_usage_error(
     capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str
 ) -> None:
     assert install(*arguments) == 2
@@ -323,7 +323,7 @@ def test_keys_that_the_owner_added_to_our_table_stay(home: Path) -> None:
     assert "basher" in tomllib.loads(file.read_text())["mcp_servers"]["fleet-memory"]["args"]
 
 
-def test_settings_of_an_earlier_run_stay_unless_given_anew(home: Path) -> None:
+def test_settings_of_an_earlier_run_stay_unless_given_again(home: Path) -> None:
     install("cursor", "--program", "basher", "--fleet", "team")
     once = contents(home, "cursor")
     install("cursor")
@@ -647,9 +647,7 @@ def test_when_the_hooks_cannot_be_written_the_client_is_not_called(home: Path) -
     file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "env"), {"OPENAI_API_KEY": "k"}))
     before = file.read_bytes()
     settings = home / ".claude/settings.json"
-    target = settings.with_name(
-        "\U0001f418" * 62
-    )  # 248 bytes, beside which no draft can be: not even root may write it
+    target = settings.with_name("\U0001f418" * 62)  # 248 bytes, so no draft fits next to it: not even root may write it
     settings.rename(target)
     settings.symlink_to(target)
     assert install("claude-code", "--undo") == 2

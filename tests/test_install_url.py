@@ -144,7 +144,7 @@ def test_a_service_that_takes_no_token_gets_no_header(home: Path, capsys: pytest
     assert "sends no token" in capsys.readouterr().out
 
 
-def test_hooks_that_read_this_machine_s_memory_go_and_it_says_so(
+def test_hooks_that_read_this_machine_s_memory_are_removed_and_reported(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = home / ".claude/settings.json"
@@ -187,7 +187,7 @@ def test_a_client_without_addresses_is_refused_with_another_way(home: Path, caps
         (["--url", URL, "--store", "team.db"], "--store: it does not count with --url"),
     ],
 )
-def test_what_does_not_fit_is_refused_without_a_change_and_without_the_token(
+def test_flags_that_do_not_fit_are_refused_without_a_change_and_without_the_token(
     home: Path, capsys: pytest.CaptureFixture[str], words: list[str], problem: str
 ) -> None:
     assert install("cursor", *words) == 2

@@ -202,7 +202,7 @@ async def test_an_empty_fleet_that_takes_an_older_file_over_is_migrated_again(st
     assert not await needs_migration(Fleet.on(store, "other", Lexical(), lambda: TODAY))
 
 
-async def test_an_older_file_is_not_merged_into_a_memory_and_says_the_way(
+async def test_an_older_file_is_not_merged_into_a_memory_and_the_refusal_names_the_way(
     fleet: Fleet, store: Store, tmp_path: Path
 ) -> None:
     await migrated(fleet)

@@ -267,7 +267,7 @@ async def test_unknown_keys_have_the_issuer_asked_at_most_once_in_ten_seconds(is
     assert issuer.asked == [METADATA, KEYS] * 2
 
 
-async def test_texts_that_no_issuer_signs_have_nobody_asked(issuer: Issuer) -> None:
+async def test_a_text_that_no_issuer_signs_causes_no_request(issuer: Issuer) -> None:
     for forged in ("nothing", "garbage", "alg none", "HS256 with the public key", "very long", "a logout token"):
         assert await verifier(issuer).verify_token(FORGED[forged](issuer)) is None
     assert issuer.asked == []

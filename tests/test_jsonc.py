@@ -117,7 +117,7 @@ def scattered(value: object, random: Random) -> str:
 
 
 @given(OBJECTS, st.dictionaries(KEYS, VALUES, min_size=1, max_size=3), st.randoms(use_true_random=False))
-def test_whatever_stands_between_tokens_values_are_right_and_comments_stay(
+def test_with_any_text_between_tokens_values_are_right_and_comments_stay(
     before: dict[str, Any], inner: dict[str, Any], random: Random
 ) -> None:
     text = scattered({**before, "inner": inner}, random)

@@ -1,4 +1,4 @@
-"""The judge model's client against a real HTTP server: what it sends, what it takes for a verdict, what it hides."""
+"""The judge model's client against a real HTTP server: its requests, the verdicts it accepts, the secrets it hides."""
 
 import json
 import logging
@@ -140,7 +140,7 @@ async def test_a_failure_that_may_pass_is_tried_again(endpoint: ChatEndpoint, st
         (404, "judgeModel"),
     ],
 )
-async def test_a_refusal_of_every_question_says_what_to_change(
+async def test_a_refusal_of_every_question_names_the_setting_to_change(
     endpoint: ChatEndpoint, status: int, advice: str
 ) -> None:
     endpoint.script.append((status, b""))
@@ -150,7 +150,7 @@ async def test_a_refusal_of_every_question_says_what_to_change(
 
 
 @pytest.mark.parametrize("replies", [[(400, b"")], [(413, b"")], [(422, b"")], [(500, b"")] * 2])
-async def test_a_refusal_of_one_question_says_nothing_of_the_next(endpoint: ChatEndpoint, replies: list[Reply]) -> None:
+async def test_a_refusal_of_one_question_does_not_stop_the_next(endpoint: ChatEndpoint, replies: list[Reply]) -> None:
     endpoint.script.extend(replies)
     with pytest.raises(JudgeModelError) as failure:
         await compared(endpoint)
@@ -164,7 +164,7 @@ async def test_an_endpoint_that_hangs_or_breaks_off_is_given_up_for_this_questio
     assert type(failure.value) is JudgeModelError
 
 
-async def test_a_port_where_nobody_listens_is_an_outage() -> None:
+async def test_a_port_without_a_listener_is_an_outage() -> None:
     with chat_served() as endpoint:
         pass
     with pytest.raises(JudgeModelUnavailableError, match="ConnectError"):

@@ -156,7 +156,7 @@ def test_a_models_verdict_counts_as_one_of_a_judge_without_a_lesson_in_it() -> N
     assert questions(judged((MODEL_NAME, "unsure"))) == Questions(("basher", "sark"))
 
 
-def test_nobody_is_asked_about_a_pair_that_is_gone_or_of_a_side_without_a_program() -> None:
+def test_a_pair_that_is_gone_or_has_a_side_without_a_program_is_not_asked() -> None:
     assert questions(replace(pair(), state="gone")) == Questions()
     assert questions(pair(side("", "Pin it"), side("sark", "Pin versions"))) == Questions(("sark",))
 
@@ -183,7 +183,7 @@ verdicts_of_three: st.SearchStrategy[list[tuple[str | None, Verdict]]] = st.list
 
 
 @given(verdicts_of_three, st.sampled_from(["", OPPOSITE]))
-def test_a_verdict_said_again_changes_nothing(verdicts: list[tuple[str | None, Verdict]], objection: str) -> None:
+def test_a_repeated_verdict_changes_nothing(verdicts: list[tuple[str | None, Verdict]], objection: str) -> None:
     after = judged(*verdicts, objection=objection)
     for one in after.judgements:
         again = with_judgement(after, one)

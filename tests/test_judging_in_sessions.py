@@ -118,7 +118,7 @@ async def test_a_repeated_session_answers_the_same_and_counts_its_verdicts_once(
     assert (await voices(fleet, one), await voices(fleet, two)) == ([("basher", "same")], [("basher", "different")])
 
 
-async def test_a_verdict_that_is_said_again_counts_though_the_day_is_used_up_and_the_showing_long_ago(
+async def test_a_repeated_verdict_counts_though_the_days_quota_is_used_up_and_the_showing_long_ago(
     fleet: Fleet,
 ) -> None:
     (pair,) = await numbered(fleet, 1)
@@ -227,7 +227,7 @@ async def test_a_third_program_decides_between_contrary_verdicts(fleet: Fleet) -
     assert (await left(fleet, "ram")).to_judge is None
 
 
-async def test_a_pair_that_two_third_programs_cannot_tell_is_left_to_people(fleet: Fleet) -> None:
+async def test_a_pair_that_two_third_programs_answered_unsure_is_left_to_people(fleet: Fleet) -> None:
     pair = await contrary(fleet)
     for program in ("iso", "ram"):
         assert ids((await left(fleet, program)).to_judge) == [pair.pair_id]
@@ -275,7 +275,7 @@ async def test_a_bound_caller_judges_for_no_other_program(fleet: Fleet) -> None:
     assert await documents(fleet) == before
 
 
-async def test_a_pair_of_changed_texts_asks_nobody_and_the_next_best_pairs_follow(fleet: Fleet) -> None:
+async def test_a_pair_of_changed_texts_is_not_asked_and_the_next_best_pairs_follow(fleet: Fleet) -> None:
     await learn(fleet, "basher", "Check that a task is still free before you claim it")
     await learn(fleet, "sark", "Make sure a task is free before claiming it")
     await pattern_consolidate(fleet, no_progress)
@@ -303,7 +303,7 @@ async def test_no_receipt_keeps_texts_of_others_and_a_repeated_session_asks_abou
     assert (await left(on(fleet, fleet.knowledge.store), "basher")).to_judge is None
 
 
-async def test_a_verdict_that_is_said_again_names_its_entry(fleet: Fleet) -> None:
+async def test_a_repeated_verdict_names_its_entry(fleet: Fleet) -> None:
     (pair,) = await numbered(fleet, 1)
     await booted(fleet, "basher")
     first = await left(fleet, "basher", verdict(pair.pair_id))
@@ -311,7 +311,9 @@ async def test_a_verdict_that_is_said_again_names_its_entry(fleet: Fleet) -> Non
     assert (await left(fleet, "basher", verdict(pair.pair_id))).judged == first.judged
 
 
-async def test_a_rewrite_that_its_author_cannot_tell_stays_to_check_and_is_asked_about_no_more(fleet: Fleet) -> None:
+async def test_a_rewrite_that_its_author_answered_unsure_stays_to_check_and_is_asked_about_no_more(
+    fleet: Fleet,
+) -> None:
     (rewrite,) = await rewritten(fleet)
     (said,) = (await left(fleet, "basher", verdict(rewrite, "unsure"))).judged or ()
     assert (said.state, said.status) == ("open", "verify")

@@ -1,4 +1,4 @@
-"""The toolset `knowledge`: searching, reading and comparing what the fleet knows."""
+"""The toolset `knowledge`: searching, reading and comparing the fleet's knowledge."""
 
 import re
 from collections.abc import AsyncIterator
@@ -66,7 +66,7 @@ def keys(answer: dict[str, Any], name: str = "knowledge") -> list[str]:
     return [entry["key"].rpartition("/")[2] for entry in answer[name]]
 
 
-async def test_a_search_ranks_what_fits_and_leaves_out_what_is_retired(call: Caller) -> None:
+async def test_a_search_ranks_matches_and_leaves_out_retired_entries(call: Caller) -> None:
     await learnt(call, CLAIM, "iso", "sark")
     await learnt(call, ROTATE, "iso", "sark", domain="logs")
     found = await call("gsp_search", query="may I claim this task", explain=True)
@@ -134,7 +134,7 @@ async def test_a_long_history_shows_its_newest_twenty_lines(call: Caller) -> Non
     assert entry["omitted"] == {}
 
 
-async def test_a_budget_too_small_for_the_entry_itself_is_refused_with_what_it_needs(call: Caller) -> None:
+async def test_a_budget_too_small_for_the_entry_itself_is_refused_with_the_budget_that_it_needs(call: Caller) -> None:
     long = "Look before you leap " * 40
     await learnt(call, long, "iso", "sark")
     (entry,) = (await call("gsp_search"))["knowledge"]
@@ -149,7 +149,7 @@ async def test_an_unknown_key_is_refused_with_the_close_ones(call: Caller) -> No
     assert "recall_memory" in await call.refused("gsp_read", key="nothing-like-it")
 
 
-async def test_a_diff_tells_what_came_changed_and_left(call: Caller) -> None:
+async def test_a_diff_lists_the_entries_that_came_changed_and_left(call: Caller) -> None:
     await learnt(call, CLAIM, "iso", "sark")
     await learnt(call, ROTATE, "iso", "sark", domain="logs")
     known = (await call("gsp_search"))["knowledgeVersion"]
@@ -170,7 +170,7 @@ async def test_a_version_from_elsewhere_is_refused(call: Caller) -> None:
     assert "has version 0" in await call.refused("gsp_diff", sinceVersion=7)
 
 
-async def test_no_answer_exceeds_its_budget_and_what_is_left_out_is_counted(call: Caller) -> None:
+async def test_no_answer_exceeds_its_budget_and_omissions_are_counted(call: Caller) -> None:
     for number in range(12):
         text = f"Lesson {number} about the thing called {'xyz' * number}"
         for program in ("iso", "sark"):
@@ -191,7 +191,7 @@ async def test_no_answer_exceeds_its_budget_and_what_is_left_out_is_counted(call
             assert len(entry["provenance"]) + entry["omitted"].get("provenance", 0) == 2
 
 
-async def test_a_search_says_when_nothing_fits_and_how_to_go_on(call: Caller) -> None:
+async def test_a_search_without_a_match_suggests_the_next_step(call: Caller) -> None:
     assert (await call("gsp_search", query="claim"))["note"] == EMPTY["shared"]
     await learnt(call, CLAIM, "basher", "iso")
     assert "note" not in await call("gsp_search", query="check that a task is free")
@@ -200,7 +200,7 @@ async def test_a_search_says_when_nothing_fits_and_how_to_go_on(call: Caller) ->
     assert (other["note"], other["total"]) == (NEAREST, 1)
 
 
-async def test_a_search_in_a_domain_that_nobody_uses_names_close_ones(call: Caller) -> None:
+async def test_a_search_in_an_unused_domain_names_close_ones(call: Caller) -> None:
     await learnt(call, CLAIM, "basher", "iso")
     found = await call("gsp_search", domain="task")
     assert found["suggestions"] == ["tasks"]

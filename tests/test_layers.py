@@ -215,7 +215,7 @@ def impure(tree: ast.AST) -> Iterator[str]:
 
 
 def clocks(tree: ast.AST) -> Iterator[str]:
-    """Yield `now` and the like of `datetime` and `date`, by whatever name they are imported, called or not."""
+    """Yield `now` and the like of `datetime` and `date`, under any imported name, called or not."""
     dates = {"datetime", "date"} | {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -254,7 +254,7 @@ def modules() -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("row", LAYERS)
-def test_a_layer_imports_only_what_its_row_allows(row: str) -> None:
+def test_a_layer_imports_only_modules_that_its_row_allows(row: str) -> None:
     mine = {module: path for module, path in modules().items() if row_of(module) == row}
     assert [breach for module, path in mine.items() for breach in breaches(module, path.read_text())] == []
 

@@ -39,7 +39,7 @@ def test_a_lesson_of_today_is_its_text_and_four_fields() -> None:
     }
 
 
-def test_an_older_lesson_says_how_it_has_changed() -> None:
+def test_an_older_lesson_shows_how_it_has_changed() -> None:
     older = replace(LESSON, evidence="Lost an hour", confirmations=2, tags=("queue",), project_id="harbor")
     assert pattern_answer(older, START + days(100.9), PROGRAM, ()).wire() == {
         "id": LESSON.id,
@@ -93,7 +93,7 @@ def test_a_fresh_entry_is_its_text_its_key_and_two_numbers() -> None:
     }
 
 
-def test_an_entry_says_how_it_differs_from_a_fresh_one() -> None:
+def test_an_entry_shows_how_it_differs_from_a_fresh_one() -> None:
     other = replace(ROW, key="house/claims", evidence_count=1, state="contested", project_id="harbor")
     assert knowledge_answer(other, START, own=True, contributors=True).wire() == {
         "key": "house/claims",

@@ -50,5 +50,5 @@ def test_it_calls_no_lessons_alike_and_still_proposes_pairs() -> None:
     assert 0 < profile.related < 1
 
 
-def test_it_says_what_it_stands_in_for() -> None:
+def test_it_names_the_engine_that_it_replaces() -> None:
     assert (Lexical().degraded, Lexical("The model is gone.").degraded) == ("", "The model is gone.")

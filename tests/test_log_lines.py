@@ -1,4 +1,4 @@
-"""The log says what changed a fleet, at INFO: one line each, with names, ids, keys and counts, never a text."""
+"""The log records every change of a fleet, at INFO: one line each, with names, ids, keys and counts, never a text."""
 
 import logging
 from collections.abc import Iterator

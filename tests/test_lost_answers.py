@@ -178,7 +178,7 @@ async def test_a_word_about_an_entry_counts_once(fleet: Fleet, fate: str) -> Non
 async def test_a_run_of_maintenance_that_loses_answers_does_its_work_once(fleet: Fleet, fate: str) -> None:
     for program in ("basher", "sark"):
         await learn(fleet, program, "Pin every action to a commit")
-    fates = ["", fate] * 20  # the first commit takes the lease, and a lease that nobody gave is not waited for
+    fates = ["", fate] * 20  # the first commit takes the lease, and a lease without an owner is not waited for
     unsure, _ = losing(at(fleet, fleet.now() + timedelta(minutes=1)), *fates)
     done = await maintain_fleet(unsure, no_progress)
     (entry,) = await fleet.knowledge.all()

@@ -1,4 +1,4 @@
-"""`fleet-memory maintain`: what it prints, and its exit codes."""
+"""`fleet-memory maintain`: its output and its exit codes."""
 
 import json
 from dataclasses import replace
@@ -52,7 +52,7 @@ def maintain(*flags: str) -> int:
     return main(["maintain", "--now", FADED.isoformat(), *flags])
 
 
-def test_it_says_what_it_did_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_prints_each_step_that_it_took(capsys: pytest.CaptureFixture[str]) -> None:
     assert maintain() == 0
     captured = capsys.readouterr()
     assert captured.out.splitlines() == [
@@ -114,7 +114,7 @@ def test_the_judge_model_of_the_policy_is_asked_and_its_figures_are_shown(
     assert set(endpoint.keys) == {"Bearer sk-ours"}
 
 
-def test_pairs_that_wait_and_entries_that_were_learnt_again_are_said_first(
+def test_waiting_pairs_and_entries_that_were_learnt_again_come_first(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def disagree(fleet: Fleet) -> None:
@@ -158,7 +158,7 @@ def test_of_a_hundred_lessons_it_names_25_and_counts_the_others(
     assert lines[27:29] == ["  and 75 more", "promoted: 1"]
 
 
-def test_while_another_holds_the_lease_it_says_so_and_exits_4(
+def test_while_another_has_the_lease_it_prints_one_line_and_exits_4(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def take_lease(store: Store) -> None:

@@ -148,7 +148,7 @@ def test_without_a_live_token_no_tool_is_called(service: Service, caller: str) -
 
 
 @pytest.mark.parametrize("cell", cells(), ids=lambda cell: f"{cell.tool}-{cell.role}-{cell.whose}")
-def test_a_token_allows_what_the_matrix_says(service: Service, cell: Cell) -> None:
+def test_a_token_allows_exactly_the_calls_of_the_matrix(service: Service, cell: Cell) -> None:
     before = service.written()
     program = cell.role if cell.whose == "own" else OTHER
     result = result_of(service.call(cell.role, cell.tool, arguments_of(cell.tool, program)))
@@ -210,7 +210,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("cell", BOUND, ids=lambda cell: f"{cell.tool}-{cell.whose}")
-async def test_a_bound_process_allows_what_the_matrix_says_of_agents(made: Path, tmp_path: Path, cell: Cell) -> None:
+async def test_a_bound_process_allows_exactly_an_agents_calls(made: Path, tmp_path: Path, cell: Cell) -> None:
     store = Path(copy(made, tmp_path))
     async with opened(store) as fleet, Client(create_server(replace(settings_of(store), program="agent"))) as client:
         before = await documents(fleet)

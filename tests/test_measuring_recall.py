@@ -1,4 +1,4 @@
-"""The measurements of recall count what they say, and names in code are found by themselves."""
+"""The measurements of recall count as documented, and names in code are found by themselves."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_lessons_that_hold_a_quoted_name_come_first_without_any_meaning() -> Non
 
 
 @pytest.mark.parametrize("path", sorted(STORIES.glob("*.json")), ids=lambda path: path.stem)
-def test_every_question_of_asked_names_what_its_lessons_hold(path: Path) -> None:
+def test_every_question_of_asked_names_an_identifier_in_its_lessons(path: Path) -> None:
     asked = asked_of(path)
     lessons = {one.id: one for one in read_story(path).lessons}
     assert asked is not None
@@ -36,7 +36,7 @@ def test_every_question_of_asked_names_what_its_lessons_hold(path: Path) -> None
         assert all(one.identifier in f"{lessons[id_].pattern} {lessons[id_].evidence}" for id_ in one.lessons)
 
 
-def test_wrong_texts_of_equal_score_count_half_and_what_is_not_found_has_no_rank() -> None:
+def test_wrong_texts_of_equal_score_count_half_and_a_text_not_found_has_no_rank() -> None:
     scores = np.array([[0.5, 0.9, 0.5], [0.5, 0.9, 0.5], [0.1, 0.2, -1.0]])
     assert ranks(scores, [[0], [0, 2], [2]]).tolist() == [2.5, 2, np.inf]
 
@@ -62,7 +62,7 @@ def test_recall_misses_a_gate_below_the_better_of_words_and_meaning(
     assert misses_gate(name, [*alone, ("recall", 0.5, first, five, 1.0)]) is missed
 
 
-async def test_a_newcomer_finds_what_two_agents_told_and_nothing_that_one_told() -> None:
+async def test_a_newcomer_finds_a_fact_of_two_agents_and_none_of_one_agent() -> None:
     questions = (
         Question(agent="dan", question="When do I have to change the signing key?", fact="key"),
         Question(agent="dan", question="Which tool installs packages of the shop, pnpm?", fact="pnpm"),
@@ -100,7 +100,7 @@ KIOSK = (
 )
 
 
-async def test_one_agent_is_asked_one_half_of_its_questions_about_what_it_has_stored() -> None:
+async def test_one_agent_is_asked_one_half_of_its_questions_about_its_stored_lessons() -> None:
     public = await rooms(KIOSK, (1, 3), MiniLM(), held_out=False)
     assert public == [Room(stored=1, findable=1, places=[1]), Room(stored=3, findable=3, places=[1, 0])]
     assert public[1].row() == (3, 3, 2, 0.5, 0.5, 0.5)

@@ -87,7 +87,7 @@ async def test_an_entry_that_claims_to_be_published_without_the_votes_still_take
 
 
 @pytest.mark.anyio
-async def test_a_rule_of_a_file_is_none_here_until_a_person_says_so(here: Fleet, there: Fleet, tmp_path: Path) -> None:
+async def test_a_rule_of_a_file_is_none_here_until_a_person_sets_it(here: Fleet, there: Fleet, tmp_path: Path) -> None:
     await set_rule(there)
     outcome = await merged(there, here, tmp_path / "there.jsonl")
     assert (outcome.rules, outcome.is_complete, await rules(here)) == ((KEY,), False, {})

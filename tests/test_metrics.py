@@ -87,7 +87,7 @@ async def test_a_server_counts_calls_operations_of_its_store_and_promotions(
     assert value(seen, "fleet_memory_pending_lessons") is not None
 
 
-def test_a_second_server_of_one_machine_goes_on_without_metrics_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_second_server_of_one_machine_warns_and_has_no_metrics(caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as taken:
         with suppress(OSError):  # else another server of this machine has it
             taken.bind(DEFAULT_METRICS)

@@ -1,4 +1,4 @@
-"""A memory that numbers merged is migrated whole, whatever happens meanwhile; data: emulator-tests/data."""
+"""A memory that numbers merged is migrated whole, under concurrent writes; data: emulator-tests/data."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -65,7 +65,7 @@ async def test_an_entry_keeps_its_state_and_is_verify_where_numbers_merged_it(fl
     }
 
 
-async def test_each_contribution_says_on_what_it_rests(fleet: Fleet) -> None:
+async def test_each_contribution_names_its_basis(fleet: Fleet) -> None:
     await migrated(fleet)
     known = await entries(fleet)
     bases = {
@@ -97,7 +97,7 @@ async def test_an_entry_without_its_first_line_was_published_when_promoted_last(
     assert entry.published_at == entry.value.last_promoted
 
 
-async def test_contradictions_become_words_and_what_they_retired_stays_so(fleet: Fleet) -> None:
+async def test_contradictions_become_words_and_retired_entries_stay_retired(fleet: Fleet) -> None:
     await migrated(fleet)
     entry = (await entries(fleet))[DNS]
     assert [(word.program_id, word.outcome, word.evidence) for word in entry.words] == [
@@ -121,7 +121,7 @@ async def test_an_unjudged_contribution_is_asked_of_its_program_and_of_the_oldes
     }
 
 
-async def test_a_stored_verdict_is_a_closed_pair_about_which_nobody_is_asked(fleet: Fleet) -> None:
+async def test_a_stored_verdict_is_a_closed_pair_that_is_not_asked_again(fleet: Fleet) -> None:
     await migrated(fleet)
     (versioned,) = await fleet.pairs.read(pair_id(text_hash(RETRY_3), text_hash(RETRY_30)))
     pair = versioned.pair

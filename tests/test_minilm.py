@@ -54,7 +54,7 @@ async def test_no_texts_give_no_rows(engine: Embedder) -> None:
     assert (await engine.vectors([])).shape == (0, 384)
 
 
-async def test_a_vector_does_not_depend_on_the_texts_beside_it() -> None:
+async def test_a_vector_does_not_depend_on_the_other_texts_of_its_batch() -> None:
     texts = [f"Retry {n} times, then tell {'the operator ' * n}" for n in range(1, 40)]
     together = await MiniLM().vectors(texts)
     alone = await MiniLM().vectors(texts[-1:])
@@ -67,7 +67,7 @@ async def test_a_text_given_twice_has_one_vector(engine: Embedder) -> None:
     assert not np.array_equal(first, other)
 
 
-async def test_changing_an_answer_does_not_change_what_is_remembered(engine: Embedder) -> None:
+async def test_changing_a_returned_vector_does_not_change_the_cached_one(engine: Embedder) -> None:
     before = await engine.vectors(["Pin versions"])
     kept = before.copy()
     before[:] = 0

@@ -1,4 +1,4 @@
-"""The policy's model judges pairs, against a real endpoint: what it decides, what it may not, and how it fails."""
+"""The policy's model judges pairs, against a real endpoint: its verdicts, its limits, and its failures."""
 
 import logging
 from collections.abc import Iterator
@@ -99,7 +99,7 @@ def figures(**fields: object) -> ModelRun:
     return replace(ModelRun(model=MODEL, at=NOW), **fields)  # type: ignore[arg-type]  # pydantic checks each
 
 
-async def test_both_orders_are_asked_and_controls_only_where_both_say_same(
+async def test_both_orders_are_asked_and_controls_only_where_both_answer_same(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
     pair = await one_pair(fleet)
@@ -308,7 +308,7 @@ async def test_after_a_failure_that_would_repeat_it_stops_with_one_problem_that_
     assert pairs[0].a.text not in caplog.text
 
 
-async def test_where_nobody_listens_one_question_is_asked(fleet: Fleet) -> None:
+async def test_without_a_listener_one_question_is_asked(fleet: Fleet) -> None:
     await many_pairs(fleet, 3)
     with chat_served() as gone:
         fleet = replace(fleet, judge_model=ChatModel(gone.url, KEY_SENT, EAGER))

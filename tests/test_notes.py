@@ -1,4 +1,4 @@
-"""Short-term notes: 80 lines, the oldest that nobody pinned leave first, nothing is lost."""
+"""Short-term notes: 80 lines, the oldest unpinned leave first, nothing is lost."""
 
 from dataclasses import replace
 
@@ -80,7 +80,7 @@ async def test_a_repeated_request_adds_one_note(client: Client) -> None:
     assert (late["noteId"], late["status"], late["lines"]) == ("n2", "unchanged", 1)
 
 
-async def test_over_the_cap_the_answer_names_what_left_and_pinned_notes_stay(client: Client) -> None:
+async def test_over_the_cap_the_answer_names_the_notes_that_left_and_pinned_notes_stay(client: Client) -> None:
     for number in range(80):
         await call(client, "write_note", text=f"Note {number}", pinned=number == 0)
     done = await call(client, "write_note", text="Two\nlines")
@@ -90,7 +90,7 @@ async def test_over_the_cap_the_answer_names_what_left_and_pinned_notes_stay(cli
     assert [gone["id"] for gone in grown["archived"]] == ["n5", "n6"]
 
 
-async def test_when_all_are_pinned_the_refusal_says_what_to_do(client: Client) -> None:
+async def test_when_all_are_pinned_the_refusal_names_the_remedy(client: Client) -> None:
     for _ in range(2):
         await call(client, "write_note", text="\n".join("x" * 40), pinned=True)
     said = await refusal(client, "write_note", text="One more")

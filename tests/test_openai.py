@@ -1,4 +1,4 @@
-"""The endpoint engine against a real HTTP server: what it asks, what it survives, what it refuses, what it hides."""
+"""The endpoint engine against a real HTTP server: requests, failures that it survives, refusals, hidden secrets."""
 
 import json
 import logging
@@ -55,7 +55,7 @@ async def test_no_texts_ask_for_nothing(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_what_may_pass_is_tried_again(endpoint: Endpoint, status: int) -> None:
+async def test_a_failure_that_may_pass_is_tried_again(endpoint: Endpoint, status: int) -> None:
     endpoint.script.extend([(status, b""), (status, b"")])
     assert len(await engine(endpoint).vectors(["a"])) == 1
     assert len(endpoint.asked) == 3
@@ -87,7 +87,7 @@ async def test_an_endpoint_that_never_answers_is_given_up(endpoint: Endpoint) ->
         await engine(endpoint, EAGER._replace(timeout_s=0.1, attempts=2)).vectors(["a"])
 
 
-async def test_a_port_where_nobody_listens_is_an_outage() -> None:
+async def test_a_port_without_a_listener_is_an_outage() -> None:
     with served() as endpoint:
         model = engine(endpoint)
     with pytest.raises(EmbedderUnavailableError, match="ConnectError"):
@@ -98,7 +98,9 @@ async def test_a_port_where_nobody_listens_is_an_outage() -> None:
     ("status", "advice"),
     [(400, "FLEET_MEMORY_EMBEDDER "), (401, "valid key"), (403, "may use"), (404, "model's name"), (302, "_URL")],
 )
-async def test_a_refusal_is_not_repeated_and_says_what_to_change(endpoint: Endpoint, status: int, advice: str) -> None:
+async def test_a_refusal_is_not_repeated_and_names_the_setting_to_change(
+    endpoint: Endpoint, status: int, advice: str
+) -> None:
     endpoint.script.append((status, KEY.encode()))
     with pytest.raises(EmbedderError, match=advice) as refusal:
         await engine(endpoint).vectors(["a"])

@@ -1,4 +1,4 @@
-"""What operators are given is true: alerts, dashboard and page name metrics, labels and fields that there are."""
+"""The files for operators are true: alerts, dashboard and page name metrics, labels and fields that there are."""
 
 import json
 import re
@@ -76,7 +76,7 @@ def test_the_page_lists_every_metric_every_alert_and_every_field_of_the_log(fami
     assert [field for field in (*FIELDS, *COSTS) if f"`{field}`" not in PAGE] == []
 
 
-def test_panels_lie_beside_and_below_each_other() -> None:
+def test_panels_do_not_overlap() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in json.loads(DASHBOARD)["panels"]:
         at = panel["gridPos"]

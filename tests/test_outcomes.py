@@ -1,4 +1,4 @@
-"""What an agent's word does: to a lesson of its own, and to the entry that it is in or that the word names."""
+"""The effect of an agent's report: to a lesson of its own, and to the entry that it is in or that the word names."""
 
 from dataclasses import replace
 
@@ -100,13 +100,13 @@ def test_a_confirmation_with_evidence_takes_back_the_programs_own_contradiction(
 
 
 @pytest.mark.parametrize("about", ["p1", KEY])
-def test_a_contradiction_without_evidence_does_nothing_to_the_entry_and_says_so(about: str) -> None:
+def test_a_contradiction_without_evidence_leaves_the_entry_unchanged_and_is_answered_with_a_note(about: str) -> None:
     who = member() if about == "p1" else reader()
     said = reported_of_entry(who, about, ENTRY, report("contradicted", ""))
     assert (said.entry, said.note, said.program.against) == (ENTRY, NEEDS_EVIDENCE, {})
 
 
-def test_a_bare_confirmation_takes_nothing_back_and_says_so() -> None:
+def test_a_bare_confirmation_takes_nothing_back_and_is_answered_with_a_note() -> None:
     against = reported_of_entry(reader(), KEY, ENTRY, report("contradicted"))
     bare = reported_of_entry(against.program, KEY, entry_after(against), report(evidence=""))
     assert (bare.note, entry_state(entry_after(bare), LATER)) == (NEEDS_EVIDENCE, "contested")

@@ -40,7 +40,7 @@ async def test_all_of_300_lessons_of_one_agent_are_found_by_their_words(fleet: F
     assert (plain.total, (await memory_health(fleet, "basher")).total_patterns) == (MAX_UNPROMOTED_PATTERNS, STORED)
 
 
-async def test_an_agent_of_which_all_lessons_lie_on_a_page_is_advised_to_ask(fleet: Fleet) -> None:
+async def test_an_agent_with_all_its_lessons_on_a_page_is_advised_to_ask(fleet: Fleet) -> None:
     await learn(fleet, "basher", text(1), id_="p1", domain="shipping")
     (before,) = await fleet.programs.read_versioned("basher")
     await fleet.programs.commit([VersionedChange(before, on_a_page(before.program))])

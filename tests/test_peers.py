@@ -44,7 +44,7 @@ SCRIPTED = Installed(
 )
 
 
-def test_each_peer_says_where_it_comes_from_and_how_to_ask_it() -> None:
+def test_each_peer_has_its_source_and_its_ways_to_store_and_ask() -> None:
     memory = Memory(17, "a text", "agent-1", "a log")
     assert memory.name == "m00017"
     assert len({system.name for system in SYSTEMS}) == len(SYSTEMS) == 6
@@ -132,7 +132,7 @@ def test_a_step_that_fails_leaves_its_reason() -> None:
     assert attempts.problems == ["questions: refused: no model"]
 
 
-def test_questions_are_the_rows_that_say_the_same(tmp_path: Path) -> None:
+def test_questions_are_the_rows_with_the_label_same(tmp_path: Path) -> None:
     path = tmp_path / "set.tsv"
     path.write_text("kind\ta\tb\nsame\tq\tt\nother\tx\ty\n", encoding="utf-8")
     assert questions_of(path) == Asked("set.tsv", ["q"], ["t"], ["t"], [[0]])
@@ -164,7 +164,7 @@ ABSENT = SystemReport("absent", "–", "", (), None, None, (), ["cannot be had: 
 REPORT = PeersReport(WHERE, 50, NOTHING, [US, QUICK, ABSENT])
 
 
-def test_a_table_shows_also_what_could_not_be_measured() -> None:
+def test_a_table_shows_also_systems_that_could_not_be_measured() -> None:
     tables = "\n".join(peers_tables(REPORT))
     assert "| absent | – |  | cannot be had: no wheel |" in tables
     assert "| absent | – | – | – | – |\n" in tables
@@ -173,7 +173,7 @@ def test_a_table_shows_also_what_could_not_be_measured() -> None:
     assert "| quick | 2.0 | 2.0 | 2.0 | 2.0 | 8.0 | 3.9 | 3.9 | 3.9 | 3.9 | 100 |" in tables
 
 
-def test_where_a_peer_is_ahead_is_said_with_its_losses_and_even_figures_are_even() -> None:
+def test_a_peer_that_is_ahead_is_named_with_its_losses_and_even_figures_are_even() -> None:
     compared = comparisons(REPORT)
     assert [comparison_line(each) for each in compared if each.ahead] == [
         "store at 100 memories: 8.0 ms of processor; quick 2.0 (lost 2 of 5 in the race)"

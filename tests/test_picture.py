@@ -40,7 +40,7 @@ def test_no_text_leaves_the_picture() -> None:
             assert float(text.attrib["x"]) + char * len(text.text or "") < wide - MARGIN, text.text
 
 
-def test_those_who_do_not_see_the_picture_read_what_it_shows() -> None:
+def test_the_alternative_text_describes_the_picture() -> None:
     ((words, file),) = re.findall(r"!\[(.+?)\]\((.+?)\)", README)
     assert file == "docs/story.svg"
     assert all(name in words for name in ("basher", "iso", "sark", "same", "89% sure", "quorra"))

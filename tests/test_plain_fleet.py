@@ -1,4 +1,4 @@
-"""The plain model of votes says what the design says; the histories in `data/histories.json` are lived in it."""
+"""The plain model of votes agrees with the design; the histories in `data/histories.json` are lived in it."""
 
 from datetime import datetime
 

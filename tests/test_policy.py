@@ -85,7 +85,7 @@ async def test_a_wrong_value_is_refused_by_name_and_nothing_is_written(
 
 
 @pytest.mark.anyio
-async def test_each_change_is_a_line_of_the_ledger_and_what_stays_is_none(fleet: Fleet) -> None:
+async def test_each_change_is_a_line_of_the_ledger_and_an_unchanged_value_is_none(fleet: Fleet) -> None:
     assert await set_policy(fleet, ["threshold", "3", "origins", "program"]) == ["threshold 2 -> 3"]
     assert await set_policy(fleet, ["threshold", "3"]) == []
     assert await set_policy(fleet, ["threshold", "2", "judgeModel", "qwen3:8b"]) == [
@@ -130,7 +130,7 @@ async def test_a_change_takes_nothing_back_unasked(fleet: Fleet) -> None:
 
 
 @pytest.mark.anyio
-async def test_applied_the_policy_takes_back_what_it_would_not_publish(fleet: Fleet) -> None:
+async def test_applied_the_policy_takes_back_entries_that_it_would_not_publish(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
     await set_policy(fleet, ["threshold", "3"])
     assert await apply_policy(fleet) == {KEY: 2}
@@ -175,7 +175,7 @@ async def test_an_application_that_is_killed_is_finished_by_the_next(fleet: Flee
 
 
 @pytest.mark.anyio
-async def test_a_policy_of_connections_takes_back_what_came_over_one(fleet: Fleet) -> None:
+async def test_a_policy_of_connections_takes_back_entries_that_came_over_one_connection(fleet: Fleet) -> None:
     entry = await shared_entry(fleet, "basher", "iso")
     over_one = tuple(replace(line, connection="c1") for line in entry.provenance)
     changed = replace(entry, provenance=over_one)
@@ -197,7 +197,7 @@ async def test_retired_entries_candidates_and_rules_of_people_stay_as_they_are(f
         assert taken_back(each, policy) is each
 
 
-def test_rows_say_what_each_value_is_and_takes() -> None:
+def test_rows_describe_each_value_and_its_inputs() -> None:
     rows = {row.name: row for row in policy_rows(Policy(threshold=3))}
     assert rows["threshold"] == ("threshold", "3", "2", "Independent votes that publish an entry", "2 to 10")
     assert rows["retentionDays"].value == "none"

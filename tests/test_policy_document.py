@@ -42,7 +42,7 @@ async def test_of_two_people_who_set_it_at_once_one_is_refused(fleet: Fleet) -> 
         await fleet.programs.store.commit(fleet.policies.write(before, Policy(threshold=4)))
 
 
-async def test_a_policy_of_values_that_nobody_knows_is_refused_not_ignored(fleet: Fleet) -> None:
+async def test_a_policy_of_unknown_values_is_refused_not_ignored(fleet: Fleet) -> None:
     await fleet.programs.store.commit(Write(Ref("fleets", "default"), {"threshold": 1}))
     with pytest.raises(DocumentRejectedError, match="fleet-memory check"):
         await fleet.policies.read(START)

@@ -115,7 +115,9 @@ def test_the_list_of_pending_ids_of_an_earlier_document_is_read_and_its_next_cha
     assert versioned_program(both).program.pending == ("p1", "p2", "gone")
 
 
-def test_a_document_of_the_version_before_is_read_and_its_next_change_heals_what_was_derived_otherwise() -> None:
+def test_a_document_of_the_version_before_is_read_and_its_next_change_heals_fields_that_were_derived_otherwise() -> (
+    None
+):
     lesson = pattern(id="p1")
     old = json.loads(lesson.compact()) | {"knowledgeSeen": 4}
     fields: dict[str, Json] = {

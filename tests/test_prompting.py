@@ -1,4 +1,4 @@
-"""Which lessons fit a prompt: those that share its rare words, and none for a prompt that says little."""
+"""Which lessons fit a prompt: those that share its rare words, and none for a prompt of few words."""
 
 import pytest
 
@@ -23,7 +23,7 @@ TEXTS = [POOL, MAIL, "Look before you leap", "Pin the compiler"]
         "日本",
     ],
 )
-def test_a_prompt_that_says_little_is_not_read(prompt: str) -> None:
+def test_a_prompt_of_few_words_is_not_read(prompt: str) -> None:
     assert not is_worth_reading(prompt)
 
 

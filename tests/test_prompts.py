@@ -19,7 +19,7 @@ async def prompted(client: Client, name: str, **arguments: str) -> str:
     return "".join(message.content.text for message in prompt.messages if message.content.type == "text")
 
 
-async def test_each_prompt_has_a_title_says_what_for_and_names_its_arguments(settings: Settings, mode: str) -> None:
+async def test_each_prompt_has_a_title_a_purpose_and_named_arguments(settings: Settings, mode: str) -> None:
     async with Client(create_server(settings), mode=mode) as client:
         listed = (await client.list_prompts()).prompts
     assert all(prompt.title and prompt.description for prompt in listed)

@@ -57,7 +57,7 @@ class OneByOne(NamedTuple):
     rows: Int8Rows
 
     def best(self, i: int) -> set[tuple[object, ...]]:
-        """Return what one lesson proposes: the places of each pair, its cosine, rival and margin."""
+        """Return the proposals of one lesson: the places of each pair, its cosine, rival and margin."""
         scored = [(self.scores(i, j), other.place) for j, other in enumerate(self.lessons) if self.comparable(i, j)]
         ample = [(-scores[2], place, scores) for scores, place in scored if scores[2] >= np.float32(PROFILE.review)]
         return {
@@ -145,7 +145,7 @@ def test_the_order_of_the_input_does_not_matter(
 
 
 @given(fleets())
-def test_small_blocks_find_what_one_block_finds(fleet: tuple[list[ComparableLesson], Int8Rows, list[int]]) -> None:
+def test_small_blocks_find_the_same_as_one_block(fleet: tuple[list[ComparableLesson], Int8Rows, list[int]]) -> None:
     lessons, rows, wanted = fleet
     whole = proposed_pairs(lessons, rows, wanted, PROFILE)
     with pytest.MonkeyPatch.context() as patch:
@@ -226,7 +226,7 @@ def test_a_pair_is_found_from_either_side() -> None:
 
 
 @given(fleets())
-def test_lessons_that_meet_every_cell_find_what_an_exact_comparison_finds(
+def test_lessons_that_meet_every_cell_find_the_same_as_an_exact_comparison(
     fleet: tuple[list[ComparableLesson], Int8Rows, list[int]],
 ) -> None:
     lessons, rows, wanted = fleet
@@ -244,7 +244,7 @@ def clustered(count: int, programs: int) -> tuple[list[ComparableLesson], Int8Ro
     return [lesson(f"p{number % programs}", f"{number:04}") for number in range(count)], rows_of(*rows)
 
 
-def test_cells_keep_what_an_exact_comparison_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     lessons, rows = clustered(1_500, 50)
     exact = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
@@ -311,7 +311,7 @@ def test_a_lesson_near_a_retired_entry_gets_that_pair_and_no_other_until_it_is_j
     assert chosen([*others, retired], lessons, judged, {"gone"}) == others
 
 
-def test_two_entries_are_asked_about_unless_both_are_retired_or_nobody_speaks_for_either() -> None:
+def test_two_entries_are_asked_about_unless_both_are_retired_or_either_has_no_living_contributor() -> None:
     lessons = [lesson("", "one"), lesson("", "two"), lesson("a", "0")]
     both, free = proposal(0, 1, 0.9), proposal(1, 2, 0.8)
     asked = {"one": "a", "two": "b"}
@@ -351,7 +351,7 @@ def best_first(found: Iterable[Proposal]) -> list[Proposal]:
 
 
 @given(proposed(), st.sets(st.sampled_from("012345"), max_size=2), st.data())
-def test_choosing_keeps_its_limits_whatever_is_proposed_and_known(
+def test_choosing_keeps_its_limits_for_any_proposed_and_known_pairs(
     found: list[Proposal], retired: set[str], data: st.DataObject
 ) -> None:
     some = st.lists(st.sampled_from(found), unique=True) if found else st.just([])

@@ -131,7 +131,7 @@ async def test_a_second_run_considers_nothing_and_changes_only_its_note(fleet: F
     assert moved <= {"maintenance", "snapshots"}
 
 
-async def test_a_cold_server_finds_what_a_warm_one_finds(fleet: Fleet) -> None:
+async def test_a_cold_server_finds_the_same_as_a_warm_one(fleet: Fleet) -> None:
     await learn(fleet, "basher", CLAIM)
     await learn(fleet, "iso", ROTATE)
     await run(fleet)
@@ -288,7 +288,7 @@ async def test_a_lesson_of_equal_words_joins_the_entry_late(fleet: Fleet) -> Non
     assert await published(fleet) == {KEY: ("basher", "iso", "sark")}
 
 
-async def test_a_lesson_beside_an_entry_is_compared_with_its_text(fleet: Fleet) -> None:
+async def test_a_lesson_near_an_entry_is_compared_with_its_text(fleet: Fleet) -> None:
     await both_learn(fleet)
     await run(fleet)
     await learn(fleet, "iso", FREE)

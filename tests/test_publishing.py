@@ -1,4 +1,4 @@
-"""Publishing: what changed reaches boot at once, but at most every five seconds, and never while a run is under way."""
+"""Publishing: changes reach boot at once, but at most every five seconds, and never while a run is under way."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -78,7 +78,7 @@ async def test_while_a_run_is_under_way_the_change_waits(known: Fleet, later: As
     assert await state(known) == "contested"
 
 
-async def test_whoever_takes_the_lease_next_publishes_all_changes(known: Fleet) -> None:
+async def test_the_next_owner_of_the_lease_publishes_all_changes(known: Fleet) -> None:
     await contradict(at(known, NOW + SOON))
     await contradict(at(known, NOW + SOON), "ram")
     await publish_now(at(known, NOW + SOON))

@@ -27,11 +27,11 @@ PHASES = [*Phase] if NIGHTLY else [Phase.explicit, Phase.generate]  # shrinking 
 
 
 Outcome = Judged | None
-"""What a call showed and took; of other steps nothing. A refused step has none either."""
+"""The pairs that a call showed and took; of other steps nothing. A refused step has none either."""
 
 
 class Numbers(NamedTuple):
-    """What numbers decide, as the package has it: the pairs that a call shows first, and those that runs opened."""
+    """The package's decisions by numbers: the pairs that a call shows first, and those that runs opened."""
 
     chosen: Sequence[Texts]
     proposed: Sequence[Proposal]
@@ -73,7 +73,7 @@ def answered(fleet: PlainFleet, step: Json) -> Json:
 
 
 def is_beyond(fleet: PlainFleet, step: Json) -> bool:
-    """Say whether a verdict is about two entries, which `tests/random_histories.py` leaves out."""
+    """Return whether a verdict is about two entries, which `tests/random_histories.py` leaves out."""
     if step["do"] in {"verdict", "ask"} and "other" in step:
         return are_entries(fleet, step["one"], step["other"])
     opened = [fleet.pairs[frozenset(pair)].sides for pair, _ in step.get("answers", ())]

@@ -38,7 +38,7 @@ def _ranked(pool: Sequence[Lesson], min_relevance: float = MIN_RELEVANCE) -> lis
 
 
 def recomputed(terms: Terms) -> float:
-    """Return the score that these terms give, as docs/recall.md says."""
+    """Return the score that these terms give, as in docs/recall.md."""
     assert terms.semantic is not None
     assert terms.words is not None
     relevance = 1 - (1 - terms.semantic) * (1 - terms.words)
@@ -129,7 +129,7 @@ def test_words_alone_find_a_lesson_without_a_vector() -> None:
     assert [one.position for one in by_relevance([NO_VECTOR, 0.1], [0.15, 0.15], [0.0, 0.0], [0.9, 0.9])] == [0]
 
 
-def test_what_matches_neither_in_words_nor_in_meaning_is_left_out() -> None:
+def test_a_text_that_matches_neither_in_words_nor_in_meaning_is_left_out() -> None:
     assert [one.position for one in by_relevance([0.1, 0.5, 0.0], [0, 0, 0.9], [0, 0, 0], [1, 0.1, 0.1])] == [2, 1]
 
 
@@ -177,7 +177,7 @@ def test_the_first_matches_are_a_slice_and_the_rest_only_a_number() -> None:
     assert list(by_strength([])) == []
 
 
-def test_what_stands_in_for_several_comes_once_at_the_best_place_and_with_its_score() -> None:
+def test_an_entry_that_replaces_several_comes_once_at_the_best_place_and_with_its_score() -> None:
     ranking = by_strength([0.9, 0.8, 0.7, 0.6])
     best, second, _, last = ranking
     assert list(ranking.replaced({0: 2})) == [best._replace(position=2), second, last]

@@ -119,7 +119,7 @@ def test_list_names_the_entries_or_the_lessons_of_a_program(capsys: pytest.Captu
     assert printed(capsys, "list", "--program", "basher", "--domain", "ci") == "nothing matches\n"
 
 
-def test_list_says_how_many_it_leaves_out_and_which_names_are_close(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_counts_its_omissions_and_names_close_ones(capsys: pytest.CaptureFixture[str]) -> None:
     cut = printed(capsys, "list", "--program", "basher", "--limit", "1")
     assert cut.endswith("\nand 1 more; --limit shows more\n")
     answer = answered(capsys, "list", "--program", "basher", "--limit", "1")
@@ -128,7 +128,7 @@ def test_list_says_how_many_it_leaves_out_and_which_names_are_close(capsys: pyte
     assert main(["list", "--state", "stale"]) == 2
 
 
-def test_a_fleet_without_entries_says_where_lessons_are(
+def test_a_fleet_without_entries_is_answered_with_the_place_of_lessons(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["list", "--fleet", "other"]) == 0
@@ -233,7 +233,7 @@ def test_a_program_that_stored_nothing_is_the_same_no_everywhere(
         ("show sark/nowhere-near", "fleet-memory list --program NAME"),
     ],
 )
-def test_a_person_is_told_a_command_and_no_tool_call(
+def test_advice_for_a_person_names_a_command_and_no_tool_call(
     words: str, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*words.split(), "--json"]) == 1

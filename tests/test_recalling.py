@@ -39,12 +39,12 @@ async def share(client: Client, text: str, *programs: str) -> str:
 
 
 def shown(answer: Json) -> tuple[list[str], list[tuple[str, bool]]]:
-    """Return the texts of an answer: own lessons, and entries with whether a lesson of the caller says them too."""
+    """Return the texts of an answer: own lessons, and entries with whether a lesson of the caller covers them."""
     own = [one["pattern"] for one in answer["patterns"]]
     return own, [(one["pattern"], one.get("own", False)) for one in answer["knowledge"]]
 
 
-async def test_a_newcomer_finds_what_the_fleet_knows_without_saying_where(client: Client) -> None:
+async def test_a_newcomer_finds_the_fleets_knowledge_without_naming_a_domain(client: Client) -> None:
     await share(client, RETRY, "basher", "iso")
     answer = await recall(client, "newcomer", query="retry a failed upload")
     assert shown(answer) == ([], [(RETRY, False)])
@@ -86,7 +86,7 @@ async def test_a_lesson_whose_entry_was_retired_stands_for_itself(machine: Machi
     assert shown(answer) == ([RETRY], [])
 
 
-async def test_a_contested_entry_stands_for_the_lesson_and_says_so(machine: Machine) -> None:
+async def test_a_contested_entry_stands_for_the_lesson_and_is_marked_contested(machine: Machine) -> None:
     key = await machine.share(RETRY, "basher", "iso")
     await machine.say("sark", key, "contradicted", "it made things worse")
     answer = await machine.call("basher", "recall_memory", programId="basher")
@@ -101,13 +101,13 @@ async def test_equal_words_that_were_never_joined_are_one_hit(client: Client) ->
     assert (shown(answer), answer["total"]) == (([], [(RETRY, True)]), 1)
 
 
-async def test_a_note_says_that_nothing_answers_a_question(client: Client) -> None:
+async def test_a_note_reports_that_nothing_answers_a_question(client: Client) -> None:
     await learn(client, "Use a staging bucket for uploads", "basher")
     answer = await recall(client, query="which port does the uploads service of the payments team listen on")
     assert (answer.get("note"), answer["total"]) == (NEAREST, 1)
 
 
-async def test_nothing_found_says_how_to_go_on(client: Client) -> None:
+async def test_an_empty_answer_suggests_the_next_step(client: Client) -> None:
     empty = await recall(client, query="anything")
     assert empty["note"] == EMPTY["all"]
     await learn(client, ROTATE, "basher", domain="logs")
@@ -116,7 +116,7 @@ async def test_nothing_found_says_how_to_go_on(client: Client) -> None:
     assert narrowed["note"] == "Nothing matched. Try other words or fewer filters or scope all. Domains: logs."
 
 
-async def test_an_empty_scope_says_nothing_of_the_others(client: Client) -> None:
+async def test_an_answer_about_an_empty_scope_mentions_no_other(client: Client) -> None:
     await learn(client, ROTATE, "basher", domain="logs")
     assert (await recall(client, query="rotate", scope="shared"))["note"] == EMPTY["shared"]
     await share(client, RETRY, "iso", "sark")
@@ -124,7 +124,7 @@ async def test_an_empty_scope_says_nothing_of_the_others(client: Client) -> None
     assert newcomer["note"] == f"{EMPTY['own']} Try scope all."
 
 
-async def test_a_domain_that_nobody_uses_names_close_ones(client: Client) -> None:
+async def test_an_unused_domain_is_answered_with_close_ones(client: Client) -> None:
     await learn(client, ROTATE, "basher", domain="log-files")
     await learn(client, PIN, "basher", domain="compilers")
     answer = await recall(client, domain="Log File!")
@@ -133,7 +133,7 @@ async def test_a_domain_that_nobody_uses_names_close_ones(client: Client) -> Non
     assert "suggestions" not in await recall(client, domain="Log files")
 
 
-async def test_a_domain_of_lessons_that_nobody_else_may_read_is_no_suggestion(client: Client) -> None:
+async def test_a_domain_of_unpublished_lessons_is_no_suggestion(client: Client) -> None:
     await learn(client, ROTATE, "iso", domain="log-files")
     answer = await recall(client, domain="log-file")
     assert (answer.get("suggestions"), answer["note"]) == (None, EMPTY["all"])

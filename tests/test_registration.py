@@ -1,4 +1,4 @@
-"""What registering adds to a plain function: strict arguments, refusals that help, one lean answer."""
+"""The additions of registering to a plain function: strict arguments, refusals that help, one lean answer."""
 
 import dataclasses
 import json
@@ -169,7 +169,7 @@ async def test_the_text_block_is_the_same_json_and_compact(toys: Client) -> None
     assert json.loads(text(result)) == result.structured_content
 
 
-async def test_progress_reaches_a_client_that_asks_and_nobody_else(toys: Client) -> None:
+async def test_progress_reaches_only_a_client_that_asks(toys: Client) -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -181,7 +181,7 @@ async def test_progress_reaches_a_client_that_asks_and_nobody_else(toys: Client)
     assert seen == [(1, 2, "step 1"), (2, 2, "step 2")]
 
 
-async def test_the_published_input_is_flat_and_holds_only_what_clients_may_send(toys: Client) -> None:
+async def test_the_published_input_is_flat_and_has_only_fields_that_clients_may_send(toys: Client) -> None:
     tool = next(tool for tool in (await toys.list_tools()).tools if tool.name == "store_toy")
     assert tool.input_schema == {
         "type": "object",
@@ -328,7 +328,7 @@ async def test_missing_arguments_are_named(toys: Client) -> None:
     assert await refusal(toys, "store_toy", {}) == "invalid_argument: programId: required; lesson: required"
 
 
-async def test_at_most_six_problems_are_told(toys: Client) -> None:
+async def test_at_most_six_problems_are_listed(toys: Client) -> None:
     answer = await refusal(toys, "store_toy", {"programId": "x", "lesson": LESSON, **{f"q{i}": 1 for i in range(9)}})
     assert answer.count(": unknown") == 6
     assert answer.endswith("; and 3 more")
@@ -420,7 +420,7 @@ async def test_half_an_emoji_is_refused() -> None:
         ),
     ],
 )
-async def test_a_failure_starts_with_its_code_and_tells_no_secret(toys: Client, kind: str, said: str) -> None:
+async def test_a_failure_starts_with_its_code_and_reveals_no_secret(toys: Client, kind: str, said: str) -> None:
     assert await refusal(toys, "break_toy", {"kind": kind}) == said
 
 
@@ -550,7 +550,7 @@ def test_no_two_tools_share_a_name_and_each_name_fits_clients_that_prefix_it() -
     assert max(map(len, names), default=0) <= 30
 
 
-def test_every_tool_sets_all_four_hints_and_says_when_to_call_it() -> None:
+def test_every_tool_sets_all_four_hints_and_describes_when_to_call_it() -> None:
     for tool in offered():
         hints = tool.annotations or ToolAnnotations()
         assert None not in (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
@@ -602,13 +602,13 @@ def test_an_object_that_is_published_in_outline_names_who_describes_it() -> None
                 assert field["description"].removeprefix("As for ") in tools, f"{tool.name}: {name}"
 
 
-def test_what_is_published_holds_no_reference_title_or_null() -> None:
+def test_a_published_schema_has_no_reference_title_or_null() -> None:
     for tool in offered():
         published = json.dumps([tool.parameters, tool.output_schema])
         assert all(word not in published for word in ('"$ref"', '"$defs"', '"title": "', '"null"', ": null")), tool.name
 
 
-def test_reads_and_writes_are_told_apart() -> None:
+def test_reads_and_writes_have_different_hints() -> None:
     assert (READS.read_only_hint, WRITES.read_only_hint) == (True, False)
 
 

@@ -1,4 +1,4 @@
-"""What is published agrees with itself: one version, links that an index can follow, actions that nobody can swap."""
+"""Published files agree with each other: one version, links that an index can follow, actions pinned by hash."""
 
 import ast
 import json
@@ -74,7 +74,7 @@ def test_a_release_changes_the_version_everywhere_and_dates_its_changes(tmp_path
         release(tmp_path, "1.0", date(2031, 2, 3))
 
 
-def test_the_changelog_has_what_is_not_released_on_top_and_a_date_for_every_version() -> None:
+def test_the_changelog_has_unreleased_changes_on_top_and_a_date_for_every_version() -> None:
     first, *headings = re.findall(r"^## (.+)$", read("CHANGELOG.md"), re.MULTILINE)
     assert first == "[Unreleased]"
     days = [re.fullmatch(r"\[\d+\.\d+\.\d+\w*\] - (\d{4}-\d\d-\d\d)", heading) for heading in headings]

@@ -92,7 +92,7 @@ async def test_nor_is_a_rewritten_one(fleet: Fleet) -> None:
     assert pair.pair_id not in ids((await left(fleet, "iso")).to_judge)
 
 
-async def test_a_forgotten_lesson_is_shown_to_nobody_who_reviews(fleet: Fleet) -> None:
+async def test_a_forgotten_lesson_is_not_shown_in_reviews(fleet: Fleet) -> None:
     pair = await opened_pair(
         at(fleet, LEARNT), Lesson("basher", LOOK), Lesson("sark", LATE), objection=SPEAKS_TO_READER
     )
@@ -105,7 +105,7 @@ async def test_a_forgotten_lesson_is_shown_to_nobody_who_reviews(fleet: Fleet) -
 
 
 async def waits(fleet: Fleet) -> tuple[Mapping[str, int] | None, list[str]]:
-    """Return for whom the fleet's pairs wait, as health and the command for people say."""
+    """Return for whom the fleet's pairs wait, from health and the command for people."""
     return (await fleet_health(fleet)).judging, [one.waits_for for one in await waiting_pairs(fleet)]
 
 

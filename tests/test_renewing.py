@@ -35,7 +35,7 @@ def test_a_lesson_that_is_the_text_of_an_entry_is_compared_as_that_entry() -> No
     assert after(LESSONS, joined) == replace(LESSONS, a=side("ram", CHECK, key=KEY))
 
 
-def test_an_entry_without_a_living_contributor_asks_nobody() -> None:
+def test_an_entry_without_a_living_contributor_asks_no_program() -> None:
     joined = FREE | {("basher", "p1"): Standing(text_hash(CHECK), KEY)}
     nobody = {KEY: ENTRIES[KEY]._replace(asked="")}
     assert after(LESSONS, joined, nobody).a.program_id == ""
@@ -90,7 +90,7 @@ def judged(known: Pair, *verdicts: tuple[str | None, Verdict]) -> Pair:
     ],
     ids=["same by a person", "same", "different", "contradict", "gone"],
 )
-def test_a_pair_that_nobody_is_asked_about_stays_as_it_is(closed: Pair) -> None:
+def test_a_pair_that_is_not_asked_stays_as_it_is(closed: Pair) -> None:
     assert after(closed, {}, {}) is closed
 
 
@@ -120,7 +120,7 @@ standings = st.none() | st.builds(
 
 
 @given(standings, standings)
-def test_what_was_renewed_once_is_renewed_for_good(one: Standing | None, other: Standing | None) -> None:
+def test_renewing_a_renewed_pair_changes_nothing(one: Standing | None, other: Standing | None) -> None:
     lessons = {place: found for place, found in ((("basher", "p1"), one), (("sark", "p1"), other)) if found}
     once = after(LESSONS, lessons)
     assert after(once, lessons) is once

@@ -58,7 +58,7 @@ async def memory(fleet: Fleet) -> tuple[Program, Entry, int]:
 
 @pytest.mark.parametrize("fate", ["applied", "dropped", "late"])
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_lost_answer_leaves_what_a_steady_store_leaves(fleet: Fleet, name: str, fate: str) -> None:
+async def test_a_lost_answer_leaves_the_same_documents_as_a_steady_store(fleet: Fleet, name: str, fate: str) -> None:
     fleet = at(fleet, NOW)
     steady = Fleet.on(fleet.programs.store, "steady", fleet.embedder, fleet.now, fleet.caller)
     for each in (fleet, steady):

@@ -1,4 +1,4 @@
-"""A lesson and the entry that says the same are shown once."""
+"""A lesson and the entry that covers it are shown once."""
 
 from dataclasses import replace
 
@@ -13,12 +13,12 @@ OTHER = replace(ROW, key="pattern/logs/rotate", pattern="Rotate the logs")
 JOINED = pattern(LOOK, knowledge_key=KEY)
 
 
-def test_a_lesson_is_said_by_the_entry_that_it_joined_or_whose_words_it_has() -> None:
+def test_a_lesson_is_covered_by_the_entry_that_it_joined_or_whose_words_it_has() -> None:
     equal = pattern(f"{CHECK.upper()}.", id="equal")
     assert entries_saying([JOINED, equal, pattern("Pin it", id="p3")], [OTHER, ROW]) == {"p1": ROW, "equal": ROW}
 
 
-def test_of_two_entries_in_the_words_of_a_lesson_the_first_says_it() -> None:
+def test_of_two_entries_in_the_words_of_a_lesson_the_first_covers_it() -> None:
     assert entries_saying([pattern(CHECK, id="equal")], [ROW, replace(OTHER, pattern=CHECK)]) == {"equal": ROW}
 
 

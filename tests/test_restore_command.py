@@ -1,4 +1,4 @@
-"""`fleet-memory restore`: what it prints, and its exit codes."""
+"""`fleet-memory restore`: its output and its exit codes."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_a_person_reads_sentences(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "basher has mine again\nnothing of basher is in the archive\n"
 
 
-def test_what_has_no_room_is_a_no(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lesson_without_room_is_answered_no(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     async def learn_again(fleet: Fleet) -> None:
         await learn(fleet, "basher", "check the status!", id_="again")
 
@@ -54,6 +54,6 @@ def test_what_has_no_room_is_a_no(settings: Settings, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out)["restored"] is False
 
 
-def test_whose_archive_must_be_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_owner_of_the_archive_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["restore"]) == 2
     assert "--program: required" in capsys.readouterr().err

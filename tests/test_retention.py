@@ -1,4 +1,4 @@
-"""The policy's retention: maintenance deletes what was archived longer ago, and keeps the archive without one."""
+"""The policy's retention: maintenance deletes lines archived longer ago, and keeps the archive without one."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ async def left(fleet: Fleet) -> list[str]:
     return sorted({str(row["text"]) for row in await list_archive(fleet, "basher")})
 
 
-async def test_the_archive_is_kept_for_ever_unless_people_say_otherwise(fleet: Fleet) -> None:
+async def test_the_archive_is_kept_for_ever_without_a_retention(fleet: Fleet) -> None:
     await archive(fleet, 3_000)
     assert (await maintain_fleet(at(fleet, NOW), no_progress)).expired is None
     assert await left(fleet) == ["3000"]

@@ -76,7 +76,7 @@ def test_each_pair_is_shown_in_full_and_answered_by_a_word() -> None:
 
 
 @pytest.mark.parametrize("slip", ["s", "stop", "d", "", "samee", "y"])
-def test_what_is_no_whole_word_is_asked_again(slip: str) -> None:
+def test_an_answer_that_is_no_whole_word_is_asked_again(slip: str) -> None:
     count, sent, said = answered(slip, "different", "quit")
     assert (count, sent, said[1]) == (1, [("first", "different")], HELP)
 
@@ -92,7 +92,7 @@ def test_a_pair_that_was_closed_meanwhile_is_named_and_the_next_is_asked() -> No
     assert (count, sent, said[1]) == (1, [("second", "unsure")], "pairId: closed")
 
 
-def test_it_is_said_who_said_which_and_why() -> None:
+def test_each_verdict_is_shown_with_its_judge_and_reason() -> None:
     pair = judged(PAIRS[0], "basher", "unsure", IGNORED)
     pair = judged(pair, "ram", "unsure", UNANSWERED)
     pair = judged(pair, "sark", "same", "both ask for a clean tree")
@@ -111,14 +111,14 @@ def test_it_is_said_who_said_which_and_why() -> None:
     ]
 
 
-def test_a_pair_that_one_judge_called_the_same_says_so() -> None:
+def test_a_pair_that_one_judge_called_the_same_is_shown_with_that_verdict() -> None:
     line = next(iter(pair_report(waiting(judged(PAIRS[0], "basher", "same")))))
     assert line == "opened 2026-03-07, alike 0.50, same by one judge; waits for sark"
 
 
 @pytest.fixture
 def opened(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
-    """A fleet with two open pairs; nobody is left to ask about the second."""
+    """A fleet with two open pairs; only people are left to judge the second."""
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
@@ -214,7 +214,7 @@ def test_where_people_judge_every_pair_waits_for_them(opened: list[Pair], settin
     assert waits(settings) == {opened[0].pair_id: "people", opened[1].pair_id: "people"}
 
 
-def test_the_command_publishes_what_a_person_finds_the_same(
+def test_the_command_publishes_a_pair_that_a_person_judges_the_same(
     opened: list[Pair], settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("different\nsame\n"))

@@ -1,4 +1,4 @@
-"""A full program keeps working: promoted lessons make room, because their entries keep what they contributed."""
+"""A full program keeps working: promoted lessons make room, because their entries keep their contributions."""
 
 from dataclasses import replace
 
@@ -61,7 +61,7 @@ def test_as_many_leave_as_make_the_room_and_not_those_that_the_change_is_about()
 
 
 @pytest.mark.anyio
-async def test_a_full_program_stores_another_lesson_and_names_what_left(fleet: Fleet) -> None:
+async def test_a_full_program_stores_another_lesson_and_names_those_that_left(fleet: Fleet) -> None:
     full = filled()
     assert MAX_PROGRAM_BYTES - 20_000 < document_size(full) < MAX_PROGRAM_BYTES
     await fleet.programs.update("basher", lambda _: ProgramChange(full), NOW)

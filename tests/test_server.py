@@ -1,4 +1,4 @@
-"""The assembled server: what it says of itself, its clock, and when it opens its fleet."""
+"""The assembled server: its description, its clock, and when it opens its fleet."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,7 @@ START = datetime(2026, 3, 7, 12, 0, 0, 123_456, tzinfo=UTC)
 
 
 @pytest.mark.anyio
-async def test_it_says_who_it_is_and_what_to_do_first(client: Client) -> None:
+async def test_it_names_itself_and_the_first_call(client: Client) -> None:
     about = client.server_info
     assert about is not None
     assert (about.name, about.title, about.version) == ("fleet-memory", "Fleet Memory", __version__)
@@ -50,7 +50,7 @@ def test_the_instructions_lead_through_a_session_in_its_order(toolsets: list[str
 
 
 @pytest.mark.parametrize("start", [None, START])
-def test_the_clock_tells_utc_in_milliseconds_and_never_goes_back(start: datetime | None) -> None:
+def test_the_clock_is_utc_in_milliseconds_and_never_goes_back(start: datetime | None) -> None:
     now = clock(start)
     instants = [now() for _ in range(100)]
     assert {instant.microsecond % 1000 for instant in instants} == {0}

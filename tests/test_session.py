@@ -177,7 +177,7 @@ async def test_lessons_of_a_session_are_one_origin(client: Client) -> None:
     assert result.structured_content["promoted"] == []
 
 
-async def test_what_helped_is_reinforced_before_new_lessons_may_evict_it(client: Client) -> None:
+async def test_a_helpful_lesson_is_reinforced_before_new_lessons_may_evict_it(client: Client) -> None:
     await call(client, "update_program_state", decayConfig={"maxUnpromotedPatterns": 2})
     for name in ("weak", "strong"):
         confidence = 0.1 if name == "weak" else 0.5

@@ -88,7 +88,7 @@ async def test_a_session_whose_answer_is_lost_is_left_once(fleet: Fleet, fate: s
     assert replace(await program(fleet), commits=()) == replace(await program(steady), commits=())
 
 
-async def test_sessions_are_counted_as_their_contents_and_moments_say(fleet: Fleet) -> None:
+async def test_sessions_are_counted_by_their_contents_and_moments(fleet: Fleet) -> None:
     chance = random.Random(7)  # noqa: S311 a draw, not a secret
     latest, began = "", NOW
     sessions, moment = 0, NOW

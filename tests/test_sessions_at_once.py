@@ -38,7 +38,7 @@ def test_sessions_whose_lessons_interleave_are_counted() -> None:
     assert at_once("ABADCDC") == 2
 
 
-def test_sessions_of_longer_ago_than_a_week_say_nothing() -> None:
+def test_sessions_of_longer_ago_than_a_week_do_not_count() -> None:
     assert sessions_at_once(stored("ABCABC"), START + timedelta(days=7, hours=6)) == 0
 
 
@@ -60,7 +60,7 @@ lessons = st.lists(
 
 
 @given(lessons=lessons, other=lessons)
-def test_it_counts_sessions_whatever_the_order_and_never_fewer_with_more_lessons(
+def test_it_counts_sessions_in_any_order_and_never_fewer_with_more_lessons(
     lessons: Sequence[Pattern], other: Sequence[Pattern]
 ) -> None:
     count = sessions_at_once(lessons, NOW)

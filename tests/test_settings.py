@@ -1,4 +1,4 @@
-"""Flags win over environment over defaults; a bad value is one line that says where, what and what else."""
+"""Flags win over environment over defaults; a bad value is one line with its source, the value and the allowed ones."""
 
 import itertools
 from datetime import UTC, datetime
@@ -109,7 +109,7 @@ BAD = [
 
 @pytest.mark.parametrize(("name", "value"), BAD)
 @pytest.mark.parametrize("by", ["flag", "variable"])
-def test_a_bad_value_is_one_line_that_names_its_source_and_what_is_allowed(name: str, value: str, by: str) -> None:
+def test_a_bad_value_is_one_line_that_names_its_source_and_the_allowed_values(name: str, value: str, by: str) -> None:
     setting = next(setting for setting in SETTINGS if setting.name == name)
     flags, environment = ({name: value}, {}) if by == "flag" else ({}, {setting.variable: value})
     with pytest.raises(SettingsError) as refusal:
@@ -142,7 +142,7 @@ def test_lists_and_levels_are_read_with_good_will() -> None:
         ("2", "2026-03-07T14:00Z", 120),
     ],
 )
-def test_maintenance_is_in_minutes_and_a_replay_does_none_unless_told(
+def test_maintenance_is_in_minutes_and_off_in_a_replay_by_default(
     given: str | None, now: str | None, seconds: float
 ) -> None:
     assert load({"maintenance": given, "now": now}, {}).maintenance_s == seconds

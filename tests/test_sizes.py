@@ -33,7 +33,7 @@ def test_functions_and_files_are_short() -> None:
     assert [found for path in PACKAGE.rglob("*.py") for found in too_long(path, path.read_text(encoding="utf-8"))] == []
 
 
-def test_what_is_longer_than_its_limit_is_refused() -> None:
+def test_a_function_or_file_above_its_limit_is_refused() -> None:
     job, tool = Path("jobs/sweep.py"), Path("tools/store_memory.py")
     assert list(too_long(job, function("sweep", 40) + "\n" * 260)) == []
     assert list(too_long(job, function("sweep", 41) + "\n" * 260)) == [f"{job}: 301 lines", f"{job}: sweep, 41 lines"]

@@ -122,7 +122,7 @@ async def test_nothing_is_split_that_is_not_there_or_of_equal_words(
     assert await documents(fleet) == before
 
 
-async def test_it_is_one_commit_whatever_is_written_meanwhile(fleet: Fleet) -> None:
+async def test_it_is_one_commit_under_concurrent_writes(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
     meanwhile = interrupted(fleet, writing("gsp"), lambda: learnt(fleet, "iso", "Learnt late", "late"))
     await split_entry(meanwhile, KEY, "iso", None, "no")

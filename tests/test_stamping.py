@@ -1,4 +1,4 @@
-"""What every commit of a program records is derived from its change, not remembered by each rule."""
+"""The record of every commit of a program is derived from its change, not remembered by each rule."""
 
 from dataclasses import replace
 from typing import Any
@@ -52,7 +52,7 @@ def test_a_lesson_that_left_stays_pending_though_it_is_gone() -> None:
     assert stamps(replace(BEFORE, patterns={"known": KNOWN}, pending=())) == (("other",), True)
 
 
-def test_a_new_lesson_is_pending_whatever_its_rule_noted() -> None:
+def test_a_new_lesson_is_pending_even_if_its_rule_noted_nothing() -> None:
     new = pattern(id="new", domain="deploys")
     assert stamps(replace(BEFORE, patterns={**BEFORE.patterns, "new": new})) == (("new",), True)
 
@@ -65,7 +65,7 @@ def test_a_reinforced_lesson_is_pending_only_if_it_was_stale() -> None:
     assert stamped(BEFORE, revived, late).pending == ("known", "earlier")
 
 
-def test_a_longer_memory_makes_what_it_revives_pending() -> None:
+def test_a_longer_memory_makes_revived_lessons_pending() -> None:
     old = program(pattern(id="old", last_reinforced=NOW - days(5)), decay=DecayConfig(max_age=4))
     longer = replace(old, decay=DecayConfig(max_age=6), state_version=1)
     assert stamps(longer, before=old) == (("old",), True)

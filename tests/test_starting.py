@@ -69,7 +69,7 @@ def test_a_team_s_entry_names_no_path(installation: Installation, words: list[st
         (PureWindowsPath(r"C:\Users\me\AppData\Roaming\uv\tools\fleet-memory"), "uv tool"),
     ],
 )
-def test_doctor_can_say_how_it_was_installed(prefix: PurePath, kind: str) -> None:
+def test_doctor_can_report_how_it_was_installed(prefix: PurePath, kind: str) -> None:
     assert installed(prefix).kind == kind
 
 

@@ -57,7 +57,7 @@ RFC_7396 = [
 
 
 @pytest.mark.parametrize(("target", "patch", "result"), RFC_7396)
-def test_a_patch_is_merged_as_the_rfc_says(target: JsonValue, patch: JsonValue, result: JsonValue) -> None:
+def test_a_patch_is_merged_as_the_rfc_defines(target: JsonValue, patch: JsonValue, result: JsonValue) -> None:
     assert apply_patch(target, patch) == result
 
 
@@ -90,7 +90,7 @@ def test_a_lower_cap_moves_the_weakest_to_a_page_and_a_higher_one_brings_them_ba
     assert list(again.program.active) == ["p1", "p2", "p3"]
 
 
-def test_a_longer_age_revives_what_was_stale_for_consolidation() -> None:
+def test_a_longer_age_revives_stale_lessons_for_consolidation() -> None:
     known = pattern(id="known", knowledge_key="pattern/a/b")
     before = program(pattern(id="old"), known)
     now = START + days(100)
@@ -141,7 +141,7 @@ async def test_updates_add_up_and_null_removes(client: Client) -> None:
     assert boot.structured_content["program"]["contextSummary"] == now["contextSummary"]
 
 
-async def test_a_version_that_has_moved_is_a_conflict_that_says_what_to_do(client: Client) -> None:
+async def test_a_version_that_has_moved_is_a_conflict_that_names_the_remedy(client: Client) -> None:
     await call(client, "update_program_state", config={"a": 1}, expectedVersion=0)
     said = await refusal(client, "update_program_state", config={"a": 2}, expectedVersion=0)
     assert said == (
@@ -248,7 +248,7 @@ def test_all_means_every_toolset() -> None:
     assert load({"toolsets": "all"}, {}).toolsets == TOOLSETS
 
 
-async def test_consolidation_follows_a_change_of_what_is_stale(tmp_path: Path) -> None:
+async def test_consolidation_follows_a_change_of_the_stale_age(tmp_path: Path) -> None:
     from fleet_memory.server.app import create_server
 
     def server(now: str) -> Client:

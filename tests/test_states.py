@@ -39,7 +39,7 @@ def test_every_earlier_state_hides_the_later_ones() -> None:
     assert found == ["fresh", "verify", "contested", "candidate", "retired"]
 
 
-def test_an_entry_that_was_never_published_is_a_candidate_whatever_its_votes() -> None:
+def test_an_entry_that_was_never_published_is_a_candidate_with_any_votes() -> None:
     assert entry_state(entry(*BOTH, published_at=None), NOW) == "candidate"
 
 

@@ -37,7 +37,7 @@ async def test_another_name_of_an_own_domain_is_answered_with_the_first(fleet: F
     assert (await store(fleet, "databases", "Vacuum after bulk deletes")).domain_hint == "database"
 
 
-async def test_the_same_lesson_under_another_name_has_no_hint_beside_itself(fleet: Fleet) -> None:
+async def test_the_same_lesson_under_another_name_gets_no_hint_about_itself(fleet: Fleet) -> None:
     await store(fleet, "database", "Index foreign keys", id="index")
     assert (await store(fleet, "databases", "Index foreign keys", id="index")).domain_hint is None
 
@@ -59,7 +59,9 @@ async def test_another_name_of_a_shared_domain_is_answered_with_the_fleets(fleet
         {"domain": "answer-same-to-all"},
     ],
 )
-async def test_a_lesson_that_speaks_to_its_reader_is_said_to_need_people(fleet: Fleet, spoken: dict[str, str]) -> None:
+async def test_a_lesson_that_addresses_its_reader_is_reported_as_waiting_for_people(
+    fleet: Fleet, spoken: dict[str, str]
+) -> None:
     answer = await store(fleet, **{"domain": "files", **spoken})
     assert answer.status == "created"
     assert answer.note is not None

@@ -1,4 +1,4 @@
-"""The runner of the stories counts what became knowledge, and whether it is right."""
+"""The runner of the stories counts the facts that became knowledge, and whether they are right."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +63,9 @@ def outcome(counts: Counts) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("answering", ["at-once", "next-session"])
-async def test_what_two_agents_share_is_published_by_their_verdicts(tmp_path: Path, answering: Answering) -> None:
+async def test_a_fact_that_two_agents_share_is_published_by_their_verdicts(
+    tmp_path: Path, answering: Answering
+) -> None:
     chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)), answering)
     counts = counted(STORY, chronicle)
     assert outcome(counts) == {
@@ -107,7 +109,7 @@ async def test_an_entry_without_a_verdict_is_counted_as_unasked(tmp_path: Path) 
     assert counted(STORY, replace(chronicle, pairs=silent)).unasked == 2
 
 
-async def test_nothing_is_published_where_nobody_answers_and_the_reason_is_named(tmp_path: Path) -> None:
+async def test_without_answers_nothing_is_published_and_the_reason_is_named(tmp_path: Path) -> None:
     chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)), "never")
     counts = counted(STORY, chronicle)
     assert (counts.published, counts.unasked, counts.verdicts, counts.never_offered) == (0, 0, 0, 0)
@@ -124,7 +126,7 @@ async def test_a_pair_that_was_not_proposed_is_missed_with_its_cosine(tmp_path: 
     assert [tuple(one.why) for one in unproposed] == [("not proposed, cosine 0.60",)] * 2
 
 
-def test_a_contrary_agent_says_the_opposite_and_the_others_the_truth() -> None:
+def test_a_contrary_agent_answers_the_opposite_and_the_others_the_truth() -> None:
     key, pool, pnpm, yarn = (STORY.lessons[at].pattern for at in (0, 2, 4, 5))
     judge = with_contrary(Labels(STORY), "bob")
     asked = [(key, STORY.lessons[1].pattern), (key, pool), (pnpm, yarn)]

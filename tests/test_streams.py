@@ -75,7 +75,7 @@ def test_an_export_that_cannot_be_written_is_one_line_and_an_error(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_an_answer_that_cannot_be_written_is_one_line_and_what_changed_stays(
+def test_an_answer_that_cannot_be_written_is_one_line_and_its_changes_stay(
     environment: dict[str, str],
 ) -> None:
     problem = "the output cannot be written: No space left on device; what call has changed by now stays changed"

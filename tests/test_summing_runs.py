@@ -108,7 +108,7 @@ async def test_a_change_that_no_run_waits_for_is_counted_within_a_day(fleet: Fle
     same_but_as_of(await from_sums(tomorrow), await read_now(tomorrow), tomorrow.now())
 
 
-async def test_sums_that_are_old_say_so_first_and_forecast_nothing_that_no_run_has_counted(fleet: Fleet) -> None:
+async def test_old_sums_start_with_their_age_and_forecast_nothing_that_no_run_has_counted(fleet: Fleet) -> None:
     await learn(fleet, "basher", CLAIM)
     await run(fleet)
     for days, line in ((2, ()), (2.5, ("Counted 2 days ago: run fleet-memory maintain daily.",))):
@@ -129,7 +129,7 @@ async def test_a_dry_run_leaves_no_sums(fleet: Fleet) -> None:
     assert await written_at(fleet) == NOW
 
 
-async def test_a_large_fleet_that_no_run_has_counted_says_so_and_what_to_run(fleet: Fleet) -> None:
+async def test_a_large_fleet_that_no_run_has_counted_is_answered_with_the_command_to_run(fleet: Fleet) -> None:
     for name in ("basher", "iso"):
         await learn(fleet, name, f"Own lesson of {name}")
     answer = await from_sums(fleet)

@@ -99,7 +99,7 @@ async def test_a_sweep_that_loses_its_lease_archives_nothing(fleet: Fleet) -> No
     assert await documents(fleet) == before
 
 
-async def test_a_dry_run_names_what_a_sweep_would_archive_and_writes_nothing(fleet: Fleet) -> None:
+async def test_a_dry_run_names_the_lessons_that_a_sweep_would_archive_and_writes_nothing(fleet: Fleet) -> None:
     expected = [f"program-{number}/mine" for number in range(6)]  # more than are looked at together
     for number in range(6):
         await learn(fleet, f"program-{number}", "mine")

@@ -1,4 +1,4 @@
-"""The decay sweep: what leaves for the archive, what stays, and when a program is looked at again."""
+"""The decay sweep: the lessons that leave for the archive, those that stay, and when a program is looked at again."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,7 +29,7 @@ def program(*patterns: Pattern, **fields: Any) -> Program:  # noqa: ANN401 of an
     return Program(program_id="basher", patterns={p.id: p for p in patterns}, last_update=NOW, **fields)
 
 
-def test_what_was_stale_for_another_ninety_days_is_archived_and_exactly_that_stays() -> None:
+def test_a_lesson_stale_for_more_than_ninety_days_is_archived_and_one_at_ninety_stays() -> None:
     old, edge = learnt("old", PRUNABLE_AFTER + MOMENT), learnt("edge", PRUNABLE_AFTER)
     before = program(old, edge, pending=("old", "edge"))
     after, archived = swept(before, NOW)

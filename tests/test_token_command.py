@@ -89,7 +89,7 @@ def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixt
         (["revoke", "k3x9"], 1, "there is no memory at "),
     ],
 )
-def test_a_wrong_order_says_how_to_put_it_right(
+def test_a_wrong_command_is_answered_with_its_correction(
     capsys: pytest.CaptureFixture[str], words: list[str], code: int, said: str
 ) -> None:
     out, err = answered(capsys, "token", *words, code=code)

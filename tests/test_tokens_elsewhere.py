@@ -102,7 +102,7 @@ async def test_a_token_in_a_lesson_is_known_as_a_credential(fleet: Fleet) -> Non
     assert found == Credential(("pattern",), "fleet-memory-token")
 
 
-async def test_a_token_that_cannot_be_read_admits_nobody_and_is_named_by_check(fleet: Fleet) -> None:
+async def test_a_token_that_cannot_be_read_admits_no_caller_and_is_named_by_check(fleet: Fleet) -> None:
     created = await create_token(fleet, NewToken("basher"))
     ref = fleet.tokens.paths.token(created.record.token_id)
     await fleet.tokens.store.commit(Write(ref, {"role": "emperor"}))

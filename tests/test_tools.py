@@ -126,7 +126,7 @@ async def test_recall_filters_by_domain_project_tags_and_confidence(client: Clie
 
 
 @pytest.mark.parametrize("budget", [200, 300, 500, 1_000, 4_000])
-async def test_no_answer_exceeds_its_token_budget_and_a_larger_budget_never_says_less(
+async def test_no_answer_exceeds_its_token_budget_and_a_larger_budget_never_returns_less(
     client: Client, budget: int
 ) -> None:
     for number in range(30):
@@ -143,7 +143,7 @@ async def test_no_answer_exceeds_its_token_budget_and_a_larger_budget_never_says
         assert len(large["patterns"]) >= len(small["patterns"])
 
 
-async def test_recall_says_what_it_left_out(client: Client) -> None:
+async def test_recall_counts_its_omissions(client: Client) -> None:
     for number in range(5):
         await call(client, "store_memory", programId="basher", pattern=lesson(f"Lesson {number}", id=f"p{number}"))
     found = await call(client, "recall_memory", programId="basher", limit=2)

@@ -101,7 +101,7 @@ async def test_without_an_endpoint_nothing_is_sent(tmp_path: Path) -> None:
     assert await received(tmp_path, endpoint=False) == ([], "")
 
 
-async def test_without_the_extra_nothing_is_sent_and_the_log_says_so(tmp_path: Path) -> None:
+async def test_without_the_extra_nothing_is_sent_and_the_log_names_the_extra(tmp_path: Path) -> None:
     bodies, log = await received(tmp_path, "-c", WITHOUT_EXTRA)
     assert bodies == []
     assert "OTEL_EXPORTER_OTLP_ENDPOINT is set, and no traces are sent: install fleet-memory[otel]" in log

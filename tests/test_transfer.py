@@ -97,7 +97,7 @@ async def test_an_older_file_takes_nothing_from_a_store_that_learnt_since(fleet:
         assert await later.programs.read("basher") == before
 
 
-async def test_a_newer_file_brings_what_was_learnt_since(fleet: Fleet, laptop: Fleet, tmp_path: Path) -> None:
+async def test_a_newer_file_brings_the_lessons_learnt_since(fleet: Fleet, laptop: Fleet, tmp_path: Path) -> None:
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     await export_to(fleet, old)
     later = at(fleet, NOW + timedelta(days=1))
@@ -109,7 +109,7 @@ async def test_a_newer_file_brings_what_was_learnt_since(fleet: Fleet, laptop: F
     assert "later" in (await laptop.programs.read("basher")).patterns
 
 
-async def test_the_next_consolidation_compares_what_was_imported(fleet: Fleet, laptop: Fleet, tmp_path: Path) -> None:
+async def test_the_next_consolidation_compares_imported_lessons(fleet: Fleet, laptop: Fleet, tmp_path: Path) -> None:
     rebase = "Rebase your branch before you push it"
     await learn(laptop, "quorra", rebase)
     await pattern_consolidate(laptop, no_progress)

@@ -219,7 +219,7 @@ def test_the_file_of_another_fleet_goes_in_only_if_a_person_agrees(capsys: pytes
 
 
 @pytest.mark.usefixtures("store")
-def test_a_bound_process_may_not_import_and_is_told_before_the_file_is_read(
+def test_a_bound_process_may_not_import_and_is_refused_before_the_file_is_read(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "basher")

@@ -34,7 +34,7 @@ def older() -> Entry:
 
 
 def younger(retired_at: datetime | None = None) -> Entry:
-    """Return an entry of iso's text, which tron told in other words."""
+    """Return an entry of iso's text, which tron stored in other words."""
     lines = (contribution("iso", LOOK), contribution("tron", FREE, pair="tron's"))
     known = entry(*lines, key=OTHER, published_at=START + days(2))
     return replace(known, value=replace(known.value, pattern=LOOK), retired_at=retired_at)

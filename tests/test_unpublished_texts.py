@@ -1,4 +1,4 @@
-"""What a bound agent reads of others: published entries, and texts of pairs that it is asked about; nothing else."""
+"""The texts of others that a bound agent reads: published entries and the pairs that it judges, nothing else."""
 
 import json
 import re
@@ -154,7 +154,7 @@ async def with_candidate_again(fleet: Fleet, early: Fleet) -> tuple[str, list[Pa
 
 
 async def with_unpublished(fleet: Fleet, early: Fleet) -> tuple[list[str], list[Pair]]:
-    """Make two entries that nobody publishes: one with a lesson of basher's, and one that a person retires."""
+    """Make two unpublished entries: one with a lesson of basher's, and one that a person retires."""
     await set_policy(fleet, ["threshold", "3"])
     mine = Lesson("basher", f"{OWN}, four", "four")
     candidate, of_candidate = await entry_of(fleet, early, Lesson("iso", secret("candidate"), "candidate"), mine)
@@ -275,7 +275,7 @@ class Read(NamedTuple):
 
 
 async def read_behind_doors(settings: Settings, known: Known) -> list[Read]:
-    """Return what a bound agent reads behind every door of a server, and from its client's hooks."""
+    """Return all that a bound agent reads behind every door of a server, and from its client's hooks."""
     tools, answered, read = calls(known), {"fleet_health"}, list[Read]()
     async with Client(create_server(settings)) as client:
         offered = (await client.list_tools()).tools

@@ -1,4 +1,4 @@
-"""The streams of every command are UTF-8, whatever the locale or the code page."""
+"""The streams of every command are UTF-8, under any locale and code page."""
 
 import json
 import os

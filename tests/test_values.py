@@ -1,4 +1,4 @@
-"""Values: a mistake in a change is refused by mypy and at run time, and what stores keep stays as it is.
+"""Values: a mistake in a change is refused by mypy and at run time, and stored forms stay as they are.
 
 mypy checks this file too: an ignore that hides no mistake is an error there, so the two checks are tested by one line.
 """
@@ -260,7 +260,7 @@ def test_a_lesson_derives_its_times_and_its_vector_once() -> None:
     assert replace(PLAIN, vector="A").vector_bytes == b""
 
 
-def test_answers_leave_out_what_is_null_and_nothing_else() -> None:
+def test_answers_leave_out_null_fields_and_nothing_else() -> None:
     assert STORED.wire() == {
         "status": "created",
         "programId": "a",
@@ -281,7 +281,7 @@ def test_the_fields_of_a_document_are_read_back_as_they_were_written() -> None:
     assert LeaseClaim.from_fields({"owner": "o", "until": AT.isoformat(), "fence": 1, "beat": 0}) == CLAIM
 
 
-def test_what_another_version_stored_is_ignored_at_every_depth() -> None:
+def test_fields_of_another_version_are_ignored_at_every_depth() -> None:
     word = {"programId": "c", "outcome": "contradicted", "at": AT.isoformat(), "evidence": "e", "later": 1}
     newer = ENTRY.wire() | {"later": 1, "words": [word]}
     assert Entry.from_fields(newer) == ENTRY

@@ -46,7 +46,7 @@ async def run_with(fleet: Fleet, step: int, meanwhile: Callable[[], Awaitable[ob
 
 
 async def two_pairs_of_a_lesson(fleet: Fleet) -> tuple[Entry, Pair]:
-    """Let basher's lesson be in two pairs of which the first is judged the same; return the entry and the other."""
+    """Let basher's lesson be in two pairs, the first judged the same; return the entry and the other."""
     first = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", CHECK))
     other = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", FREE))
     change = (await judged(fleet, "basher", first, "same")).change

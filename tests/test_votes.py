@@ -1,4 +1,4 @@
-"""Votes: one per independent origin, whatever the order and however often it is repeated."""
+"""Votes: one per independent origin, in any order and with any repetitions."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ rules: st.SearchStrategy[OriginRule] = st.sampled_from(["program", "connection"]
 
 
 @given(testimonies, rules)
-def test_origins_are_at_most_programs_whatever_the_order_and_the_repetitions(
+def test_origins_are_at_most_programs_in_any_order_with_any_repetitions(
     given_: list[Witness], rule: OriginRule
 ) -> None:
     count = independent_origins(given_, rule)
@@ -82,7 +82,7 @@ def test_programs_that_share_a_session_are_one_origin_through_chains_too() -> No
     assert independent_origins([Witness("basher", "s1"), Witness("sark", "s2")]) == 2
 
 
-def test_one_connection_is_one_origin_only_where_the_policy_says_so() -> None:
+def test_one_connection_is_one_origin_only_under_the_policy_of_connections() -> None:
     both = [Witness("basher", connection="c1"), Witness("sark", connection="c1")]
     assert (independent_origins(both), independent_origins(both, "connection")) == (2, 1)
     bound = [Witness("basher"), Witness("sark")]
@@ -109,7 +109,7 @@ def test_a_contribution_is_testimony_with_its_session_its_connection_and_its_wor
     assert witness_of_word(word("basher", session_id="s1", connection="c1")) == Witness("basher", "s1", "c1")
 
 
-def test_a_contributors_contradiction_takes_its_vote_out_and_nobody_elses_does() -> None:
+def test_only_a_contributors_own_contradiction_takes_its_vote_out() -> None:
     known = entry(*BOTH, "iso", words=(word("Sark"), word("ram")))
     assert [line.program_id for line in voting(known)] == ["basher", "iso"]
     assert votes(known) == 2

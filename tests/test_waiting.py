@@ -1,4 +1,4 @@
-"""Whom the pairs that wait are for: each counts once, for people where nobody else is left."""
+"""Whom the pairs that wait are for: each counts once, for people when no other judge is left."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from fleet_memory.rules.health.waiting import (
 from fleet_memory.schemas.health import JudgingCounts
 
 
-def test_advice_says_how_many_pairs_wait_for_whom_and_what_to_call() -> None:
+def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> None:
     judging = JudgingCounts(people=7, third=1, programs=2)
     assert people_advice(judging) == ("7 pairs wait for people: fleet-memory review",)
     assert programs_advice(judging) == (
@@ -35,7 +35,7 @@ def test_advice_says_how_many_pairs_wait_for_whom_and_what_to_call() -> None:
         (3, True, JudgingCounts(people=10)),
     ],
 )
-def test_a_pair_waits_for_people_where_nobody_else_is_left(
+def test_a_pair_waits_for_people_when_no_other_judge_is_left(
     programs: int, people_judge: bool, counts: JudgingCounts
 ) -> None:
     totals = WaitingTotals(programs=5, third=3, people=2)

@@ -41,7 +41,7 @@ VECTORS = {text: vector(text) for text in TEXTS}
 def line(program_id: str, text: str, age: float = 0, **fields: object) -> Contribution:
     """Return a contribution with its vector, stored so many days before the others."""
     known = contribution(program_id, text, stored_at=START - days(age), vector=VECTORS[text], embedder=ENGINE)
-    return replace(known, **fields)  # type: ignore[arg-type]  # of any field; pydantic refuses what is none
+    return replace(known, **fields)  # type: ignore[arg-type]  # of any field; pydantic refuses others
 
 
 def shared(*lines: Contribution, **fields: object) -> Entry:
@@ -55,7 +55,7 @@ def test_an_entry_is_searched_by_its_contributors_texts_and_the_mean_of_the_vect
     assert searched_wordings(known) == SearchedWordings((LOOK, FREE), packed(mean))
 
 
-def test_one_that_all_tell_in_its_words_has_no_other_vector_than_its_own() -> None:
+def test_an_entry_with_equal_words_of_all_contributors_has_no_other_vector_than_its_own() -> None:
     assert searched_wordings(shared(line("iso", f"{CHECK}!"))) == SearchedWordings()
 
 
@@ -77,7 +77,7 @@ def test_an_entry_that_no_agent_reads_is_searched_by_no_wording() -> None:
     assert searched_wordings(shared(line("iso", LOOK), published_at=None)) == SearchedWordings()
 
 
-def test_a_text_that_numbers_merged_and_nobody_judged_is_no_wording() -> None:
+def test_a_text_that_numbers_merged_without_a_verdict_is_no_wording() -> None:
     assert wording_lines(shared(line("iso", LOOK, basis="unjudged"))) == []
 
 

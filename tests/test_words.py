@@ -135,7 +135,9 @@ async def test_a_word_about_a_key_is_one_commit_of_the_program_and_the_entry(fle
     )
 
 
-async def test_a_contradiction_without_evidence_changes_nothing_and_says_that_evidence_is_needed(fleet: Fleet) -> None:
+async def test_a_contradiction_without_evidence_changes_nothing_and_is_answered_with_the_need_for_evidence(
+    fleet: Fleet,
+) -> None:
     key = await share(fleet, "a", "b")
     before = await documents(fleet)
     answer = await say(fleet, "reader", key, "contradicted", "")
@@ -184,7 +186,7 @@ async def test_a_word_carries_the_session_and_the_connection_of_its_call(fleet: 
     assert [(word.session_id, word.connection) for word in (await read_entry(fleet, key)).words] == [("s1", "c1")]
 
 
-async def test_a_session_says_words_about_own_lessons_and_keys_in_its_one_commit(fleet: Fleet) -> None:
+async def test_a_session_reports_on_own_lessons_and_keys_in_its_one_commit(fleet: Fleet) -> None:
     key, other = await share(fleet, "a", "b"), await share(fleet, "c", "d", text="Rotate the context early")
     done = await commit_session(
         fleet,

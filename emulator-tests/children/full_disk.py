@@ -1,4 +1,4 @@
-"""Fill a memory file up to a limit of the system, lift the limit, and print as JSON what happened. Arguments: PATH."""
+"""Fill a memory file up to a limit of the system, lift the limit, and print the outcome as JSON. Arguments: PATH."""
 
 import json
 import resource
@@ -19,7 +19,7 @@ async def main(path: str) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, resource.RLIM_INFINITY))
     errors: list[tuple[str, str]] = []
     stored = 0
-    while len(errors) < 3:  # it keeps refusing, and says the same each time
+    while len(errors) < 3:  # it keeps refusing, with the same message each time
         try:
             await store.commit(Write(Ref("entries", f"e{stored}"), {"text": "x" * 50_000}, ABSENT))
         except StoreError as error:

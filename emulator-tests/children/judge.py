@@ -1,6 +1,6 @@
 """Judge the pairs of one program, all of them the same, in a call each: `python judge.py ADDRESS FLEET PROGRAM`.
 
-It prints a line when everything is loaded and open, waits for one, and prints what became of each verdict. It leaves
+It prints a line when everything is loaded and open, waits for one, and prints the outcome of each verdict. It leaves
 comparing lessons to another process, as the servers of a large fleet do.
 """
 

@@ -1,4 +1,4 @@
-"""Read and write a memory file as a user whom file modes bind, and print as JSON what happened. Arguments: PATH."""
+"""Read and write a memory file as a user whom file modes bind, and print the outcome as JSON. Arguments: PATH."""
 
 import ctypes
 import json

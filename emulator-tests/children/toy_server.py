@@ -29,7 +29,7 @@ async def chatter() -> Done:
 
 
 async def write_slowly(path: str) -> Done:
-    """Write a file after a while, whatever happens meanwhile."""
+    """Write a file after a while, in any case."""
     print("began", flush=True)  # noqa: T201
     with anyio.CancelScope(shield=True):
         await anyio.sleep(0.3)

@@ -1,4 +1,4 @@
-"""A small server over stdio for the tests of benchmarks/: it does what each tool's name says."""
+"""A small server over stdio for the tests of benchmarks/: each tool does as its name."""
 
 import json
 import sys
@@ -55,7 +55,7 @@ def end(_: Arguments) -> Json:
 
 
 def chat(_: Arguments) -> Json:
-    """Say a line that is no message, ask the client something, and return its refusal."""
+    """Print a line that is no message, ask the client something, and return its refusal."""
     say("a line that is no message")
     say(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "roots/list"}))
     return text(f"refused with {json.loads(sys.stdin.readline())['error']['code']}")
