@@ -119,7 +119,7 @@ def test_local_names_name_the_thing() -> None:
     assert meaningless(package()) == []
 
 
-def test_meaningless_names_are_seen_wherever_they_are_bound() -> None:
+def test_meaningless_names_are_detected_at_each_binding() -> None:
     sources = {
         "a.py": "def f(one, *, said): ...\nasync def g():\n    kept, (done, x) = h()\n    return [one for one in x]\n",
         "b.py": "if held := 1: 0\nwith f() as told: 0\nmatch x:\n    case [1, one]: 0\n    case C() as found: 0\n",
