@@ -147,7 +147,7 @@ READING: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "export": [["-"]],
     "review": [["--json"]],
 }
-"""Calls of the commands that print what the memory holds; the last three are an operator's."""
+"""Calls of the commands that print the memory's contents; the last three are an operator's."""
 OTHERS: Final = frozenset(
     {
         *("serve", "maintain", "import", "reembed", "seed", "retire", "reinstate", "reword", "split"),

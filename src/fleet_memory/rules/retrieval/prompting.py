@@ -1,6 +1,6 @@
 """Which lessons fit a person's prompt so well that its agent should read them unasked: by rare words in common.
 
-Source of every number: docs/hooks.md, measured on prompts and lessons by other hands.
+Source of every number: docs/decisions/lessons-for-a-prompt.md, measured on prompts and lessons by other hands.
 """
 
 import math
