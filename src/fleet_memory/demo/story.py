@@ -187,11 +187,7 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
     return [
         Claim("the newcomer reads the lesson first", [CHECK.text], [entry.pattern for entry in boot.knowledge[:1]]),
         Claim("it is a lesson of its own", "created", stored.status),
-        Claim(
-            "it is asked about its lesson once",
-            ["same"],
-            [judged_answer.state for judged_answer in answer.judged or ()],
-        ),
+        Claim("it is asked about its lesson once", ["same"], [judged.state for judged in answer.judged or ()]),
         Claim("its copy has no vote", len(FLEET), counts.get(CHECK.domain)),
     ]
 

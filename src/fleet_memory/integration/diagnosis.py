@@ -69,12 +69,10 @@ def findings(settings: Settings, folder: Path, only: str | None = None) -> list[
 
 def _clients(folder: Path, only: str | None) -> list[Finding]:
     clients = {name: client for name, client in known_clients().items() if only in (None, name)}
-    by_client = [finding for name, client in clients.items() if (finding := _client(name, client, folder))]
-    if all(finding.text == _WITHOUT for finding in by_client):
-        by_client.append(
-            Finding("clients", is_ok=False, text="none starts the server", advice=f"{NAME} install CLIENT")
-        )
-    return [*by_client, *(_hooks(folder) if "claude-code" in clients else ())]
+    listed = [finding for name, client in clients.items() if (finding := _client(name, client, folder))]
+    if all(finding.text == _WITHOUT for finding in listed):
+        listed.append(Finding("clients", is_ok=False, text="none starts the server", advice=f"{NAME} install CLIENT"))
+    return [*listed, *(_hooks(folder) if "claude-code" in clients else ())]
 
 
 def _place(settings: Settings) -> list[Finding]:

@@ -44,8 +44,8 @@ class Installation(NamedTuple):
     def words(self, *, shared: bool) -> list[str]:
         """Return the command; one that is `shared` names nothing of this machine."""
         if shared:
-            runner = None if self.is_temporary else self.find(COMMAND)
-            everywhere = runner and not (self.is_virtual and PurePath(runner).is_relative_to(self.prefix))
+            path = None if self.is_temporary else self.find(COMMAND)
+            everywhere = path and not (self.is_virtual and PurePath(path).is_relative_to(self.prefix))
             return [COMMAND] if everywhere else ["uvx", PINNED]
         if self.is_temporary:
             runners = {"uvx": [PINNED], "pipx": ["run", PINNED]}
