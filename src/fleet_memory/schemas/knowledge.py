@@ -33,10 +33,9 @@ ChangeEvent: TypeAlias = Literal[
     "seeded",
     "policy",
     "erased",
-    "token_created",
-    "token_revoked",
 ]
-LedgerEvent: TypeAlias = ChangeEvent | Literal["read"]
+"""A change of shared knowledge or of its policy: `fleet_health` counts them."""
+LedgerEvent: TypeAlias = ChangeEvent | Literal["token_created", "token_revoked", "read"]
 """`read`: a bound caller read another program's memory."""
 
 
