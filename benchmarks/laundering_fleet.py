@@ -35,6 +35,7 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.schemas.tokens import Role
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
@@ -93,8 +94,14 @@ class Agent:
         )
 
     async def judges(self) -> int:
-        """Answer every pair that a session shows it: in its boot, and when it commits; return how many these were."""
+        """Answer every pair that a session shows it: in its boot, and when it commits; return how many these were.
+
+        A judge commits no session.
+        """
         booted = await self.boots()
+        if self.fleet.caller.is_judge:
+            await self.answers([pair.pair_id for pair in booted])
+            return len(booted)
         committed = await self.commits([self.world.verdict(pair) for pair in booted])
         shown = (committed.to_judge or ()) if committed else ()
         if shown:
@@ -156,7 +163,9 @@ class World:
         """Return the fleet as a process of its own has it, with nothing cached."""
         return Fleet.on(self._store, "default", Lexical(), lambda: self.at, caller or Caller())
 
-    def agent(self, program_id: str, *, over: str | None = None, session: str | None = None) -> Agent:
+    def agent(
+        self, program_id: str, *, over: str | None = None, session: str | None = None, role: Role = "agent"
+    ) -> Agent:
         """Return an agent that is bound to its program, or works over the unbound connection `over`.
 
         Its sessions are its own unless the client names one. Raises InvalidArgumentError for a name that is none.
@@ -168,7 +177,7 @@ class World:
         known = (program_id, over, session)
         if known not in self._agents:
             own = session or f"{program_id}/session-{next(self.numbers)}"
-            caller = Caller(None if over else program_id, connection=over, client="bench", session_id=own)
+            caller = Caller(None if over else program_id, role, connection=over, client="bench", session_id=own)
             self._agents[known] = Agent(self, program_id, self.fleet(caller))
         return self._agents[known]
 

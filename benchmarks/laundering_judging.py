@@ -77,6 +77,21 @@ def judged_against_an_objection(third: str) -> Story:
     return story
 
 
+def judged_by_two_judges(one: str, other: str) -> Story:
+    """Return the story of two of the role `judge`, whose tokens one person has; honest: the authors answer too."""
+
+    async def story(world: World, *, honest: bool) -> None:
+        basher, iso = world.agents("basher", "iso")
+        for name in ("sark", "ram"):
+            world.agent(name, role="judge")
+        await basher.stores(one)
+        await iso.stores(other)
+        if not honest:
+            world.silent |= {basher, iso}
+
+    return story
+
+
 async def judged_by_contributors(world: World, *, honest: bool) -> None:
     """Play a lesson that meets an entry of three, and an objection: all who answer contribute to a side."""
     world.others |= {LOG}
@@ -165,6 +180,8 @@ VERDICTS: Final = (
         THREE,
         "fresh, 4 votes: basher, iso, ram, sark",
     ),
+    Scenario("two judges, no author answers", judged_by_two_judges(LOOK, CHECK), ONE_JUDGE),
+    Scenario("objection, two judges, no author answers", judged_by_two_judges(THREE_TIMES, FIVE_TIMES), "nothing"),
     Scenario("rewritten into another lesson", rewritten_into_another, "candidate, 1 vote: iso"),
     Scenario(
         "rewritten into another's, called the same",

@@ -17,7 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
+from fleet_memory.clock import clock
+from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
+from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.log_format import REQUESTS, JsonLines
 from fleet_memory.server.observing.requests import request_log
@@ -84,6 +87,16 @@ async def test_each_request_is_one_line_with_its_caller_call_and_outcome(tmp_pat
         ("INFO", REQUESTS, "basher", "agent", None, "recall_memory", "forbidden", 0, 0, 0),
         ("INFO", REQUESTS, "basher", "agent", None, "unknown", "invalid_argument", 0, 0, 0),
     ]
+
+
+async def test_the_line_of_an_admins_call_names_its_tool(settings: Settings) -> None:
+    lazy = LazyFleet(settings, clock(None))
+    lazy.identified = lambda: Caller("flynn", "admin", "t1")
+    with json_log() as log:
+        async with Client(create_server(settings, lazy=lazy, middleware=[request_log(settings)])) as client:
+            await client.call_tool("retire_knowledge", {"key": "no/such", "why": "none"})
+    await lazy.close()
+    assert told(log.getvalue(), "program", "role", "tool") == [("flynn", "admin", "retire_knowledge")]
 
 
 async def test_a_log_of_text_has_no_line_of_a_call_that_went_well(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("tool", metavar="TOOL", help=f"one of {', '.join(tool_names())}")
+    names = tool_names(of_admins=False)  # people have commands for theirs
+    parser.add_argument("tool", metavar="TOOL", help=f"one of {', '.join(names)}")
     parser.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments, or - to read stdin")
 
 

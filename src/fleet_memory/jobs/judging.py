@@ -32,13 +32,15 @@ from fleet_memory.stores import Write
 class Judge(NamedTuple):
     """Who judges: a program, over which connection or by which token; a configured model; a person, without a name.
 
-    `since` is when a call that is repeated came first: it undoes no verdict that the judge gave later.
+    `since` is when a call that is repeated came first: it undoes no verdict that the judge gave later. `by_role`: the
+    program judges by the role `judge`.
     """
 
     program_id: str | None = None
     connection: str | None = None
     token: str | None = None
     since: datetime | None = None
+    by_role: bool = False
 
     @property
     def agent(self) -> str | None:
@@ -200,6 +202,7 @@ def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, rea
         connection=judge_.connection,
         token=judge_.token,
         contributed=own or _contributes(judge_, read) or _over_a_contributors_connection(judge_, read),
+        by_role=judge_.by_role,
     )
 
 

@@ -37,7 +37,8 @@ class Judgement(Value):
 
     `connection` is the judge's unbound connection: verdicts of several names over one are one verdict. `token` is the
     id of the token that it judged with. `contributed`: the judge has a lesson on either side, or wrote over a
-    connection that has. `also` are the programs whose verdicts it replaced, as they are compared.
+    connection that has. `by_role`: it judges by the role `judge`. `also` are the programs whose verdicts it replaced,
+    as they are compared.
     """
 
     verdict: Verdict
@@ -47,6 +48,7 @@ class Judgement(Value):
     connection: str | None = None
     token: str | None = None
     contributed: bool = False
+    by_role: bool = False
     also: tuple[str, ...] = ()
 
 

@@ -48,9 +48,11 @@ class ListedTool(Tool):
         return result
 
 
-def tool_names() -> list[str]:
-    """Return the names of every tool, toolset by toolset, without those of admins: people have commands for these."""
-    return [entry.name for toolset, entries in _ENTRIES.items() if toolset != CURATION for entry in entries]
+def tool_names(*, of_admins: bool = True) -> list[str]:
+    """Return the names of every tool, toolset by toolset; those of admins may be left out."""
+    return [
+        entry.name for toolset, entries in _ENTRIES.items() if of_admins or toolset != CURATION for entry in entries
+    ]
 
 
 def listed_tools() -> dict[str, list[Tool]]:

@@ -119,8 +119,9 @@ async def leave_ignored(fleet: Fleet, program_id: str, asked: AskedPairs, chosen
 
 
 async def _leave(fleet: Fleet, program_id: str, versioned: VersionedPair, pair: Pair) -> None:
-    now = fleet.now()
-    left = with_judgement(pair, Judgement(verdict="unsure", program_id=program_id, at=now, reason=IGNORED))
+    now, by_role = fleet.now(), fleet.caller.is_judge
+    unsure = Judgement(verdict="unsure", program_id=program_id, at=now, reason=IGNORED, by_role=by_role)
+    left = with_judgement(pair, unsure)
     names = {side.program_id for side in (pair.a, pair.b) if side.key is None}
     programs = await fleet.programs.read_versioned(*sorted(names)) if names else []
     changes = [

@@ -75,4 +75,4 @@ def _judge(fleet: Fleet, program_id: str | None, verdicts: Sequence[NewVerdict],
         raise InvalidArgumentError("programId: say who judges; verdicts count for the program that gives them")
     if verdicts and dry_run:
         raise InvalidArgumentError("verdicts: cannot be tried in a dry run; send them with dryRun false")
-    return Judge(name, fleet.caller.connection, fleet.caller.token_id)
+    return Judge(name, fleet.caller.connection, fleet.caller.token_id, by_role=fleet.caller.is_judge)

@@ -1,6 +1,6 @@
 """The verdict of a pair's judges, and who is asked next. Source: docs/consensus.md."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -50,7 +50,8 @@ def ruling(pair: Pair) -> Ruling:
 
     A person's verdict is the last word, and the only one about a text that speaks to its reader. One judge's `same` is
     enough, and not sure, unless something objects: then it takes two, of whom one has no lesson in it. Otherwise the
-    majority decides, and a tie leaves the pair open. A program and those below it are one judge.
+    majority decides, and a tie leaves the pair open. A program and those below it are one judge; so are all callers of
+    the role `judge`, and against an objection they count only next to the `same` of a side's program.
     """
     persons = [
         judgement for judgement in pair.judgements if judgement.program_id is None and judgement.verdict != "unsure"
@@ -67,7 +68,7 @@ def ruling(pair: Pair) -> Ruling:
         return Ruling("contradict" if any(other.verdict == "contradict" for other in others) else "different")
     if sames == against:
         return Ruling("open")
-    if pair.objection and (sames < 2 or all(voice.contributed for voice in same)):
+    if pair.objection and not _overrules_objection(same):
         return Ruling("open")
     return Ruling("same", sure=sames > 1)
 
@@ -123,7 +124,8 @@ def with_thirds(pair: Pair, programs: Set[str], contributors: Mapping[str, Set[s
     `contributors` those with a lesson in an entry by its key, all named as programs are compared. It is the same object
     when the number has not changed.
     """
-    known = set(map(same_program, _programs(pair))) | (judged := _third_programs(pair))
+    judged = _third_programs(pair)
+    known = {*map(same_program, _programs(pair)), *(name for one in pair.judgements for name in _names(one))}
     known |= {name for side in (pair.a, pair.b) for name in contributors.get(side.key or "", ())}
     free = islice(of_other_origins(programs, known), MAX_THIRD_PROGRAMS)
     count = len(judged) + sum(1 for _ in free)
@@ -189,13 +191,24 @@ def _voices(pair: Pair) -> list[Judgement]:
 
 
 def _judges(voices: Iterable[Judgement]) -> int:
-    return independent_origins(Testimony(voice.program_id or "") for voice in voices)
+    """Count the independent judges; all of the role `judge` are one: one person may have made their tokens."""
+    return independent_origins(Testimony(voice.program_id or "", "role" if voice.by_role else None) for voice in voices)
+
+
+def _overrules_objection(same: Sequence[Judgement]) -> bool:
+    if not any(voice.contributed and not voice.by_role for voice in same):
+        same = [voice for voice in same if not voice.by_role]
+    return _judges(same) > 1 and not all(voice.contributed for voice in same)
 
 
 def _third_programs(pair: Pair) -> set[str]:
-    """Return the judges of a pair that are one origin with no side, as they are compared; a model is none."""
+    """Return the judges of a pair that are one origin with no side, as they are compared.
+
+    A model is none, and a caller of the role `judge` takes no third program's place.
+    """
     own = {same_program(name) for name in (*_programs(pair), MODEL_NAME)}
-    return set(of_other_origins((name for judgement in pair.judgements for name in _names(judgement)), own))
+    judges = (judgement for judgement in pair.judgements if not judgement.by_role)
+    return set(of_other_origins((name for judgement in judges for name in _names(judgement)), own))
 
 
 def _as_state(judgement: Judgement) -> PairState:
