@@ -2,11 +2,12 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,14 @@ def test_a_store_that_fails_is_told_without_its_path_and_the_process_lives(tmp_p
         assert answer.json()["reason"].startswith("store_unavailable: ")
         assert str(tmp_path) not in answer.text
         assert httpx2.get(f"{server.base}/healthz").status_code == 200
+
+
+def test_more_idle_connections_than_it_may_open_files_keep_no_client_out(tmp_path: Path) -> None:
+    with http_server(tmp_path / "memory.db", files=128) as server, ExitStack() as idle:
+        for _ in range(400):
+            idle.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S))
+        assert not result(asked(server.url, HEALTH))["isError"]
+        assert len(server.log) <= 2, server.log[:9]  # its announcement, and a warning
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.addresses import Addresses, addresses
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
-from fleet_memory.server.http.timeouts import KEEP_ALIVE_S, TimedProtocol
+from fleet_memory.server.http.timeouts import BACKLOG, KEEP_ALIVE_S, WAITING_SHARE, Listener, TimedProtocol, open_files
 from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.observing.serving import MetricsAddress, observed
 from fleet_memory.settings import Settings
@@ -32,7 +32,6 @@ from fleet_memory.store_address import quoted
 GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
 _HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
-_BACKLOG: Final = 2048  # connections that wait to be accepted, as uvicorn's own default
 
 
 class Bind(NamedTuple):
@@ -65,6 +64,7 @@ async def serve_http(
         )
     set_up_logging(settings)
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
+    TimedProtocol.max_waiting = int(open_files() * WAITING_SHARE)
     with _bound(bind) as listener:
         port: int = listener.getsockname()[1]
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
@@ -72,7 +72,7 @@ async def serve_http(
             verifier = await _verifier(settings, lazy, where)
             async with observed(settings, lazy, metrics) as middleware:
                 app = http_app(settings, lazy, where, verifier, middleware)
-                listener.listen(_BACKLOG)
+                listener.listen(BACKLOG)
                 _announce(bind, port, where)
                 await _Server(_config(app)).serve(sockets=[listener])
         finally:
@@ -90,6 +90,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
@@ -123,7 +124,7 @@ class _Server(uvicorn.Server):
 def _bound(bind: Bind) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
     # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for an acknowledgement.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
