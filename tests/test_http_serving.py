@@ -138,6 +138,12 @@ def test_one_bound_to_a_program_takes_no_tokens(tmp_path: Path) -> None:
         (["--http", "8765"], "--http: '8765' is no HOST:PORT"),
         (["--http", "127.0.0.1:0", "--allowed-host", "https://mem.example.com"], "--allowed-host: 'https://mem"),
         (["--http", "127.0.0.1:0", "--allowed-host", "*"], "--allowed-host: '*' is no host"),
+        (
+            ["--http", "127.0.0.1:0", "--allowed-host", "mem.example.com:99999"],
+            "--allowed-host: 'mem.example.com:99999'",
+        ),
+        (["--http", "127.0.0.1:0", "--allowed-host", "[:::::]"], "--allowed-host: '[:::::]' is no host"),
+        (["--http", "127.0.0.1:0", "--metrics", f"{'a' * 70}.com:80"], "--metrics: 'aaaa"),
         (["--http", "203.0.113.7:0"], "--http: 203.0.113.7:0 cannot be bound: "),
         (["--allowed-host", "mem.example.com"], "--allowed-host: counts with --http alone"),
     ],
