@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -41,6 +41,7 @@ from tests.http_server import http_server
 pytestmark = pytest.mark.anyio
 
 WEB_DOORS: Final = ("/", "/healthz", "/readyz", "/metrics", "/mcp", f"/{KEY}", "/.well-known/oauth-protected-resource")
+WEB_MODES: Final[Mapping[str, Literal["auto", "legacy"]]] = {"http": "auto", "http of the handshake era": "legacy"}
 OPERATORS: Final = "only an operator may do this"
 
 
@@ -54,7 +55,7 @@ async def filled(address: str, judging: str) -> None:
         await set_policy(fleet_on(store), ["judging", judging])
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(params=["stdio", *WEB_MODES])
 def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -75,8 +76,8 @@ async def probed(address: str, transport: str, program: str, folder: Path) -> Pr
         "FLEET_MEMORY_TOOLSETS": "all",
         "FLEET_MEMORY_LOG_LEVEL": "DEBUG",
     }
-    if transport == "http":
-        return await _probed_over_http(address, program, settings)
+    if mode := WEB_MODES.get(transport):
+        return await _probed_over_http(address, program, settings, mode)
     server = served(["-m", "fleet_memory", "serve"], {**settings, "FLEET_MEMORY_PROGRAM": program})
     log = folder / "stderr.log"
     with anyio.fail_after(PATIENCE_S), log.open("w") as stderr:
@@ -85,10 +86,12 @@ async def probed(address: str, transport: str, program: str, folder: Path) -> Pr
     return Probe(seen, await anyio.Path(log).read_text())
 
 
-async def _probed_over_http(address: str, program: str, settings: Mapping[str, str]) -> Probe:
+async def _probed_over_http(
+    address: str, program: str, settings: Mapping[str, str], mode: Literal["auto", "legacy"]
+) -> Probe:
     [token] = await tokens_of(address, [program])
     with http_server(address, env=settings) as server:
-        async with web_agent(server.url, token) as agent:
+        async with web_agent(server.url, token, mode=mode) as agent:
             seen = await sightings(agent.client, program)
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as web:
             for path in WEB_DOORS:

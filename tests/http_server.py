@@ -39,10 +39,18 @@ class HttpServer:
 
 @contextmanager
 def http_server(
-    store: str | Path, *flags: str, env: Mapping[str, str] | None = None, bind: str = "127.0.0.1:0"
+    store: str | Path,
+    *flags: str,
+    env: Mapping[str, str] | None = None,
+    bind: str = "127.0.0.1:0",
+    files: int | None = None,
 ) -> Iterator[HttpServer]:
-    """Serve a store, with the lexical engine unless a flag names another; yield once the server listens."""
-    words = [sys.executable, "-m", "fleet_memory", "serve", "--http", bind, "--store", str(store)]
+    """Serve a store, with the lexical engine unless a flag names another; yield once the server listens.
+
+    `files` is how many the server may open.
+    """
+    limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"] if files else []
+    words = [*limited, sys.executable, "-m", "fleet_memory", "serve", "--http", bind, "--store", str(store)]
     metrics = [] if "--metrics" in flags else ["--metrics", "off"]  # the default port is one for the whole machine
     engine = [] if "--embedder" in flags else ["--embedder", "lexical"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}

@@ -147,7 +147,8 @@ def test_an_exception_is_its_type_and_its_places_without_its_message() -> None:
     assert PRIVATE not in log.getvalue()
 
 
-WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Z"]), min_size=6, max_size=40)
+MARK = "zebra"  # begins each text of a call that the schema does not know, so that no line of ours has it by chance
+WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Z"]), max_size=40).map(MARK.__add__)
 VALUES = st.recursive(WORDS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3))
 NAMES = (
     "programId",
@@ -165,22 +166,9 @@ NAMES = (
 ARGUMENTS = st.dictionaries(st.sampled_from(NAMES) | WORDS, VALUES, max_size=4)
 
 
-def texts(value: object) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case list():
-            yield from (text for one in value for text in texts(one))
-        case dict():
-            yield from (text for pair in value.items() for one in pair for text in texts(one))
-
-
 @given(st.sampled_from(tool_names()) | WORDS, ARGUMENTS)
 def test_no_argument_of_any_call_is_in_the_log(tool: str, arguments: dict[str, object]) -> None:
-    written = anyio.run(log_of_call, tool, arguments)
-    known = {*tool_names(), *NAMES, *FIELDS, *COSTS}  # fields of each line
-    assert [text for text in texts(arguments) if text not in known and json.dumps(text)[1:-1] in written] == []
-    assert tool in known or tool not in written
+    assert MARK not in anyio.run(log_of_call, tool, arguments)
 
 
 async def log_of_call(tool: str, arguments: dict[str, object]) -> str:

@@ -122,7 +122,24 @@ def test_an_address_to_listen_on_has_a_host_and_a_port(text: str, bind: Bind) ->
 
 @pytest.mark.parametrize(
     "text",
-    ["", "8765", ":8765", "localhost", "localhost:", "::1:8765", "[::1]", "h:65536", "h:-1", "h:+1", "h:x", "[h]:1"],
+    [
+        "",
+        "8765",
+        ":8765",
+        "localhost",
+        "localhost:",
+        "::1:8765",
+        "[::1]",
+        "h:65536",
+        "h:-1",
+        "h:+1",
+        "h:x",
+        "[h]:1",
+        "[1:80",
+        "*:80",
+        f"{'a' * 70}.com:80",
+        "h:\uff10",
+    ],
 )
 def test_another_address_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(SettingsError, match=r"^--http: .* is no HOST:PORT, e\.g\. 127\.0\.0\.1:8765"):

@@ -109,6 +109,8 @@ REFUSALS: dict[str, Refusal] = {
     "no host": (421, {"Host": ""}),
     "another origin": (403, {"Origin": "https://evil.example"}),
     "an origin that begins like ours": (403, {"Origin": "http://localhost.evil.example"}),
+    "a host with a port that is none": (421, {"Host": "localhost:1@evil.example"}),
+    "an origin with a port that is none": (403, {"Origin": "http://localhost:3000.evil.example"}),
     "an origin without a name": (403, {"Origin": "null"}),
     "no stream accepted": (406, {"Accept": "application/json"}),
     "no JSON accepted": (406, {"Accept": "text/event-stream"}),
@@ -128,10 +130,18 @@ def test_a_request_that_is_not_ours_is_refused_in_both_eras(
     assert "Traceback" not in answer.text
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9", "[::1]:8765"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9", "LocalHost", "[::1]:8765"])
 def test_the_names_of_this_machine_are_answered(server: HttpServer, host: str) -> None:
     headers = JSON | {"Host": host, "Origin": f"http://{host}"}
     assert httpx2.post(server.url, json=message("tools/list"), headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["Origin", "Authorization"])
+def test_a_header_that_decides_is_sent_once(server: HttpServer, name: str) -> None:
+    values = {"Origin": "http://localhost", "Authorization": "Bearer x"}
+    headers = [*JSON.items(), (name, values[name]), (name, values[name])]
+    answer = httpx2.post(server.url, json=message("tools/list"), headers=headers)
+    assert (answer.status_code, len(answer.text) < 100) == (400, True)
 
 
 @pytest.mark.parametrize("path", ["", "/", "/mcpx", "/mcp/tools", "/sse", "/docs", "/../etc/passwd", "/healthz/x"])

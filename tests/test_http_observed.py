@@ -13,6 +13,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.http_server import http_server
+from tests.test_call_log import PRIVATE
+from tests.test_nothing_leaves import LESSON
 
 pytestmark = pytest.mark.anyio
 
@@ -58,6 +60,21 @@ async def test_a_call_is_logged_with_its_program_and_a_token_over_its_rate_stops
     assert {line["token"] for line in calls[:3]} == {wren.split("_")[1]}
     assert wren not in "".join(server.log)
     assert wren.split("_")[2] not in "".join(server.log)
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+async def test_a_log_of_everything_over_http_has_no_text_of_a_call(tmp_path: Path, log_format: str) -> None:
+    pattern = LESSON | {"pattern": PRIVATE, "evidence": PRIVATE}
+    flags = ["--log-format", log_format, "--log-level", "DEBUG"]
+    with http_server(tmp_path / "memory.db", *flags) as server, anyio.fail_after(60):
+        for mode in ("legacy", "auto"):
+            async with Client(server.url, mode=mode) as client:
+                stored = await client.call_tool("store_memory", {"programId": "basher", "pattern": pattern})
+                assert not stored.is_error
+                recalled = await client.call_tool("recall_memory", {"programId": "basher", "query": PRIVATE})
+                assert PRIVATE in str(recalled.structured_content)
+                assert (await client.call_tool(PRIVATE, {PRIVATE: PRIVATE})).is_error
+    assert [line for line in server.log if PRIVATE in line] == []
 
 
 def test_a_server_over_stdio_imports_nothing_of_metrics_and_traces() -> None:

@@ -2,11 +2,12 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,12 @@ def test_one_bound_to_a_program_takes_no_tokens(tmp_path: Path) -> None:
         (["--http", "8765"], "--http: '8765' is no HOST:PORT"),
         (["--http", "127.0.0.1:0", "--allowed-host", "https://mem.example.com"], "--allowed-host: 'https://mem"),
         (["--http", "127.0.0.1:0", "--allowed-host", "*"], "--allowed-host: '*' is no host"),
+        (
+            ["--http", "127.0.0.1:0", "--allowed-host", "mem.example.com:99999"],
+            "--allowed-host: 'mem.example.com:99999'",
+        ),
+        (["--http", "127.0.0.1:0", "--allowed-host", "[:::::]"], "--allowed-host: '[:::::]' is no host"),
+        (["--http", "127.0.0.1:0", "--metrics", f"{'a' * 70}.com:80"], "--metrics: 'aaaa"),
         (["--http", "203.0.113.7:0"], "--http: 203.0.113.7:0 cannot be bound: "),
         (["--allowed-host", "mem.example.com"], "--allowed-host: counts with --http alone"),
     ],
@@ -234,6 +241,14 @@ def test_a_store_that_fails_is_reported_without_its_path_and_the_process_lives(t
         assert answer.json()["reason"].startswith("store_unavailable: ")
         assert str(tmp_path) not in answer.text
         assert httpx2.get(f"{server.base}/healthz").status_code == 200
+
+
+def test_more_idle_connections_than_it_may_open_files_keep_no_client_out(tmp_path: Path) -> None:
+    with http_server(tmp_path / "memory.db", files=128) as server, ExitStack() as idle:
+        for _ in range(400):
+            idle.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S))
+        assert not result(asked(server.url, HEALTH))["isError"]
+        assert len(server.log) <= 2, server.log[:9]  # its announcement, and a warning
 
 
 @pytest.fixture

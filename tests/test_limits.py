@@ -134,7 +134,7 @@ async def test_a_call_beyond_the_rate_is_a_retryable_tool_error(
 ) -> None:
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller("basher", "agent", "a1")
-    server = create_server(settings, lazy=lazy, middleware=[CallLimits(Rate(2, 1))])
+    server = create_server(settings, lazy=lazy, middleware=[CallLimits(Rate(2, 1), Seconds())])
     with anyio.fail_after(30):
         async with Client(server, mode=mode) as client:
             results = [await client.call_tool("memory_health", CALL) for _ in range(3)]

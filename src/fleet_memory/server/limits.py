@@ -77,8 +77,8 @@ class Allowance:
 class CallLimits:
     """mcp middleware that limits the tool calls of each token, and lets each program take turns at the engines."""
 
-    def __init__(self, rate: Rate | None) -> None:
-        self._allowance = Allowance(rate) if rate else None
+    def __init__(self, rate: Rate | None, now: Callable[[], float] = time.monotonic) -> None:
+        self._allowance = Allowance(rate, now) if rate else None
         self._turns = TurnsOfPrograms()
 
     async def __call__(

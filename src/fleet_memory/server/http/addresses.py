@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 ENDPOINT_PATH: Final = "/mcp"
 _METADATA_PATH: Final = "/.well-known/oauth-protected-resource"  # then the resource's path: RFC 9728, section 3.1
+_MARKS: Final = str.maketrans("", "", "-._")  # that a name may have, with its letters and digits
 _LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")  # as a Host header names them
 
 
@@ -47,6 +48,20 @@ def addresses(host: str, port: int, public_url: str | None = None, allowed_hosts
         origins=tuple(f"{scheme}://{spelt}" for spelt in hosts for scheme in ("http", "https")),
         is_local=is_loopback(host) and all(is_loopback(urlsplit(f"//{name}").hostname or "") for name in foreign),
     )
+
+
+def host_and_port(text: str) -> tuple[str, int | None]:
+    """Return the parts of e.g. "[::1]:8080" or "mem.example.com". Raises ValueError."""
+    parts = urlsplit(f"//{text}")
+    host, port = parts.hostname or "", parts.port  # `port` raises if it is none
+    if parts.netloc != text or "@" in text or text.endswith(":"):
+        raise ValueError("not a host and a port alone")
+    if text.startswith("["):
+        ip_address(host)
+    elif not host.translate(_MARKS).isalnum():
+        raise ValueError("no name and no address")
+    host.encode("idna")  # a part of a name has up to 63 characters
+    return host, port
 
 
 def is_loopback(host: str) -> bool:

@@ -1,5 +1,6 @@
 """The app behind every HTTP request: its routes, and the checks that come before a tool."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -7,7 +8,7 @@ from mcp.server.auth.provider import TokenVerifier
 from mcp.server.context import ServerMiddleware
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fleet_memory.server.app import create_server
@@ -19,6 +20,12 @@ from fleet_memory.server.http.health import health_routes
 from fleet_memory.settings import Settings
 
 MAX_BODY_BYTES: Final = 1024 * 1024  # chosen: the largest legitimate field takes 2,000 characters
+_ONCE: Final = (
+    b"origin",
+    b"authorization",
+)  # of two, a proxy may have checked the other; h11 refuses two Hosts
+_PLACES: Final = {b"host": ("Invalid Host header", 421), b"origin": ("Invalid Origin header", 403)}
+_PLACE: Final = re.compile(rb"([a-z]+://)?([^:/@\[\]]*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
 
 def http_app(
@@ -63,15 +70,28 @@ class _Door:
             await self._app(scope, receive, send)
             return
         path = "/" + scope["path"].removeprefix(self._prefix).strip("/")
-        if path == ENDPOINT_PATH and scope["method"] != "POST":
-            refusal = PlainTextResponse("Method Not Allowed: POST your message.", 405, {"Allow": "POST"})
+        headers = [(name, value.lower() if name in _PLACES else value) for name, value in scope["headers"]]
+        if path == ENDPOINT_PATH and (refusal := _refusal(scope["method"], headers)):
             await refusal(scope, receive, send)
             return
 
         try:
-            await self._app({**scope, "path": path}, _whole(receive), send)
+            await self._app({**scope, "path": path, "headers": headers}, _whole(receive), send)
         except ClientDisconnect:  # no fault of the server's to log
             return
+
+
+def _refusal(method: str, headers: Sequence[tuple[bytes, bytes]]) -> Response | None:
+    """Return the answer to a request that mcp would take for a good one, or send to a stream; None for another."""
+    if method != "POST":
+        return PlainTextResponse("Method Not Allowed: POST your message.", 405, {"Allow": "POST"})
+    names = [name for name, _ in headers]
+    if any(names.count(name) > 1 for name in _ONCE):
+        return PlainTextResponse("Send Origin and Authorization once each.", 400)
+    for name, value in headers:  # mcp takes anything for a port
+        if name in _PLACES and not _PLACE.fullmatch(value):
+            return PlainTextResponse(*_PLACES[name])
+    return None
 
 
 def _whole(receive: Receive) -> Receive:

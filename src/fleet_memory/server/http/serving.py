@@ -1,7 +1,6 @@
 """Runs the HTTP server: its socket, its start, and its end without losing a call."""
 
 import os
-import re
 import signal
 import socket
 import sys
@@ -20,10 +19,10 @@ from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
 from fleet_memory.rules.identity.tokens import is_live
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.http.addresses import Addresses, addresses
+from fleet_memory.server.http.addresses import Addresses, addresses, host_and_port
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
-from fleet_memory.server.http.timeouts import KEEP_ALIVE_S, TimedProtocol
+from fleet_memory.server.http.timeouts import BACKLOG, KEEP_ALIVE_S, WAITING_SHARE, Listener, TimedProtocol, open_files
 from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.observing.serving import MetricsAddress, observed
 from fleet_memory.settings import Settings
@@ -31,8 +30,6 @@ from fleet_memory.store_address import quoted
 
 GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
-_HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
-_BACKLOG: Final = 2048  # connections that wait to be accepted, as uvicorn's own default
 
 
 class Bind(NamedTuple):
@@ -44,11 +41,13 @@ class Bind(NamedTuple):
 
 def bind_of(text: str, flag: str = "--http") -> Bind:
     """Return an address, e.g. "0.0.0.0:8080" or "[::1]:8080". Raises SettingsError."""
-    host, _, port = text.rpartition(":")
-    is_bracketed = host.startswith("[") and host.endswith("]")
-    if not host or (":" in host) != is_bracketed or not (port.isascii() and port.isdigit() and int(port) < 65536):
+    try:
+        host, port = host_and_port(text)
+    except ValueError:
+        port = None
+    if port is None:
         raise SettingsError(f"{flag}: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765.")
-    return Bind(host.strip("[]"), int(port))
+    return Bind(host, port)
 
 
 async def serve_http(
@@ -59,12 +58,15 @@ async def serve_http(
     Raises SettingsError for an address that cannot be bound, or that other machines reach without a token; the
     store's errors where it does not answer.
     """
-    if wrong := [name for name in allowed_hosts if not _HOST.fullmatch(name)]:
-        raise SettingsError(
-            f"--allowed-host: {quoted(wrong[0])} is no host, e.g. mem.example.com or mem.example.com:8443."
-        )
+    for name in allowed_hosts:
+        try:
+            host_and_port(name)
+        except ValueError as error:
+            problem = f"{quoted(name)} is no host, e.g. mem.example.com or mem.example.com:8443."
+            raise SettingsError(f"--allowed-host: {problem}") from error
     set_up_logging(settings)
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
+    TimedProtocol.max_waiting = int(open_files() * WAITING_SHARE)
     with _bound(bind) as listener:
         port: int = listener.getsockname()[1]
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
@@ -72,7 +74,7 @@ async def serve_http(
             verifier = await _verifier(settings, lazy, where)
             async with observed(settings, lazy, metrics) as middleware:
                 app = http_app(settings, lazy, where, verifier, middleware)
-                listener.listen(_BACKLOG)
+                listener.listen(BACKLOG)
                 _announce(bind, port, where)
                 await _Server(_config(app)).serve(sockets=[listener])
         finally:
@@ -90,6 +92,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
@@ -123,7 +126,7 @@ class _Server(uvicorn.Server):
 def _bound(bind: Bind) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
     # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for an acknowledgement.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

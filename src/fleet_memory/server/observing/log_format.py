@@ -43,15 +43,18 @@ class JsonLines(logging.Formatter):
 def set_up_logging(settings: Settings) -> None:
     """Send the log to stderr as the settings say, unless this process has a log already.
 
-    It comes before mcp's own set-up, which would write in colours.
+    It comes before mcp's own set-up, which would write in colours. Below WARNING it has our own lines alone: mcp and
+    sse-starlette write whole messages and answers there.
     """
-    if settings.log_format == "text":
-        logging.basicConfig(level=settings.log_level, stream=sys.stderr, format=TEXT_FORMAT)
+    root = logging.getLogger()
+    if root.handlers:
         return
+    is_text = settings.log_format == "text"
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    logging.basicConfig(level=settings.log_level, handlers=[handler])
-    logging.captureWarnings(capture=True)
-    logging.getLogger(REQUESTS).setLevel(logging.INFO)
-    # Below, mcp logs refusals whole, which repeat names of the call, and every message at DEBUG.
-    logging.getLogger("mcp").setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[settings.log_level]))
+    handler.setFormatter(logging.Formatter(TEXT_FORMAT) if is_text else JsonLines())
+    root.addHandler(handler)
+    root.setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[settings.log_level]))
+    logging.getLogger("fleet_memory").setLevel(settings.log_level)
+    if not is_text:
+        logging.captureWarnings(capture=True)
+        logging.getLogger(REQUESTS).setLevel(logging.INFO)
