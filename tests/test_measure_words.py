@@ -54,12 +54,13 @@ def test_a_page_is_prose_without_its_code_and_targets_of_links() -> None:
 
 
 def test_a_folder_is_its_python_and_markdown_files_without_generated_pages(tmp_path: Path) -> None:
-    for name in ("docs/tools/recall.md", "docs/b.md", "docs/a/conf.py", "docs/story.svg"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("# words\n")
-    assert [*prose_below(tmp_path / "docs", tmp_path)] == [
-        Prose("docs/a/conf.py:1", "words"),
-        Prose("docs/b.md:1", "# words"),
+    pages = tmp_path / "docs"
+    for name in ("tools/recall.md", "b.md", "a/conf.py", "story.svg"):
+        (pages / name).parent.mkdir(parents=True, exist_ok=True)
+        (pages / name).write_text("# words\n")
+    assert [*prose_below(pages, tmp_path)] == [
+        Prose(f"{pages.name}/a/conf.py:1", "words"),
+        Prose(f"{pages.name}/b.md:1", "# words"),
     ]
 
 

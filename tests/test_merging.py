@@ -195,14 +195,31 @@ async def test_an_entry_that_people_retired_on_either_side_stays_retired(here: F
     assert entry_state(await here.knowledge.found(key), LATER) == "verify"  # all of it came over one connection
 
 
-async def test_of_two_rewordings_the_later_stays(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_a_file_reinstates_an_entry_with_overwrite_alone(here: Fleet, there: Fleet, file: Path) -> None:
+    key = await published(here, CLAIM, "basher", "iso")
+    await merged(here, there, file)
+    for fleet in (here, there):
+        await retire_entry(fleet, key, "wrong")
+    await reinstate_entry(at(there, LATER), key, "right after all")
+    for _ in range(2):
+        await merged(there, here, file)
+        assert entry_state(await here.knowledge.found(key, hidden=True), LATER) == "retired"
+    await merged(there, here, file, overwrite=True)
+    assert entry_state(await here.knowledge.found(key), LATER) == "verify"
+
+
+async def test_a_file_rewords_an_entry_with_overwrite_alone(here: Fleet, there: Fleet, file: Path) -> None:
     key = await published(here, CLAIM, "basher", "iso")
     await merged(here, there, file)
     await reword_entry(here, key, "Claim only free tasks", "shorter")
-    await merged(there, here, file)
-    assert (await here.knowledge.found(key)).value.pattern == "Claim only free tasks"
-    await reword_entry(at(there, LATER), key, "Never claim a task that is taken", "clearer")
     assert (await merged(there, here, file)).is_complete
+    await reword_entry(at(there, LATER), key, "Never claim a task that is taken", "clearer")
+    outcome = await merged(there, here, file)
+    assert (outcome.divergent, (await here.knowledge.found(key)).value.pattern) == ((key,), "Claim only free tasks")
+    before = await documents(here)
+    again = await merged(there, here, file)
+    assert (again.divergent, again.written, await documents(here)) == ((key,), 0, before)
+    assert (await merged(there, here, file, overwrite=True)).is_complete
     assert (await here.knowledge.found(key)).value.pattern == "Never claim a task that is taken"
     assert await contributors(here, key) == ["basher", "iso"]
 

@@ -116,6 +116,24 @@ async def test_a_program_that_was_shown_a_text_on_either_machine_does_not_vote_w
     assert await documents(target) == before
 
 
+@pytest.mark.parametrize("brings_entry", [True, False])
+async def test_a_lesson_that_its_program_stored_on_either_machine_before_it_was_shown_the_text_keeps_its_vote(
+    here: Fleet, there: Fleet, file: Path, *, brings_entry: bool
+) -> None:
+    def shown(program: Program) -> ProgramChange:
+        return ProgramChange(with_shown(program, {text_hash(LOOK): NOW}))
+
+    await learn(at(here, NOW - timedelta(days=1)), "iso", LOOK)
+    await here.programs.update("iso", shown, NOW)
+    for program in ("iso", "sark"):
+        await learn(at(there, LATER), program, LOOK)
+    await pattern_consolidate(at(there, LATER), no_progress)
+    source, target = (there, here) if brings_entry else (here, there)
+    await export_to(source, file)
+    await bring(at(target, LATER), file)
+    assert await entries(target) == {LOOK: ("verify", ["iso", "sark"])}
+
+
 @pytest.mark.parametrize("overwrite", [True, False])
 async def test_a_lesson_that_gave_way_leaves_no_vote_under_its_id(
     here: Fleet, there: Fleet, file: Path, *, overwrite: bool

@@ -42,5 +42,5 @@ def rows_of_words(text: str) -> Iterator[tuple[str, ...]]:
     """Yield each `MAX_SHARED_WORDS` + 1 words in a row, without code, comments and the addresses of links."""
     prose = re.sub(r"^ *```.*?^ *```$|<!--.*?-->", "\n\n", text, flags=re.DOTALL | re.MULTILINE)
     for part in BETWEEN.split(re.sub(r"\]\([^)]*\)", "]", prose)):
-        words = re.findall(r"[\w']+", part.lower())
+        words = re.findall(r"[^\W\d][\w']*", part.lower())  # figures may be quoted
         yield from (tuple(words[at : at + MAX_SHARED_WORDS + 1]) for at in range(len(words) - MAX_SHARED_WORDS))

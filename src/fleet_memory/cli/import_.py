@@ -25,6 +25,10 @@ from fleet_memory.settings import Settings
 EXAMPLE: Final = "fleet-memory import backup.jsonl --store copy.db"
 USES: Final = MEMORY
 STDIN: Final = "-"
+_DIVERGENT: Final = (
+    "have another text here; the other one is in the archive, an entry of its own, "
+    "or a rewording that --overwrite takes over"
+)
 _MAX_NAMED: Final = 25  # lessons and entries of a kind that the text names; --json has all of them
 
 
@@ -33,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="of `export`, - for stdin; with --from of another program")
     add_foreign(parser)
     parser.add_argument(
-        "--overwrite", action="store_true", help="of two texts of one lesson the file's stays, the other is archived"
+        "--overwrite",
+        action="store_true",
+        help="of two texts of one lesson the file's stays, the other is archived; entries that people "
+        "there reworded or reinstated are so here",
     )
     parser.add_argument("--policy", action="store_true", help="also set the policy of the file's fleet and its rules")
     parser.add_argument("--yes", action="store_true", help="do not ask when the file is of a fleet of another name")
@@ -70,7 +77,7 @@ def _lines(merged: Merged) -> list[str]:
     origin = f"fleet {merged.source}" if merged.source else "the file"
     return [
         f"Merged {origin} into fleet {merged.fleet}: {merged.written} documents written, {merged.unchanged} unchanged.",
-        *_named("have another text here; the other one is in the archive, or an entry of its own", merged.divergent),
+        *_named(_DIVERGENT, merged.divergent),
         *_named("were over the cap and are in the archive", merged.archived),
         *_named("left this memory since and stay in its archive (--overwrite brings them back)", merged.left),
         *_named("are rules that people set in that fleet, and no rules here (--policy makes them rules)", merged.rules),

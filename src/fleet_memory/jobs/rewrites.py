@@ -7,6 +7,8 @@ from typing import NamedTuple
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import new_commit_id
+from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.asking import rewrite_pair_id, with_unsure
@@ -51,37 +53,43 @@ async def judge_rewrite(
 
     async def attempt() -> EntryChange:
         now, commit_id, token = fleet.now(), new_commit_id(), fleet.caller.token_id
-        (versioned,) = await fleet.programs.read_versioned(own.program_id)
-        pattern = versioned.program.patterns.get(own.pattern_id)
-        if pattern is None or pattern.knowledge_key is None or rewrite_pair_id(pattern) != own.pair_id:
-            raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: the lesson was changed again")
-        (known,) = await fleet.knowledge.read_versioned(pattern.knowledge_key)
-        if known.entry is None:
-            raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: its entry is gone")
+        versioned, pattern, known, before = await _read_open(fleet, own)
         if verdict.verdict == "unsure":
-            state = entry_state(known.entry, now)
+            state = entry_state(before, now)
             unsure = with_unsure(versioned.program, own.pair_id, now)
             await fleet.programs.commit([VersionedChange(versioned, stamped(versioned.program, unsure, now))])
-            return EntryChange(known.entry, state, state)
-        program, entry = _judged(versioned.program, pattern, known.entry, verdict)
+            return EntryChange(before, state, state)
+        program, entry = _judged(versioned.program, pattern, before, verdict)
         if verdict.verdict == "contradict":
             word = _word(versioned.program, pattern, verdict, connection, now)
             program, entry = _contradicted(program, entry, replace(word, token=token))
-        final = settled(known.entry, entry, policy, now)
+        final = settled(before, entry, policy, now)
         why = f"its author called the rewrite {verdict.verdict}"
         writes = fleet.knowledge.writes(
             known, final, by=own.program_id, token=token, why=why, now=now, commit_id=commit_id
         )
         if verdict.verdict != "same":
             (known_pair,) = await fleet.pairs.read(own.pair_id)
-            pair = known_pair.pair or _pair(own, pattern, known.entry, now)
+            pair = known_pair.pair or _pair(own, pattern, before, now)
             judgement = replace(_judgement(own, verdict, now), token=token)
             writes.append(fleet.pairs.write(known_pair, with_judgement(pair, judgement)))
         change = VersionedChange(versioned, stamped(versioned.program, program, now))
         await fleet.programs.commit([change], writes, commit_id)
-        return EntryChange(final, entry_state(known.entry, now), entry_state(final, now))
+        return EntryChange(final, entry_state(before, now), entry_state(final, now))
 
     return await retry_conflicts(attempt, f"program {own.program_id}")
+
+
+async def _read_open(fleet: Fleet, own: OwnRewrite) -> tuple[VersionedProgram, Pattern, VersionedEntry, Entry]:
+    """Return the author's program, the lesson, and its entry with and without its revision; raises if closed."""
+    (versioned,) = await fleet.programs.read_versioned(own.program_id)
+    pattern = versioned.program.patterns.get(own.pattern_id)
+    if pattern is None or pattern.knowledge_key is None or rewrite_pair_id(pattern) != own.pair_id:
+        raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: the lesson was changed again")
+    (known,) = await fleet.knowledge.read_versioned(pattern.knowledge_key)
+    if known.entry is None:
+        raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: its entry is gone")
+    return versioned, pattern, known, known.entry
 
 
 def _word(program: Program, pattern: Pattern, verdict: NewVerdict, connection: str | None, now: datetime) -> Word:

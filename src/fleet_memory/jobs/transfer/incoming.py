@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from fleet_memory.jobs.transfer.file import Line
+from fleet_memory.rules.knowledge.merging import LedgeredEntry
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
@@ -34,3 +35,7 @@ class Incoming(NamedTuple):
     history: Sequence[PastSummary] = ()
     receipts: Receipts = MappingProxyType({})
     policy: Policy | None = None
+
+    def copy_of(self, entry: Entry) -> LedgeredEntry:
+        """Return an incoming entry with its lines of the ledger."""
+        return LedgeredEntry(entry, {id_: self.ledger[id_] for id_ in entry.ledger if id_ in self.ledger})

@@ -35,6 +35,7 @@ from fleet_memory.rules.knowledge.merging import (
     checked_entry,
     merged_entry,
     placed,
+    without_decisions,
 )
 from fleet_memory.rules.lifecycle.merging_states import Stating
 from fleet_memory.rules.text.keys import text_hash
@@ -74,9 +75,10 @@ class Merged(NamedTuple):
 async def merge_incoming(fleet: Fleet, incoming: Incoming, *, overwrite: bool, step: CountProgress) -> Merged:
     """Merge memory into a fleet and publish its knowledge; nothing in the fleet is lost. Running it again is fine.
 
-    `overwrite`: of two texts of one lesson, the incoming one stays. `step` counts programs, entries and pairs. Billed
-    4 reads for each program and its pages, 1 for each entry of the fleet and each other document, and their writes.
-    Raises ForbiddenError unless the caller may curate, ConflictError when every race was lost, and the store's errors.
+    `overwrite`: of two texts of one lesson the incoming one stays, and entries that people there reworded or reinstated
+    are so here. `step` counts programs, entries and pairs. Billed 4 reads for each program and its pages, 1 for each
+    entry of the fleet and each other document, and their writes. Raises
+    ForbiddenError unless the caller may curate, ConflictError when every race was lost, and the store's errors.
     """
     fleet.caller.require_curation()
     work = _Merge(fleet, incoming, step, overwrite=overwrite)
@@ -153,10 +155,9 @@ class _Merge:
         self._entries = dict(known)
         places: list[tuple[Entry, PlacedEntry]] = []
         for entry in self._incoming.entries:
-            lines = _lines_of(entry, self._incoming.ledger)
             own = known.get(entry.key)
-            lines = {**lines, **(await self._known_lines(own) if own else {})}
-            place = placed(entry, known, is_reworded=any(line.event == "reworded" for line in lines.values()))
+            lines = await self._known_lines(own) if own else {}
+            place = placed(self._incoming.copy_of(entry), known, lines, decides=self._overwrite)
             known.setdefault(place.entry.key, place.entry)
             places.append((entry, place))
             if place.divergent:
@@ -196,7 +197,8 @@ class _Merge:
         is_new = entry.key not in self._entries
         if is_new and text_hash(versioned.entry.value.pattern) != text_hash(entry.value.pattern):
             raise RacesLostError(f"Another text took the key {entry.key} meanwhile. Import again: that does the rest.")
-        theirs = LedgeredEntry(entry, _lines_of(entry, self._incoming.ledger))
+        theirs = self._incoming.copy_of(entry)
+        theirs = theirs if self._overwrite else without_decisions(theirs)
         lines = await self._known_lines(versioned.entry)
 
         def change(known: Entry) -> Entry:
@@ -292,7 +294,3 @@ class _Merge:
         if not self._is_noted:
             await note_arrival(self._fleet)
             self._is_noted = True
-
-
-def _lines_of(entry: Entry, ledger: LedgerLines) -> LedgerLines:
-    return {line_id: ledger[line_id] for line_id in entry.ledger if line_id in ledger}

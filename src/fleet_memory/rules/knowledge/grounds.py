@@ -105,19 +105,26 @@ def _is_echo(
 ) -> bool:
     """Whether a program repeats a text that it was shown in the other store; its own store decided about its own."""
     program = grounds.programs.get(line.program_id)
-    if program is None or not _was_shown(line, texts, program.shown):
+    if program is None or not _was_shown(_first_stored(line, program), texts, program.shown):
         return False
     return not any(
         line.program_id == one.program_id
         and (line.pattern_id, line.pattern) == (one.pattern_id, one.pattern)
-        and _was_shown(line, _texts(copy.value.pattern, copy.provenance), shown.get(line.program_id, {}))
+        and _was_shown(one.stored_at, _texts(copy.value.pattern, copy.provenance), shown.get(line.program_id, {}))
         for copy, shown in copies
         for one in copy.provenance
     )
 
 
-def _was_shown(line: Contribution, texts: set[str], shown: Mapping[str, datetime]) -> bool:
-    stored = line.stored_at
+def _first_stored(line: Contribution, program: Program) -> datetime | None:
+    """Return when a contribution's text was first stored: of two copies a merge gives the lesson the earlier moment."""
+    lesson = program.patterns.get(line.pattern_id)
+    if lesson is None or line.stored_at is None or text_hash(lesson.pattern) != text_hash(line.pattern):
+        return line.stored_at
+    return min(line.stored_at, lesson.stored_at)
+
+
+def _was_shown(stored: datetime | None, texts: set[str], shown: Mapping[str, datetime]) -> bool:
     return stored is not None and any(at < stored for text in texts if (at := shown.get(text)))
 
 

@@ -11,12 +11,14 @@ from fleet_memory.rules.knowledge.votes import independent_origins, testimony, v
 from fleet_memory.rules.knowledge.wordings import with_bounded_vectors
 from fleet_memory.rules.knowledge.words import with_all_words
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, LedgerLine
+from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, LedgerEvent, LedgerLine
 from fleet_memory.schemas.policy import Policy
 
 MAX_MERGED_PROVENANCE: Final = 2 * MAX_PROVENANCE  # contributions; chosen, two full entries and a document's room
 _MAX_LINES: Final = 20  # ids of ledger lines that an entry names, as in `repositories.ledger`
 _SUREST: Final[Sequence[Basis]] = ("text", "equal_words", "judged", "one_judge", "unjudged")
+_CHOSEN: Final[frozenset[LedgerEvent]] = frozenset({"reworded", "seeded"})  # people chose a text
+_DECISIONS: Final[frozenset[LedgerEvent]] = _CHOSEN | {"reinstated"}
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _UNKNOWN: Final = Grounds()
 
@@ -49,6 +51,22 @@ def _stored_at(line: Contribution) -> datetime:
     return line.stored_at or line.discovered_at
 
 
+class LedgeredEntry(NamedTuple):
+    """An entry, and those lines of the ledger that it names and that are there, by their ids."""
+
+    entry: Entry
+    lines: Mapping[str, LedgerLine] = {}
+
+
+def without_decisions(copy: LedgeredEntry) -> LedgeredEntry:
+    """Return a copy without the lines in which its people reworded or reinstated it; a rule as it is."""
+    if copy.entry.tier == "constitutional":
+        return copy
+    lines = {id_: line for id_, line in copy.lines.items() if line.event not in _DECISIONS}
+    kept = tuple(id_ for id_ in copy.entry.ledger if id_ in lines or id_ not in copy.lines)
+    return LedgeredEntry(replace(copy.entry, ledger=kept), lines)
+
+
 class PlacedEntry(NamedTuple):
     """An incoming entry under the key that it has in the store, and the store's entry that it joins, None for none.
 
@@ -60,12 +78,16 @@ class PlacedEntry(NamedTuple):
     divergent: bool = False
 
 
-def placed(entry: Entry, known: Mapping[str, Entry], *, is_reworded: bool) -> PlacedEntry:
+def placed(
+    theirs: LedgeredEntry, known: Mapping[str, Entry], lines: Mapping[str, LedgerLine], *, decides: bool
+) -> PlacedEntry:
     """Return where an incoming entry goes among the store's entries by their keys.
 
     It joins the entry of its words and project; else the one of its key, if people reworded either or set both; else it
-    is an entry of its own, under its second key where another text has the first.
+    is an entry of its own, under its second key where another text has the first. `lines` are those of the ledger that
+    the store's entry of its key names. Unless the other people's choice of text `decides`, a later one is divergent.
     """
+    entry = theirs.entry
     words, place = text_hash(entry.value.pattern), (entry.tier, entry.project_id)
     own = known.get(entry.key)
     if own is None or text_hash(own.value.pattern) != words:
@@ -77,18 +99,14 @@ def placed(entry: Entry, known: Mapping[str, Entry], *, is_reworded: bool) -> Pl
         return PlacedEntry(entry)
     if text_hash(own.value.pattern) == words:
         return PlacedEntry(entry, own)
-    is_rule = entry.tier == "constitutional"
-    if own.tier == entry.tier and (is_rule or (is_reworded and _is_one_lineage(own, entry))):
-        return PlacedEntry(entry, own, divergent=is_rule)
+    if own.tier == entry.tier == "constitutional":
+        return PlacedEntry(entry, own, divergent=True)
+    is_reworded = any(line.event == "reworded" for line in (*theirs.lines.values(), *lines.values()))
+    if own.tier == entry.tier and is_reworded and _is_one_lineage(own, entry):
+        is_later = _chosen_at(theirs.lines) > _chosen_at(lines)
+        return PlacedEntry(entry, own, divergent=is_later and not decides)
     second = keys_of(entry)[1]
     return PlacedEntry(replace(entry, key=second), known.get(second), divergent=True)
-
-
-class LedgeredEntry(NamedTuple):
-    """An entry, and those lines of the ledger that it names and that are there, by their ids."""
-
-    entry: Entry
-    lines: Mapping[str, LedgerLine] = {}
 
 
 def arrived_entry(entry: Entry, grounds: Grounds, policy: Policy, now: datetime) -> Entry:
@@ -166,11 +184,11 @@ def _has_text_to_stay(mine: LedgeredEntry, theirs: LedgeredEntry, *, overwrite: 
     """Whether the other copy's text stays: people chose it now, or later than the store's, or as a rule alone."""
     if mine.entry.tier != theirs.entry.tier:
         return theirs.entry.tier == "constitutional"
-    chosen, other = (
-        max((line.at for line in one.lines.values() if line.event in ("reworded", "seeded")), default=_NEVER)
-        for one in (mine, theirs)
-    )
-    return overwrite or other > chosen
+    return overwrite or _chosen_at(theirs.lines) > _chosen_at(mine.lines)
+
+
+def _chosen_at(lines: Mapping[str, LedgerLine]) -> datetime:
+    return max((line.at for line in lines.values() if line.event in _CHOSEN), default=_NEVER)
 
 
 def _ledger(mine: LedgeredEntry, theirs: LedgeredEntry) -> tuple[str, ...]:
