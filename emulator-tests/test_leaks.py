@@ -144,10 +144,11 @@ READING: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "call": [["fleet_health", "{}"], ["recall_memory", f'{{"programId": "{ME}", "query": "{OWN_TEXT}"}}']],
     "hook": [[]],
     "log": [[]],
+    "token": [["list"], ["list", "--json"]],
     "export": [["-"]],
     "review": [["--json"]],
 }
-"""Calls of the commands that print what the memory holds; the last three are an operator's."""
+"""Calls of the commands that print the memory's contents; the last four are an operator's."""
 OTHERS: Final = frozenset(
     {
         *("serve", "maintain", "import", "reembed", "seed", "retire", "reinstate", "reword", "split"),
@@ -164,7 +165,7 @@ async def test_a_command_that_is_bound_prints_nothing_of_others(store_address: s
         for arguments in calls:
             printed = await anyio.to_thread.run_sync(run, store_address, command, arguments)
             assert list(canaries_of(printed)) == [], (command, arguments)
-            assert (OPERATORS in printed) == (command in ("log", "export", "review")), (command, printed)
+            assert (OPERATORS in printed) == (command in ("log", "token", "export", "review")), (command, printed)
 
 
 EVENT: Final = '{"hook_event_name": "SessionStart", "session_id": "s1", "cwd": "/", "source": "startup"}'

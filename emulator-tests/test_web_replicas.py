@@ -1,4 +1,4 @@
-"""Two servers on one store, ended in the midst of traffic: what they acknowledged stays, clients that retry succeed."""
+"""Two servers on one store, ended in the midst of traffic: acknowledged writes stay, clients that retry succeed."""
 
 import itertools
 import json
@@ -34,7 +34,7 @@ HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Versio
 
 
 class Replicas:
-    """Servers on one store; an ended one is replaced, and nobody tells the clients."""
+    """Servers on one store; an ended one is replaced, without notice to the clients."""
 
     def __init__(self, address: str, stack: ExitStack) -> None:
         self._address = address

@@ -1,4 +1,4 @@
-"""What a store writes to the disk, counted on a real server: the news, however much its program knows already."""
+"""A store writes to the disk, counted on a real server, the news alone, however much its program knows already."""
 
 import sys
 from pathlib import Path

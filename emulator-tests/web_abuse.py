@@ -1,4 +1,4 @@
-"""Clients that mean no good: they drip, send garbage, send too much, or say nothing at all."""
+"""Clients that mean no good: they drip, send garbage, send too much, or stay silent."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""The JSON log: one line for each request, whatever the log level, and no text of any call."""
+"""The JSON log: one line for each request at every log level, and no text of any call."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What an HTTP request meets before a tool: its host, origin, size, form and path; and what is open to everybody."""
+"""The checks of an HTTP request before a tool: its host, origin, size, form and path; and the open paths."""
 
 import json
 import socket

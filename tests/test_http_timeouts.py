@@ -74,7 +74,7 @@ async def connected(port: int) -> AsyncIterator[SocketStream]:
 
 
 async def is_cut(stream: SocketStream) -> bool:
-    """Wait until the server ends the connection, and whatever it sends until then."""
+    """Wait until the server ends the connection, and read all that it sends until then."""
     with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
         while True:
             await stream.receive()

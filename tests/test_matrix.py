@@ -1,4 +1,4 @@
-"""Every tool, for every caller, about its own program and another's: tests/data/who_may_call.toml says what comes."""
+"""Every tool, for every caller, about its own program and another's: by tests/data/who_may_call.toml."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -49,7 +49,7 @@ async def opened(store: Path) -> AsyncIterator[Fleet]:
 
 
 async def peopled(store: Path) -> dict[str, str]:
-    """Make a fleet with a program for each role, and return a token for each, and those that admit nobody."""
+    """Make a fleet with a program for each role, and return a token for each, and those that admit no caller."""
     async with opened(store) as fleet:
         for program in (*ROLES, OTHER):
             for id_ in STORED:

@@ -1,4 +1,4 @@
-"""Import merges: both copies' lessons, notes, state, contributions, words and verdicts; what gives way is archived."""
+"""Import merges: both copies' lessons, notes, state, contributions, words and verdicts; replaced ones are archived."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -40,7 +40,7 @@ PIN = "Pin every dependency to an exact version"
 
 
 async def merged(there: Fleet, here: Fleet, file: Path, *, overwrite: bool = False) -> Merged:
-    """Merge what the one has into the other, a day later."""
+    """Merge the one into the other, a day later."""
     await export_to(there, file, force=True)
     return await bring(at(here, LATER), file, overwrite=overwrite)
 

@@ -121,7 +121,7 @@ def test_merging_a_copy_again_changes_nothing(one: LedgeredEntry, other: Ledgere
 
 
 def facts(entry: Entry) -> object:
-    """Return what must not depend on the order of the copies."""
+    """Return the parts that must not depend on the order of the copies."""
     lines = {(line.program_id, line.pattern_id, line.pattern, line.stored_at) for line in entry.provenance}
     voters = {line.program_id for line in voting(entry)}
     times = (entry.retired_at, entry.last_confirmed, entry.published_at and min(entry.published_at, NOW))

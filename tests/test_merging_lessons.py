@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.lifecycle.merging_lessons import last_touched, merged_pattern
@@ -64,6 +64,7 @@ def test_the_order_of_the_copies_does_not_matter(one: Pattern, other: Pattern) -
     assert merged_pattern(one, other) == merged_pattern(other, one)
 
 
+@example(replace(lesson(), knowledge_key="k2"), replace(lesson(evidence="Seen twice"), knowledge_key="k1"))
 @given(copies(), copies())
 def test_merging_a_copy_again_changes_nothing(one: Pattern, other: Pattern) -> None:
     both = merged_pattern(one, other)

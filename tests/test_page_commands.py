@@ -1,4 +1,4 @@
-"""The commands of every page do what it shows; those that cannot run here have a reason, and their flags exist.
+"""The commands of every page print the shown output; those that cannot run here have a reason, and their flags exist.
 
 Each page starts with the memory of the README's story, unless it is in WITHOUT_MEMORY. tests/transcripts.py has the
 rules of a block.

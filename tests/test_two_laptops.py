@@ -41,7 +41,7 @@ Steps = Sequence[tuple[Json, datetime]]
 
 
 class Memory(NamedTuple):
-    """What a fleet knows, in use or in the archive; the texts of lessons, entries and handovers as hashes of words.
+    """A fleet's knowledge, in use or in the archive; the texts of lessons, entries and handovers as hashes of words.
 
     `members` has each lesson with the words of its entry, None for none.
     """

@@ -1,4 +1,4 @@
-"""The values of settings as their users write them. What cannot be read raises ValueError, which says why."""
+"""The values of settings as their users write them. An unreadable value raises ValueError with the reason."""
 
 import re
 from collections.abc import Callable

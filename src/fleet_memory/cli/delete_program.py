@@ -41,12 +41,14 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 def _report(deleted: Deleted, verb: str) -> str:
     """Return the result as lines, at most 25 entries."""
     keys, more = deleted.entries[:MAX_OF_A_KIND], len(deleted.entries) - MAX_OF_A_KIND
-    kept = [f"{counted(len(deleted.entries), 'entry keeps', 'entries keep')} its contribution, marked:"] if keys else []
+    marked = (
+        [f"{counted(len(deleted.entries), 'entry keeps', 'entries keep')} its contribution, marked:"] if keys else []
+    )
     return "\n".join(
         [
             f"{deleted.program_id}: {verb} {counted(deleted.patterns, 'lesson')}, {counted(deleted.notes, 'note')}",
             *([f"{counted(deleted.tokens, 'token')} of it: revoked"] if deleted.tokens else []),
-            *kept,
+            *marked,
             *(f"  {key}" for key in keys),
             *([f"  and {more} more"] if more > 0 else []),
         ]

@@ -32,26 +32,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the findings; 1 when something needs doing."""
     if given.url is None:
-        found = findings(settings, this_folder())
+        diagnosed = findings(settings, this_folder())
     else:
-        found = remote_findings(address_of(given.url), os.environ.get(token_variable(given.token_env), ""))
-    print_answer(diagnosis_json(found), diagnosis_text(found), as_json=given.json)
-    return 0 if is_healthy(found) else EXIT_NO
+        diagnosed = remote_findings(address_of(given.url), os.environ.get(token_variable(given.token_env), ""))
+    print_answer(diagnosis_json(diagnosed), diagnosis_text(diagnosed), as_json=given.json)
+    return 0 if is_healthy(diagnosed) else EXIT_NO
 
 
-def is_healthy(found: Sequence[Finding]) -> bool:
+def is_healthy(diagnosed: Sequence[Finding]) -> bool:
     """Whether nothing needs doing."""
-    return all(finding.is_ok for finding in found)
+    return all(finding.is_ok for finding in diagnosed)
 
 
-def diagnosis_json(found: Sequence[Finding]) -> dict[str, object]:
+def diagnosis_json(diagnosed: Sequence[Finding]) -> dict[str, object]:
     """Return the findings as JSON."""
-    return {"healthy": is_healthy(found), "findings": [finding.wire() for finding in found]}
+    return {"healthy": is_healthy(diagnosed), "findings": [finding.wire() for finding in diagnosed]}
 
 
-def diagnosis_text(found: Sequence[Finding]) -> str:
-    """Return a line for each finding, and one below it with what to do."""
-    width = max((len(finding.name) for finding in found), default=0)
-    lines = [f"{'ok ' if each.is_ok else 'NO '} {each.name:{width}}  {each.text}" for each in found]
-    advice = [f"{'':{width + 6}}-> {each.advice}" if each.advice else "" for each in found]
+def diagnosis_text(diagnosed: Sequence[Finding]) -> str:
+    """Return a line for each finding, and one below it with the remedy."""
+    width = max((len(finding.name) for finding in diagnosed), default=0)
+    lines = [f"{'ok ' if each.is_ok else 'NO '} {each.name:{width}}  {each.text}" for each in diagnosed]
+    advice = [f"{'':{width + 6}}-> {each.advice}" if each.advice else "" for each in diagnosed]
     return "\n".join(line for pair in zip(lines, advice, strict=True) for line in pair if line)

@@ -84,9 +84,9 @@ def _lines(merged: Merged) -> list[str]:
     ]
 
 
-def _named(said: str, names: Sequence[str]) -> list[str]:
+def _named(title: str, names: Sequence[str]) -> list[str]:
     if not names:
         return []
     more = len(names) - _MAX_NAMED
     others = [f"  and {more} more"] if more > 0 else []
-    return [f"{len(names)} {said}:", *(f"  {name}" for name in names[:_MAX_NAMED]), *others]
+    return [f"{len(names)} {title}:", *(f"  {name}" for name in names[:_MAX_NAMED]), *others]

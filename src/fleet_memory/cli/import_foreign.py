@@ -39,7 +39,7 @@ def add_foreign(parser: argparse.ArgumentParser) -> None:
 
 
 def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
-    """Store the lessons and print how many came, and what became none."""
+    """Store the lessons and print how many came, and the texts that became none."""
     caller_of_process(settings).require_curation()
     memory = read_foreign(given.source, Path(given.file), given.origin)
     with progress_bar("lessons") as step:
@@ -79,8 +79,8 @@ def _content(imported: ImportedForeign) -> Mapping[str, object]:
         "faded": imported.faded,
         "archived": imported.archived,
         "examples": [
-            {"programId": one.program_id, "domain": one.pattern.domain, "pattern": one.pattern.pattern}
-            for one in _examples(imported)
+            {"programId": lesson.program_id, "domain": lesson.pattern.domain, "pattern": lesson.pattern.pattern}
+            for lesson in _examples(imported)
         ],
         "leftOut": [part._asdict() for part in left_out[:MAX_LEFT_OUT_NAMED]],
         "leftOutCounts": dict(Counter(part.kind for part in left_out)),
@@ -88,7 +88,7 @@ def _content(imported: ImportedForeign) -> Mapping[str, object]:
 
 
 def _examples(imported: ImportedForeign) -> list[ForeignLesson]:
-    return [one for lessons in imported.new.values() for one in lessons][:MAX_EXAMPLES]
+    return [lesson for lessons in imported.new.values() for lesson in lessons][:MAX_EXAMPLES]
 
 
 def _ordered(left_out: Sequence[LeftOut]) -> list[LeftOut]:
@@ -102,7 +102,9 @@ def _lines(imported: ImportedForeign, *, dry_run: bool) -> list[str]:
         for name, lessons in sorted(imported.new.items())
         if lessons
     ] or ["No new lesson."]
-    lines += [f"  {one.program_id}, {one.pattern.domain}: {one.pattern.pattern}" for one in _examples(imported)]
+    lines += [
+        f"  {lesson.program_id}, {lesson.pattern.domain}: {lesson.pattern.pattern}" for lesson in _examples(imported)
+    ]
     if imported.unchanged:
         lines.append(f"There before, and as they were: {imported.unchanged}")
     if imported.faded:

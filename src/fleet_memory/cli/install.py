@@ -85,12 +85,12 @@ def _installed(
     if writes:
         carry_out(changes)
     checks = not (given.dry_run or given.undo or given.no_check)
-    found = _found(given, settings, address) if checks else []
+    diagnosed = _found(given, settings, address) if checks else []
     content = {"client": given.client, "written": writes, "files": [str(change.file) for change in changes]}
     notes = _notes(given, address) if address and not given.undo else []
-    text = "\n".join(filter(None, [*_outcome(given, changes), *notes, doctor.diagnosis_text(found)]))
-    print_answer(content | doctor.diagnosis_json(found), text, as_json=given.json)
-    return 0 if doctor.is_healthy(found) else EXIT_NO
+    text = "\n".join(filter(None, [*_outcome(given, changes), *notes, doctor.diagnosis_text(diagnosed)]))
+    print_answer(content | doctor.diagnosis_json(diagnosed), text, as_json=given.json)
+    return 0 if doctor.is_healthy(diagnosed) else EXIT_NO
 
 
 def _outcome(given: argparse.Namespace, changes: Sequence[FileChange]) -> list[str]:
@@ -110,7 +110,7 @@ def _found(given: argparse.Namespace, settings: Settings, address: Address | Non
 
 
 def _notes(given: argparse.Namespace, address: Address) -> list[str]:
-    """Return what the client's user has to know of a service's entry."""
+    """Return the lines that the client's user has to know about a service's entry."""
     variable = given.token_env
     here = "" if not variable or os.environ.get(variable) else " It is not set in this shell, so nothing was asked."
     notes = [

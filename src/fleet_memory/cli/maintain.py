@@ -52,8 +52,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Maintain the fleet once and print a summary."""
     with progress_bar("maintenance") as step:
 
-        async def report(done: float, total: float, message: str) -> None:
-            step(int(done), int(total), message)
+        async def report(finished: float, total: float, message: str) -> None:
+            step(int(finished), int(total), message)
 
         async def maintain(fleet: Fleet) -> _Outcome:
             fleet.caller.require_curation()  # a bound server does the same, and shows nothing of it: this names lessons
@@ -78,7 +78,7 @@ def _wire(outcome: _Outcome) -> dict[str, object]:
     """Return the result as JSON, at most 25 items of each list; `omitted` counts the others."""
     wire = outcome.maintained.wire()
     if outcome.relearnt:
-        wire["relearnt"] = [one.wire() for one in outcome.relearnt]
+        wire["relearnt"] = [entry.wire() for entry in outcome.relearnt]
     lists = {name: items for name, items in wire.items() if isinstance(items, list)}
     shown = {name: items[:MAX_OF_A_KIND] for name, items in lists.items()}
     lengths, left = ({name: len(items) for name, items in each.items()} for each in (lists, shown))

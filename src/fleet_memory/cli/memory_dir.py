@@ -28,14 +28,14 @@ def run_memory_dir(given: argparse.Namespace, settings: Settings) -> int:
         complain(f"there is no memory at {settings.store.path}; nothing was written")
         return EXIT_NO
     folder = Path(given.memory_dir)
-    done = anyio.run(with_fleet, settings, lambda fleet: export_memory_files(fleet, folder, given.program))
-    if done is None:
+    written = anyio.run(with_fleet, settings, lambda fleet: export_memory_files(fleet, folder, given.program))
+    if written is None:
         complain(f"fleet {settings.fleet} has no memory; nothing was written")
         return EXIT_NO
-    count = done.entries + done.lessons
+    count = written.entries + written.lessons
     text = (
         f"{count} statements and {INDEX_NAME} in {folder}: "
-        f"{done.written} files written, {done.unchanged} unchanged, {done.removed} removed"
+        f"{written.written} files written, {written.unchanged} unchanged, {written.removed} removed"
     )
-    print_answer(done._asdict(), text, as_json=given.json)
+    print_answer(written._asdict(), text, as_json=given.json)
     return 0

@@ -104,18 +104,18 @@ def _report(erased: Erased, verb: str, *, shows: bool) -> str:
     return "\n".join(lines)
 
 
-def _lines(found: Found, whole: str = "") -> Iterator[str]:
-    """Yield e.g. "2 lessons of iso: use-wal, use-mmap", "entry pattern/ops/x: loses what it has of sark"."""
-    yield from (f"{whole}{name}: {counts}" for name, counts in found.programs.items())
+def _lines(findings: Found, whole: str = "") -> Iterator[str]:
+    """Yield e.g. "2 lessons of iso: use-wal, use-mmap", "entry pattern/ops/x: loses its texts of sark"."""
+    yield from (f"{whole}{name}: {counts}" for name, counts in findings.programs.items())
     ids: dict[str, list[str]] = {}
-    for name in sorted(found.lessons):
+    for name in sorted(findings.lessons):
         program_id, _, id_ = name.partition("/")
         ids.setdefault(program_id, []).append(id_)
     for program_id, some in ids.items():
         more = f" and {len(some) - MAX_OF_A_KIND} more" if len(some) > MAX_OF_A_KIND else ""
         yield f"{counted(len(some), 'lesson')} of {program_id}: {', '.join(some[:MAX_OF_A_KIND])}{more}"
-    yield from (f"entry {key}{f': {change}' if change else ''}" for key, change in found.entries.items())
-    yield from (f"the name {before}: becomes {after}" for before, after in found.names.items())
+    yield from (f"entry {key}{f': {change}' if change else ''}" for key, change in findings.entries.items())
+    yield from (f"the name {before}: becomes {after}" for before, after in findings.names.items())
 
 
 def _wire(erased: Erased, *, shows: bool) -> dict[str, object]:

@@ -27,7 +27,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         moved = with_memory(settings, lambda fleet: reembed_fleet(fleet, step))
     lines = [
         f"{counted(moved.patterns, 'lesson')} and {counted(moved.entries, 'entry', 'entries')}: {moved.embedder}",
-        *(f"left out: {one}" for one in moved.skipped),
+        *(f"left out: {line}" for line in moved.skipped),
     ]
     print_answer(moved._asdict(), "\n".join(lines), as_json=given.json)
     return EXIT_NO if moved.skipped else 0

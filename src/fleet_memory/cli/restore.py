@@ -58,6 +58,6 @@ def _report(program: str, restored: ArchiveRow) -> str:
         [
             f"{program} has {item} again{was}",
             *([str(restored["fades"])] if "fades" in restored else []),
-            *(f"left for it: {one['id']}: {one['pattern']}" for one in evicted),
+            *(f"left for it: {lesson['id']}: {lesson['pattern']}" for lesson in evicted),
         ]
     )

@@ -68,7 +68,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     pairs = with_memory(settings, _waiting)
     if given.json:
         omitted = max(0, len(pairs) - given.limit)
-        listed = [pair_wire(one) for one in pairs[: given.limit]]
+        listed = [pair_wire(pair) for pair in pairs[: given.limit]]
         print_json({"pairs": listed, **({"omitted": {"pairs": omitted}} if omitted else {})})
         return 0
     count = review_pairs(pairs, sys.stdin, say, lambda verdict: _outcome(carry_out(verdict)))

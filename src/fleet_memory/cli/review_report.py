@@ -39,7 +39,7 @@ async def waiting_pairs(fleet: Fleet) -> list[WaitingPair]:
     has_third = await fleet.programs.count() >= MIN_PROGRAMS_OF_A_THIRD
     keys = sorted({side.key for pair in pairs for side in (pair.a, pair.b) if side.key})
     entries = await fleet.knowledge.read_versioned(*keys) if keys else []
-    known = {one.entry.key: _contributing(one.entry) for one in entries if one.entry}
+    known = {versioned.entry.key: _contributing(versioned.entry) for versioned in entries if versioned.entry}
     waiting: list[WaitingPair] = []
     for pair in pairs:
         asked = questions(pair)
@@ -70,7 +70,7 @@ def pair_report(waiting: WaitingPair) -> Iterable[str]:
 def pair_wire(waiting: WaitingPair) -> dict[str, object]:
     """Return the same as JSON: the pair, whom it waits for, and who contributes to its entries."""
     pair = waiting.pair
-    judged = [{**one.wire(), "by": _judge(one)} for one in pair.judgements]
+    judged = [{**judgement.wire(), "by": _judge(judgement)} for judgement in pair.judgements]
     sides: dict[str, object] = {}
     for name, side in (("a", pair.a), ("b", pair.b)):
         sides[name] = {**side.wire(), **_contributors(side, waiting.contributors)}

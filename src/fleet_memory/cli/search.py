@@ -64,14 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Print what fits best, and what was left out."""
-    found = with_memory(settings, lambda fleet: _found(fleet, settings.program, " ".join(given.words), given.limit))
-    note = "" if found.well else NEAREST if found.best else "Nothing matched. Try other words."
-    lines = [*([note] if note else []), *(hit.line for hit in found.best), *omitted_line(found.omitted)]
-    if found.unread:
-        lines.append(f"not searched: {counted(found.unread, 'program')} that changed before; --program searches one")
-    wire = {"hits": [hit.wire() for hit in found.best], **({"note": note} if note else {})}
-    content = with_omitted(wire, matches=found.omitted, programs=found.unread)
+    """Print the best matches, and how many were left out."""
+    hits = with_memory(settings, lambda fleet: _found(fleet, settings.program, " ".join(given.words), given.limit))
+    note = "" if hits.well else NEAREST if hits.best else "Nothing matched. Try other words."
+    lines = [*([note] if note else []), *(hit.line for hit in hits.best), *omitted_line(hits.omitted)]
+    if hits.unread:
+        lines.append(f"not searched: {counted(hits.unread, 'program')} that changed before; --program searches one")
+    wire = {"hits": [hit.wire() for hit in hits.best], **({"note": note} if note else {})}
+    content = with_omitted(wire, matches=hits.omitted, programs=hits.unread)
     print_answer(content, "\n".join(lines), as_json=given.json)
     return 0
 
@@ -91,7 +91,7 @@ async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -
         if not (lesson.promoted and lesson.knowledge_key in keys)  # its entry says it
     ]
     pool: list[Pattern | KnowledgeRow] = [*(lesson for _, lesson in lessons), *snapshot.readable]
-    trusted = [strength(one, now) if isinstance(one, Pattern) else one.confidence for one in pool]
+    trusted = [strength(item, now) if isinstance(item, Pattern) else item.confidence for item in pool]
     best = ranked(pool, trusted, question)
     owners = [program for program, _ in lessons]
     hits: list[Hit] = []

@@ -12,7 +12,7 @@ from rich.progress import Progress
 class ProgressBar(Protocol):
     """The progress callback of a long command."""
 
-    def __call__(self, done: int, total: int, message: str | None = None) -> None:
+    def __call__(self, finished: int, total: int, message: str | None = None) -> None:
         """Move the bar; a message becomes its name."""
 
 
@@ -21,4 +21,6 @@ def progress_bar(what: str) -> Iterator[ProgressBar]:
     """Show a bar on stderr to a person, nothing to a pipe."""
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total, message=None: bar.update(task, completed=done, total=total, description=message)
+        yield lambda finished, total, message=None: bar.update(
+            task, completed=finished, total=total, description=message
+        )

@@ -52,9 +52,14 @@ async def _agents(fleet: Fleet, program_id: str | None, limit: int) -> tuple[lis
         for contributor in row.contributors:
             keys[contributor].append(row.key)
     agents = [
-        Agent(one.program_id, one.patterns_count, sorted(keys[one.program_id]), format_instant(one.last_update))
-        for one in latest.programs
-        if one.last_update is not None
+        Agent(
+            program.program_id,
+            program.patterns_count,
+            sorted(keys[program.program_id]),
+            format_instant(program.last_update),
+        )
+        for program in latest.programs
+        if program.last_update is not None
     ]
     return agents, latest.omitted
 

@@ -114,14 +114,14 @@ def _tell(teller: Teller, answer: ConsolidateAnswer, pairs: Sequence[Pair], text
             teller.quote(texts[source.program_id, source.pattern_id], source.program_id)
     if not answer.promoted:
         teller.say("Nothing: no two agents used equal words, and all else is for a reader to decide.")
-    for title, found in (
+    for title, group in (
         ("Perhaps the same", [pair for pair in pairs if not pair.objection]),
         ("Close in words, but the server objects", [pair for pair in pairs if pair.objection]),
     ):
-        if found:
+        if group:
             teller.chapter(title)
             teller.say("The agents would be asked, each about its own, or you with `fleet-memory review`:")
-            teller.pairs(found)
+            teller.pairs(group)
     if alone := {lesson: text for lesson, text in texts.items() if lesson not in _matched(answer, pairs)}:
         teller.chapter("Apart: matched with no other agent's sentence")
         for (program, _), text in alone.items():

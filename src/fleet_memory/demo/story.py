@@ -122,7 +122,7 @@ async def _judging_session(stage: Stage, teller: Teller, program: str, name: str
         answer = await commit_session(fleet, program, request_id=name, verdicts=verdicts)
     for pair, verdict in zip(asked, verdicts, strict=True):
         teller.judged(program, pair, verdict.verdict)
-    return [_JudgedPair(*one) for one in zip(asked, verdicts, answer.judged or (), strict=True)]
+    return [_JudgedPair(*parts) for parts in zip(asked, verdicts, answer.judged or (), strict=True)]
 
 
 def _verdict(pair: ToJudge) -> NewVerdict:
@@ -136,11 +136,11 @@ def _verdict(pair: ToJudge) -> NewVerdict:
 
 
 def _entry_claims(read: Sequence[EntryAnswer], judged: Sequence[_JudgedPair]) -> list[Claim]:
-    found = {entry.domain: entry for entry in read}
-    claiming, builders = found.get(CHECK.domain), found.get(FRESH.domain)
-    published = {one.answer.key for one in judged if one.answer.status in ("verify", "fresh")}
+    by_domain = {entry.domain: entry for entry in read}
+    claiming, builders = by_domain.get(CHECK.domain), by_domain.get(FRESH.domain)
+    published = {judged_pair.answer.key for judged_pair in judged if judged_pair.answer.status in ("verify", "fresh")}
     return [
-        Claim("two lessons became knowledge", {CHECK.domain, FRESH.domain}, set(found)),
+        Claim("two lessons became knowledge", {CHECK.domain, FRESH.domain}, set(by_domain)),
         Claim("one has three contributors", FLEET, claiming and claiming.contributors),
         Claim("its confidence is their median", MEDIAN, claiming and claiming.confidence),
         Claim("the other has two", ("basher", "iso"), builders and builders.contributors),
@@ -151,7 +151,9 @@ def _entry_claims(read: Sequence[EntryAnswer], judged: Sequence[_JudgedPair]) ->
 
 def _judging_claims(judged: Sequence[_JudgedPair], again: Maintained) -> list[Claim]:
     contradicted = {
-        frozenset((one.pair.a.domain, one.pair.b.domain)) for one in judged if one.verdict.verdict == "contradict"
+        frozenset((judged_pair.pair.a.domain, judged_pair.pair.b.domain))
+        for judged_pair in judged
+        if judged_pair.verdict.verdict == "contradict"
     }
     return [
         Claim("one topic contradicts itself", {frozenset({weeks.ROTATION})}, contradicted),
@@ -185,7 +187,7 @@ async def _newcomer(stage: Stage, teller: Teller) -> list[Claim]:
     return [
         Claim("the newcomer reads the lesson first", [CHECK.text], [entry.pattern for entry in boot.knowledge[:1]]),
         Claim("it is a lesson of its own", "created", stored.status),
-        Claim("it is asked about its lesson once", ["same"], [one.state for one in answer.judged or ()]),
+        Claim("it is asked about its lesson once", ["same"], [judged.state for judged in answer.judged or ()]),
         Claim("its copy has no vote", len(FLEET), counts.get(CHECK.domain)),
     ]
 
@@ -197,7 +199,7 @@ async def _later(stage: Stage, teller: Teller) -> list[Claim]:
     async with stage.session(weeks.HUNDRED_DAYS_LATER) as fleet:
         health = [await memory_health(fleet, program) for program in FLEET]
     teller.chapter("What nobody uses fades")
-    faded = [f"{one.program_id} {one.stale_patterns} of {one.total_patterns}" for one in health]
+    faded = [f"{program.program_id} {program.stale_patterns} of {program.total_patterns}" for program in health]
     teller.say(
         f"By {_day(weeks.HUNDRED_DAYS_LATER)} only basher has used a lesson again. "
         f"Lessons that faded: {', '.join(faded)}."
@@ -206,7 +208,7 @@ async def _later(stage: Stage, teller: Teller) -> list[Claim]:
         await _shared_status(stage, teller, at) for at in (weeks.HUNDRED_DAYS_LATER, weeks.TWO_HUNDRED_DAYS_LATER)
     ]
     return [
-        Claim("unused lessons fade", [1, 3, 2], [one.stale_patterns for one in health]),
+        Claim("unused lessons fade", [1, 3, 2], [program.stale_patterns for program in health]),
         Claim("knowledge stays, then asks to be checked", [["fresh"] * 2, ["verify"] * 2], statuses),
     ]
 

@@ -129,7 +129,7 @@ def _restore(change: FileChange) -> None:
 
 
 def _count_alike(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return the length of what two sequences start with alike."""
+    """Return how many items two sequences start with alike, e.g. 2 for "abc" and "abd"."""
     return next(
         (i for i, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
     )

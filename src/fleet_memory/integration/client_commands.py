@@ -13,10 +13,10 @@ MAX_COMMAND_S: Final = 60  # chosen: some clients are slow to start
 
 def runnable(command: Sequence[str]) -> list[str]:
     """Return the command with its program's path, empty if there is none here that takes JSON as an argument."""
-    found = shutil.which(command[0]) if command else None
-    if found is None or Path(found).suffix.lower() in (".cmd", ".bat"):  # cmd.exe changes quotes
+    path = shutil.which(command[0]) if command else None
+    if path is None or Path(path).suffix.lower() in (".cmd", ".bat"):  # cmd.exe changes quotes
         return []
-    return [found, *command[1:]]
+    return [path, *command[1:]]
 
 
 def carry_out(changes: Sequence[FileChange]) -> None:
@@ -38,7 +38,9 @@ def _changed_by_command(change: FileChange) -> bool:
 
 def _run(words: Sequence[str]) -> bool:
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=MAX_COMMAND_S, check=False)  # noqa: S603 words of ours, no shell
+        completed = subprocess.run(  # noqa: S603 words of ours, no shell
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=MAX_COMMAND_S, check=False
+        )
     except (OSError, subprocess.SubprocessError):
         return False
-    return done.returncode == 0
+    return completed.returncode == 0

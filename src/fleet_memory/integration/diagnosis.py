@@ -1,4 +1,4 @@
-"""What works and what does not on this machine: one finding a line, each with what to do. Nothing is created."""
+"""Looks at this machine: one finding a line, each with its remedy. Nothing is created."""
 
 import os
 import platform
@@ -36,7 +36,7 @@ _PLUGIN_SERVER: Final = StartedServer([NAME, "serve", "--toolsets", "core,state"
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at: whether it works, how it is, and what to do, "" for nothing."""
+    """One thing that was looked at: whether it works, how it is, and the advice, "" for none."""
 
     name: str
     is_ok: bool
@@ -53,26 +53,26 @@ class Finding(NamedTuple):
 def findings(settings: Settings, folder: Path, only: str | None = None) -> list[Finding]:
     """Look at the package, the memory, each client, or one alone, and the agent of a folder."""
     installation = this_installation()
-    found = [
+    listed = [
         Finding("python", is_ok=True, text=f"{platform.python_version()} at {installation.python}"),
         Finding("package", is_ok=True, text=f"{NAME} {__version__}, by {installation.kind}, in {installation.prefix}"),
         _embedder(settings),
     ]
-    found += _place(settings)
-    found += _agent(settings, folder)
+    listed += _place(settings)
+    listed += _agent(settings, folder)
     try:
-        found += _clients(folder, only)
+        listed += _clients(folder, only)
     except InvalidArgumentError as error:
-        found.append(Finding("clients", is_ok=False, text=str(error), advice="set HOME"))
-    return found
+        listed.append(Finding("clients", is_ok=False, text=str(error), advice="set HOME"))
+    return listed
 
 
 def _clients(folder: Path, only: str | None) -> list[Finding]:
     clients = {name: client for name, client in known_clients().items() if only in (None, name)}
-    found = [finding for name, client in clients.items() if (finding := _client(name, client, folder))]
-    if all(finding.text == _WITHOUT for finding in found):
-        found.append(Finding("clients", is_ok=False, text="none starts the server", advice=f"{NAME} install CLIENT"))
-    return [*found, *(_hooks(folder) if "claude-code" in clients else ())]
+    listed = [finding for name, client in clients.items() if (finding := _client(name, client, folder))]
+    if all(finding.text == _WITHOUT for finding in listed):
+        listed.append(Finding("clients", is_ok=False, text="none starts the server", advice=f"{NAME} install CLIENT"))
+    return [*listed, *(_hooks(folder) if "claude-code" in clients else ())]
 
 
 def _place(settings: Settings) -> list[Finding]:

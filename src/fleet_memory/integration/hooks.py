@@ -109,12 +109,12 @@ async def _lines(
     from fleet_memory.integration import reading  # noqa: PLC0415 the other events go without
 
     if event == "UserPromptSubmit":
-        found = await reading.lessons_for(settings, session.agent, str(given.get("prompt")), session.shown)
-        return found.lines, (*session.shown, *found.shown)
-    found = await reading.boot_for(settings, session.agent, is_subagent=event == "SubagentStart")
+        answer = await reading.lessons_for(settings, session.agent, str(given.get("prompt")), session.shown)
+        return answer.lines, (*session.shown, *answer.shown)
+    answer = await reading.boot_for(settings, session.agent, is_subagent=event == "SubagentStart")
     compacted = [COMPACTED] if given.get("source") == "compact" else []
-    kept = session.shown if given.get("source") == "resume" else ()  # a compaction or /clear empties the context
-    return [found.lines[0], *compacted, *found.lines[1:]], (*kept, *found.shown)
+    shown = session.shown if given.get("source") == "resume" else ()  # a compaction or /clear empties the context
+    return [answer.lines[0], *compacted, *answer.lines[1:]], (*shown, *answer.shown)
 
 
 def _is_of_a_person(given: Mapping[str, object]) -> bool:
@@ -181,10 +181,10 @@ def _memory_of(settings: Settings) -> str:
 
 def _context(event: str, lines: Sequence[str]) -> str:
     """Return the lines as context to add; over the cap the longest go first, except the first two."""
-    kept = list(lines)
-    while utf16_length("\n".join(kept)) > MAX_OUTPUT_CHARS:
-        kept.remove(max(kept[2:], key=len))
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(kept)}})
+    fitting = list(lines)
+    while utf16_length("\n".join(fitting)) > MAX_OUTPUT_CHARS:
+        fitting.remove(max(fitting[2:], key=len))
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(fitting)}})
 
 
 def _wants_a_reminder(given: Mapping[str, object]) -> bool:

@@ -117,8 +117,8 @@ def _blanked(match: re.Match[str]) -> str:
 
 
 def _skip_blank(plain: str, at: int) -> int:
-    found = _BLANK.match(plain, at)
-    return found.end() if found else at
+    match = _BLANK.match(plain, at)
+    return match.end() if match else at
 
 
 def _container(plain: str, start: int) -> _Container:
@@ -205,5 +205,5 @@ def _indent(text: str, position: int) -> str:
 
 def _unit(text: str) -> str:
     """Return one step of the text's indentation."""
-    found = re.search(r"^[ \t]+(?=\S)", text, re.MULTILINE)
-    return found[0] if found else INDENT
+    match = re.search(r"^[ \t]+(?=\S)", text, re.MULTILINE)
+    return match[0] if match else INDENT

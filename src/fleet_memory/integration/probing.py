@@ -16,7 +16,7 @@ MAX_START_S: Final = 60.0  # chosen: `uvx` may download first
 
 
 class Probe(NamedTuple):
-    """What a started server answered: its version and the cost of its tools in tokens; or the problem, "" for none."""
+    """The answer of a started server: its version and the cost of its tools in tokens; or the problem, "" for none."""
 
     version: str = ""
     tools: int = 0
@@ -48,7 +48,7 @@ async def _answer(server: StartedServer, log: TextIO) -> Probe:
 
 
 def first_of(error: BaseException) -> BaseException:
-    """Return the first error of a group and of the groups in it, e.g. what a client's task group met."""
+    """Return the first error of a group and of the groups in it, e.g. in a client's task group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

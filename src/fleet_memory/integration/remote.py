@@ -38,7 +38,7 @@ _INITIALIZE: Final = {
         "clientInfo": {"name": _CALLER, "version": __version__},
     },
 }
-# status of an MCP request -> why, and what to do
+# status of an MCP request -> why, and the remedy
 _REFUSALS: Final = {
     403: (
         "the token may not enter, or somebody before the service refuses",
@@ -191,7 +191,7 @@ class _Walk:
 
 
 async def _discovered(client: Client) -> Finding:
-    """Ask for the tools, and count what they cost at the start of every session."""
+    """Ask for the tools, and count their cost at the start of every session."""
     listed, server = await client.list_tools(), client.server_info
     if server is None or server.name != NAME:
         other = _shown(server.name) if server else "a server without a name"
@@ -221,7 +221,7 @@ async def _called(client: Client) -> Finding:
 
 
 class _Answer(NamedTuple):
-    """What of an answer's head and body counts here. `kind` is its type without parameters."""
+    """The part of an answer's head and body that counts here. `kind` is its type without parameters."""
 
     status: int
     kind: str
@@ -267,7 +267,7 @@ async def _answered(stream: AbstractAsyncContextManager[httpx2.Response]) -> _An
 
 
 def _connection_problem(error: BaseException) -> tuple[str, str]:
-    """Return why nothing was reached, by the error's causes, and what to do."""
+    """Return why nothing was reached, by the error's causes, and the remedy."""
     causes = list(_causes(error))
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return "the host's name is unknown (DNS)", "mend the name, or the network's name server"

@@ -44,31 +44,31 @@ class ServerEntry:
 
     def put(self, text: str) -> str:
         """Set the entry's own keys; one with an address loses the keys that start a process, and other addresses."""
-        found = value_at(self._read(text), self._path)
-        if _is_remote(found) and not _is_remote(self.entry):
+        entry = value_at(self._read(text), self._path)
+        if _is_remote(entry) and not _is_remote(self.entry):
             raise InvalidArgumentError(
                 f"{NAME} is a remote server there; nothing was changed. Take it out first to have one of this machine"
             )
-        if not isinstance(found, dict):
+        if not isinstance(entry, dict):
             return self._put(text, self._path, self.entry)
-        for key in self._dropped(found):
+        for key in self._dropped(entry):
             text = self._cut(text, (*self._path, key))
-        return self._put_keys(text, {**self.entry, **self._headers(found)})
+        return self._put_keys(text, {**self.entry, **self._headers(entry)})
 
     def is_in(self, text: str) -> bool:
         """Whether there is an entry of our name; for a local server's one with an address is another's."""
-        found = value_at(self._read(text), self._path)
-        return found is not None and (_is_remote(self.entry) or not _is_remote(found))
+        entry = value_at(self._read(text), self._path)
+        return entry is not None and (_is_remote(self.entry) or not _is_remote(entry))
 
     def before(self, text: str) -> Before:
         """Return the entry's own keys as they are, and those that would go."""
         document = self._read(text)
         count = sum(value_at(document, self._path[: depth + 1]) is not None for depth in range(len(self._path)))
-        found = value_at(document, self._path)
-        if not isinstance(found, dict):
+        entry = value_at(document, self._path)
+        if not isinstance(entry, dict):
             return Before(count)
-        own = {key: found[key] for key in _OWN if key in found}
-        return Before(count, own, {key: found[key] for key in self._dropped(found) if key not in own})
+        own = {key: entry[key] for key in _OWN if key in entry}
+        return Before(count, own, {key: entry[key] for key in self._dropped(entry) if key not in own})
 
     def taken_out(self, text: str, before: Before) -> str:
         """Restore an entry that was there, else cut it, and the object around it if that was made for it."""
@@ -84,14 +84,14 @@ class ServerEntry:
     def _path(self) -> tuple[str, str]:
         return self.client.key, NAME
 
-    def _dropped(self, found: Mapping[str, object]) -> list[str]:
+    def _dropped(self, entry: Mapping[str, object]) -> list[str]:
         """Return the keys of an entry that make no sense beside an address, in the order of the file."""
         gone = (_OF_START | _REMOTE) - self.entry.keys() if _is_remote(self.entry) else frozenset()
-        return [key for key in found if key in gone]
+        return [key for key in entry if key in gone]
 
-    def _headers(self, found: Mapping[str, object]) -> dict[str, object]:
+    def _headers(self, entry: Mapping[str, object]) -> dict[str, object]:
         """Return the entry's headers with the owner's others; none where the entry sets none."""
-        ours, theirs = self.entry.get("headers"), found.get("headers")
+        ours, theirs = self.entry.get("headers"), entry.get("headers")
         return {"headers": {**theirs, **ours}} if isinstance(ours, dict) and isinstance(theirs, dict) else {}
 
     @property
@@ -137,13 +137,13 @@ class StartedServer(NamedTuple):
     def words_without(self, flags: Container[str]) -> list[str]:
         """Return the words of `serve` that are none of these flags and no value of one, e.g. "--maintain"."""
         words = iter(self.words[self.words.index("serve") + 1 :] if "serve" in self.words else ())
-        kept = list[str]()
+        remaining = list[str]()
         for word in words:
             if word in flags:
                 next(words, None)
             elif word.partition("=")[0] not in flags:
-                kept.append(word)
-        return kept
+                remaining.append(word)
+        return remaining
 
     def setting(self, flag: str) -> str | None:
         """Return the setting of a flag: the flag's value, else the variable's."""

@@ -18,7 +18,7 @@ _SAFE_WORD: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 class Installation(NamedTuple):
-    """Where this package runs from, and how names are found on the path. `script` is what was called."""
+    """Where this package runs from, and how names are found on the path. `script` is the file that was called."""
 
     script: PurePath
     python: str
@@ -38,19 +38,19 @@ class Installation(NamedTuple):
         if self.is_temporary:
             return "uvx or pipx run, for one use"
         named = {"/uv/tools/": "uv tool", "/pipx/venvs/": "pipx"}
-        found = next((name for part, name in named.items() if part in place), None)
-        return found or ("virtual environment" if self.is_virtual else "Python's own packages")
+        manager = next((name for part, name in named.items() if part in place), None)
+        return manager or ("virtual environment" if self.is_virtual else "Python's own packages")
 
     def words(self, *, shared: bool) -> list[str]:
         """Return the command; one that is `shared` names nothing of this machine."""
         if shared:
-            found = None if self.is_temporary else self.find(COMMAND)
-            everywhere = found and not (self.is_virtual and PurePath(found).is_relative_to(self.prefix))
+            path = None if self.is_temporary else self.find(COMMAND)
+            everywhere = path and not (self.is_virtual and PurePath(path).is_relative_to(self.prefix))
             return [COMMAND] if everywhere else ["uvx", PINNED]
         if self.is_temporary:
             runners = {"uvx": [PINNED], "pipx": ["run", PINNED]}
-            found = next((name for name in runners if self.find(name)), "uvx")
-            return [self.find(found) or found, *runners[found]]
+            runner = next((name for name in runners if self.find(name)), "uvx")
+            return [self.find(runner) or runner, *runners[runner]]
         script = self.find(str(self.script)) if self.script.stem == COMMAND else None
         return [script] if script else [self.python, "-P", "-m", "fleet_memory"]
 

@@ -1,6 +1,6 @@
 """Edits of TOML that keep every comment and key of the owner, by `tomlkit`.
 
-What comes out is read again by `tomllib` and must mean what was meant, else nothing is changed. Each function raises
+The result is read again by `tomllib` and must mean the same, else nothing is changed. Each function raises
 InvalidArgumentError.
 """
 
@@ -131,7 +131,7 @@ def _marked(document: TOMLDocument, path: Sequence[str]) -> str:
     return tomlkit.dumps(document)
 
 
-def _at(found: object, path: Sequence[str]) -> object:
+def _at(value: object, path: Sequence[str]) -> object:
     for key in path:
-        found = found.get(key) if isinstance(found, MutableMapping) else None
-    return found
+        value = value.get(key) if isinstance(value, MutableMapping) else None
+    return value

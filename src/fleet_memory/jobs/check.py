@@ -91,7 +91,7 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
             unreadable += await to_thread.run_sync(_refused, documents, decode)
             unreadable += await _misplaced(store, paths, documents) if group == "pages" else []
     async for block in Programs(store, paths.fleet_id).in_blocks():
-        unreadable += [_missing_lessons(one) for one in block.programs if one.lost]
+        unreadable += [_missing_lessons(versioned) for versioned in block.programs if versioned.lost]
     policy, sums = await store.get(paths.policy, paths.sums)
     unreadable += _refused([policy], versioned_policy) if policy else []
     unreadable += _refused([sums], fleet_sums_of) if sums else []

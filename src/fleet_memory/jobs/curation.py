@@ -54,10 +54,10 @@ async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     its number in the file.
     """
     fleet.caller.require_curation()
-    for number, one in enumerate(wanted.values(), 1):
-        await require_no_credential(fleet, f"entry {number}", one.model_dump())
-    found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
-    rules = [rule.entry for rule in iter_readable(found, versioned_entry) if rule.entry is not None]
+    for number, seed in enumerate(wanted.values(), 1):
+        await require_no_credential(fleet, f"entry {number}", seed.model_dump())
+    documents = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
+    rules = [rule.entry for rule in iter_readable(documents, versioned_entry) if rule.entry is not None]
     return seed_differences(wanted, rules)
 
 
@@ -69,8 +69,8 @@ async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> S
     """
     fleet.caller.require_curation()
     plan = await plan_seeding(fleet, wanted)
-    for key, one in {**plan.added, **plan.changed}.items():
-        await _set_rule(fleet, key, one)
+    for key, seed in {**plan.added, **plan.changed}.items():
+        await _set_rule(fleet, key, seed)
     for key in plan.missing if prune else ():
         await _change_entry(fleet, key, "retired", _retiring(fleet), "no longer in the seed file")
     await publish_now(fleet)
@@ -111,7 +111,7 @@ async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
 async def _compare_again(fleet: Fleet, key: str, text: str) -> None:
     """Let the maintainer consider the lessons again that open pairs compare with an earlier text of an entry."""
     now = fleet.now()
-    for pair in [one.pair for one in await fleet.pairs.in_state("open") if one.pair is not None]:
+    for pair in [versioned.pair for versioned in await fleet.pairs.in_state("open") if versioned.pair is not None]:
         outdated = any(side.key == key and text_hash(side.text) != text_hash(text) for side in (pair.a, pair.b))
         for side in (pair.a, pair.b) if outdated else ():
             if side.key is None:
@@ -168,14 +168,14 @@ async def _change_entry(fleet: Fleet, key: str, event: LedgerEvent, change: Cura
     return await retry_conflicts(attempt, f"entry {key}")
 
 
-async def _set_rule(fleet: Fleet, key: str, one: Seed) -> None:
+async def _set_rule(fleet: Fleet, key: str, seed: Seed) -> None:
     """Give an entry the text of a seed; its vector is made once, before any race."""
-    vector, embedder = await _vector_of(fleet, one.text)
+    vector, embedder = await _vector_of(fleet, seed.text)
 
     async def attempt() -> None:
         (versioned,) = await fleet.knowledge.read_versioned(key)
-        rule = replace(seeded(key, one, versioned.entry, fleet.now()), vector=vector, embedder=embedder)
-        await commit_entry(fleet, versioned, rule, event="seeded", why=one.why)
+        rule = replace(seeded(key, seed, versioned.entry, fleet.now()), vector=vector, embedder=embedder)
+        await commit_entry(fleet, versioned, rule, event="seeded", why=seed.why)
 
     await retry_conflicts(attempt, f"entry {key}")
 

@@ -71,7 +71,7 @@ async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
 
 async def _close_pairs(fleet: Fleet, program_id: str) -> None:
     """Close every pair with a lesson of the program that still asks, so that no program is shown it."""
-    open_pairs = [one.pair for one in await fleet.pairs.in_state("open") if one.pair is not None]
+    open_pairs = [versioned.pair for versioned in await fleet.pairs.in_state("open") if versioned.pair is not None]
     ids = {pair.pair_id for pair in (*open_pairs, *await fleet.pairs.waiting()) if _is_of(pair, program_id)}
     for pair_id in sorted(ids):
         await retry_conflicts(partial(_close_pair, fleet, pair_id), f"pair {pair_id}")
@@ -97,8 +97,10 @@ async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
 
 async def _counted(fleet: Fleet, program: Program) -> Deleted:
     """Count lessons, notes and entries; contributions are searched, as lessons may have left the memory."""
-    entries = [one.entry for one in await fleet.knowledge.all() if one.entry is not None]
-    live = [one for one in await fleet.tokens.all(program.program_id) if is_live(one.record, fleet.now())]
+    entries = [versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None]
+    live = [
+        versioned for versioned in await fleet.tokens.all(program.program_id) if is_live(versioned.record, fleet.now())
+    ]
     keys = sorted(entry.key for entry in entries if _has_part(entry, program.program_id))
     return Deleted(program.program_id, len(program.patterns), len(program.notes), tuple(keys), len(live))
 

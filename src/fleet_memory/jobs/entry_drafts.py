@@ -51,7 +51,11 @@ class EntryDrafts:
     @property
     def changes(self) -> tuple[EntryChange, ...]:
         """The entries that have another state now, which readers should learn soon."""
-        before = {key: entry_state(one.entry, self.now) for key, one in self.stored.items() if one.entry is not None}
+        before = {
+            key: entry_state(versioned.entry, self.now)
+            for key, versioned in self.stored.items()
+            if versioned.entry is not None
+        }
         changes = (EntryChange(after, before[key], entry_state(after, self.now)) for key, after in self.drafts.items())
         return tuple(change for change in changes if change.before != change.after)
 
@@ -98,11 +102,11 @@ async def read_drafts(fleet: Fleet, keys: Iterable[str], now: datetime) -> Entry
 
 def drafted_word(drafts: EntryDrafts, program: Program, about: str, entry: Entry, report: OutcomeReport) -> DraftedWord:
     """Draft a word about `entry`, named by its key or by the program's lesson `about` that is in it."""
-    said = reported_of_entry(program, about, entry, report)
-    after = drafts.with_entry(said.entry or entry, report.evidence)
-    if after is not drafts and said.program is program:
-        said = said._replace(program=replace(program))  # written too: its commit ids settle a lost answer
-    return DraftedWord(said._replace(entry=after.entry(entry.key)), after)
+    reported = reported_of_entry(program, about, entry, report)
+    after = drafts.with_entry(reported.entry or entry, report.evidence)
+    if after is not drafts and reported.program is program:
+        reported = reported._replace(program=replace(program))  # written too: its commit ids settle a lost answer
+    return DraftedWord(reported._replace(entry=after.entry(entry.key)), after)
 
 
 def drafted_store(drafts: EntryDrafts, admission: Admission) -> DraftedStore:

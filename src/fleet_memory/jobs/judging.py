@@ -83,7 +83,7 @@ async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> 
     for position, verdict in enumerate(verdicts):
         if position >= allowed:
             outcomes.append(Refused(verdict.pair_id, over))
-        elif any(one.pair_id == verdict.pair_id for one in verdicts[:position]):
+        elif any(earlier.pair_id == verdict.pair_id for earlier in verdicts[:position]):
             before = f"pairId: {verdict.pair_id!r} was named before; say one thing of a pair"
             outcomes.append(Refused(verdict.pair_id, InvalidArgumentError(before)))
         else:
@@ -115,7 +115,7 @@ async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Polic
 
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
     judges = await fleet.programs.read_versioned(judge_.agent) if judge_.agent is not None else []
-    own = next((own for one in judges if (own := rewrite_in(one.program, verdict.pair_id))), None)
+    own = next((own for judge in judges if (own := rewrite_in(judge.program, verdict.pair_id))), None)
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         state: PairState = "open" if verdict.verdict == "unsure" else verdict.verdict
@@ -128,7 +128,10 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         shown = shown_pairs(judges[0].program, fleet.now()) if judges else ()
         raise InvalidArgumentError(no_pair(verdict.pair_id, judge_.agent, shown))
     read = await read_for_verdict(fleet, versioned, pair, judges, policy)
-    is_repeated = any((one.program_id, one.verdict) == (judge_.program_id, verdict.verdict) for one in pair.judgements)
+    is_repeated = any(
+        (judgement.program_id, judgement.verdict) == (judge_.program_id, verdict.verdict)
+        for judgement in pair.judgements
+    )
     if not is_repeated and _has_judged_since(pair, judge_):
         return Judged(pair.pair_id, pair.state, asked=questions(pair))
     documents = read.documents()
@@ -160,7 +163,7 @@ async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | Non
 
     None when they changed since. Billed as a verdict. Raises ConflictError when somebody wrote one of the documents.
     """
-    judgement = next(one for one in reversed(pair.judgements) if one.verdict == pair.state)
+    judgement = next(judgement for judgement in reversed(pair.judgements) if judgement.verdict == pair.state)
     judge_ = Judge(judgement.program_id, judgement.connection, judgement.token)
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     if versioned.pair is None or versioned.pair.state != pair.state:
@@ -246,12 +249,15 @@ async def _commit(fleet: Fleet, read: VerdictReads, decision: Decision, judge_: 
 def _changed_programs(read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:
     """Return the programs of a pair as a verdict leaves them and it."""
     programs = {name: with_next_pairs(after.programs[name], read.pair.pair, pair) for name in read.programs}
-    return [VersionedChange(one, stamped(one.program, programs[name], now)) for name, one in read.programs.items()]
+    return [
+        VersionedChange(versioned, stamped(versioned.program, programs[name], now))
+        for name, versioned in read.programs.items()
+    ]
 
 
 def _why(pair: Pair) -> str:
-    said = [f"{_name(one)}: {one.verdict}" for one in pair.judgements]
-    return f"pair {pair.pair_id}: {', '.join(said)}"
+    verdicts = [f"{_name(judgement)}: {judgement.verdict}" for judgement in pair.judgements]
+    return f"pair {pair.pair_id}: {', '.join(verdicts)}"
 
 
 def _name(judgement: Judgement) -> str:

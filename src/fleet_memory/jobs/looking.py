@@ -35,7 +35,7 @@ async def latest_programs(fleet: Fleet, limit: int = MAX_PROGRAMS_READ_FOR_PEOPL
     """Return the programs that changed last. Billed 1 read each and 1 sum. Raises ForbiddenError for a bound caller."""
     fleet.caller.require_curation()
     query = Query(fleet.programs.paths.programs, order="-lastUpdate", limit=limit)
-    programs = [one.program for one in iter_versioned_programs(await fleet.programs.store.find(query))]
+    programs = [versioned.program for versioned in iter_versioned_programs(await fleet.programs.store.find(query))]
     return LatestPrograms(programs, max(0, await fleet.programs.count() - len(programs)))
 
 

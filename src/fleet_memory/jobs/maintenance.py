@@ -130,8 +130,8 @@ async def rehearse_maintenance(fleet: Fleet, progress: Progress, *, rebuild: boo
 
 
 async def _run(fleet: Fleet, writer: FencedWriter, progress: Progress, *, rebuild: bool = False) -> Maintained:
-    async def beyond_the_sweep(done: float, _total: float, message: str) -> None:
-        await progress(done + 1, MAINTENANCE_STEPS, message)
+    async def beyond_the_sweep(finished: float, _total: float, message: str) -> None:
+        await progress(finished + 1, MAINTENANCE_STEPS, message)
 
     await progress(0, MAINTENANCE_STEPS, "archiving lessons that faded")
     if not writer.is_dry_run:
@@ -170,13 +170,15 @@ async def _migrate_if_needed(fleet: Fleet, writer: FencedWriter) -> None:
 def _maintained(
     archived: Sequence[ArchivedLesson], report: ProposalReport, renewed: int | None = None, *, dry_run: bool
 ) -> Maintained:
-    changes = [one.change for one in report.joined]
+    changes = [joined.change for joined in report.joined]
     return Maintained(
         dry_run=dry_run,
         archived=tuple(archived),
-        promoted=tuple(one.entry.key for one in changes if one.is_promotion),
-        updated=tuple(one.entry.key for one in changes if not one.is_promotion and one.after != "candidate"),
-        echoes=sum(one.echoes for one in report.joined),
+        promoted=tuple(change.entry.key for change in changes if change.is_promotion),
+        updated=tuple(
+            change.entry.key for change in changes if not change.is_promotion and change.after != "candidate"
+        ),
+        echoes=sum(joined.echoes for joined in report.joined),
         opened=report.opened,
         waiting=report.waiting,
         renewed=renewed,

@@ -47,7 +47,11 @@ async def export_memory_files(fleet: Fleet, folder: Path, program_id: str | None
     """
     fleet.caller.require_curation()
     now = fleet.now()
-    entries = [one.entry for one in await fleet.knowledge.all() if one.entry and entry_state(one.entry, now) in _STATES]
+    entries = [
+        versioned.entry
+        for versioned in await fleet.knowledge.all()
+        if versioned.entry and entry_state(versioned.entry, now) in _STATES
+    ]
     program = await fleet.programs.read_whole(program_id) if program_id else Program(program_id="")
     if program_id and not program.exists:
         raise InvalidArgumentError(f"--program: {program_id} has stored nothing")
@@ -56,7 +60,10 @@ async def export_memory_files(fleet: Fleet, folder: Path, program_id: str | None
     fleet_id = fleet.programs.paths.fleet_id
     known = [filed_entry(entry, fleet_id, now) for entry in sorted(entries, key=_order)]
     own, more = _own(program, {entry.key for entry in entries}, fleet)
-    files = [*(one.file for one in (*known, *own)), index_file([*known, *own], program.program_id, more, fleet_id)]
+    files = [
+        *(statement.file for statement in (*known, *own)),
+        index_file([*known, *own], program.program_id, more, fleet_id),
+    ]
     written, removed = await to_thread.run_sync(_write_folder, folder, files, fleet_id)
     return WrittenFolder(len(known), len(own), written, len(files) - written, removed)
 
@@ -70,9 +77,9 @@ def _order(entry: Entry) -> tuple[bool, int, float, str]:
 def _own(program: Program, keys: set[str], fleet: Fleet) -> tuple[list[FiledStatement], list[str]]:
     """Return a program's lessons that no entry states, the strongest first, and a line about those that faded."""
     now = fleet.now()
-    lessons = [one for one in program.patterns.values() if one.knowledge_key not in keys]
-    living = [one for one in lessons if not is_stale(one, now, program.decay)]
-    living.sort(key=lambda one: (-strength(one, now), one.id))
+    lessons = [pattern for pattern in program.patterns.values() if pattern.knowledge_key not in keys]
+    living = [lesson for lesson in lessons if not is_stale(lesson, now, program.decay)]
+    living.sort(key=lambda lesson: (-strength(lesson, now), lesson.id))
     faded = len(lessons) - len(living)
     more = [f"{faded} of its lessons were not seen true for {program.decay.max_age} days and are no files."]
     return [filed_lesson(lesson, fleet.programs.paths.fleet_id) for lesson in living], more if faded else []

@@ -116,7 +116,7 @@ class _Run:
 
     def result(self) -> Migrated:
         """Return the counts so far."""
-        return self._counts._replace(skipped=tuple("/".join(one.ref) for one in self._unreadable))
+        return self._counts._replace(skipped=tuple("/".join(unreadable.ref) for unreadable in self._unreadable))
 
     async def convert(self) -> None:
         """Convert everything, in an order that loses no verdict wherever the run ends."""
@@ -131,7 +131,9 @@ class _Run:
 
     async def _read(self) -> tuple[list[str], list[str]]:
         """Read all texts and verdicts; return the keys of the entries and the programs of the version before."""
-        entries = [one.entry for one in await self._fleet.knowledge.all(self._unreadable) if one.entry]
+        entries = [
+            versioned.entry for versioned in await self._fleet.knowledge.all(self._unreadable) if versioned.entry
+        ]
         for entry in entries:
             self._texts.add_entry(entry)
         names: list[str] = []
@@ -155,10 +157,11 @@ class _Run:
             await self._or_later(partial(self._write_pairs, batch), "pairs")
 
     async def _write_pairs(self, verdicts: Iterable[VerdictPair]) -> None:
-        by_id = {one.pair.pair_id: one for one in verdicts}
-        missing = [one for one in await self._fleet.pairs.read(*by_id) if one.pair is None]
+        by_id = {verdict.pair.pair_id: verdict for verdict in verdicts}
+        missing = [versioned for versioned in await self._fleet.pairs.read(*by_id) if versioned.pair is None]
         writes = [
-            self._pair_write(one, by_id[one.pair_id].pair, is_asked=by_id[one.pair_id].is_asked) for one in missing
+            self._pair_write(versioned, by_id[versioned.pair_id].pair, is_asked=by_id[versioned.pair_id].is_asked)
+            for versioned in missing
         ]
         if writes:
             await self._writer.commit(*writes)
@@ -179,8 +182,12 @@ class _Run:
             return
         after = with_verdicts(versioned.entry, self._texts.same_pairs)
         wanted = membership_pairs(after, self._fleet.now())
-        missing = [one for one in await self._fleet.pairs.read(*wanted) if one.pair is None] if wanted else []
-        writes = [self._fleet.pairs.write(one, wanted[one.pair_id]) for one in missing]
+        missing = (
+            [versioned for versioned in await self._fleet.pairs.read(*wanted) if versioned.pair is None]
+            if wanted
+            else []
+        )
+        writes = [self._fleet.pairs.write(versioned, wanted[versioned.pair_id]) for versioned in missing]
         if versioned.is_converted or after is not versioned.entry:
             fields = changed_entry_fields(versioned, replace(after, unpublished=True))
             writes.append(Write(self._paths.entry(key), fields, versioned.revision))

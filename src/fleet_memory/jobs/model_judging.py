@@ -102,8 +102,8 @@ class _Run:
         if last is not None and 0 <= (self.fleet.now() - last).total_seconds() < every_s:
             return None
         failed_before = before.note.failed
-        found = await self.fleet.pairs.for_model(MAX_PAIRS_PER_RUN + len(failed_before))
-        waiting = {pair.pair_id: pair for pair in sorted(found, key=lambda pair: pair.pair_id in failed_before)}
+        pairs = await self.fleet.pairs.for_model(MAX_PAIRS_PER_RUN + len(failed_before))
+        waiting = {pair.pair_id: pair for pair in sorted(pairs, key=lambda pair: pair.pair_id in failed_before)}
         end = anyio.current_time() + run_for_s
         for pair in list(waiting.values())[:MAX_PAIRS_PER_RUN]:
             if anyio.current_time() >= end:
@@ -135,8 +135,8 @@ class _Run:
             self.steering += 1
             return
         reason = f"{self.model}: both cannot be followed" if verdict == "contradict" else self.model
-        said = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict, "reason": reason})
-        (outcome,) = await judge(self.fleet, Judge(MODEL_NAME), [said])
+        new_verdict = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict, "reason": reason})
+        (outcome,) = await judge(self.fleet, Judge(MODEL_NAME), [new_verdict])
         match outcome:
             case Judged(change=change):
                 self.verdicts[verdict] += 1

@@ -57,9 +57,9 @@ class OlderTexts:
                 evidence=pattern.evidence,
             )
             self._known.setdefault(text_hash(pattern.pattern), KnownText(side, pattern.knowledge_key))
-        for one in verdicts:
-            if one.words != one.other_words:
-                self._verdicts[pair_id(one.words, one.other_words)].add(one)
+        for verdict in verdicts:
+            if verdict.words != verdict.other_words:
+                self._verdicts[pair_id(verdict.words, verdict.other_words)].add(verdict)
 
     def add_contributions(self, entry: Entry) -> None:
         """Add the texts of contributions, as their lessons may be gone; after `add_program`."""
@@ -77,19 +77,21 @@ class OlderTexts:
         A `same` that no entry shows is asked again, and is open. A `different` about a contribution is dropped: the
         two were merged since, so the pair is asked.
         """
-        kept: list[VerdictPair] = []
+        verdict_pairs: list[VerdictPair] = []
         for id_, verdicts in sorted(self._verdicts.items()):
-            texts = [self._known.get(words) for words in sorted({words for one in verdicts for words in one[:2]})]
+            texts = [
+                self._known.get(words) for words in sorted({words for verdict in verdicts for words in verdict[:2]})
+            ]
             a, b = texts[0], texts[-1]
             ordered = _ordered(verdicts)
             if a is None or b is None or (not ordered[-1].verdict.same and id_ in self._unjudged):
                 continue
-            kept.append(_pair(id_, a, b, ordered))
-        return VerdictPairs(kept, len(self._verdicts) - len(kept))
+            verdict_pairs.append(_pair(id_, a, b, ordered))
+        return VerdictPairs(verdict_pairs, len(self._verdicts) - len(verdict_pairs))
 
 
 def _ordered(verdicts: Iterable[VerdictOnTexts]) -> list[VerdictOnTexts]:
-    return sorted(verdicts, key=lambda one: (one.verdict.at, one.verdict.judge, one.words))
+    return sorted(verdicts, key=lambda stored: (stored.verdict.at, stored.verdict.judge, stored.words))
 
 
 def _pair(id_: str, a: KnownText, b: KnownText, verdicts: Sequence[VerdictOnTexts]) -> VerdictPair:
@@ -97,14 +99,14 @@ def _pair(id_: str, a: KnownText, b: KnownText, verdicts: Sequence[VerdictOnText
     is_same = verdicts[-1].verdict.same
     is_open = is_same and (a.key is None or a.key != b.key)
     judgements = {
-        (one.verdict.judge): Judgement(
-            verdict="same" if one.verdict.same else "different",
-            program_id=one.verdict.judge,
-            at=one.verdict.at,
-            reason=one.verdict.reason,
-            contributed=one.verdict.contributed,
+        stored.verdict.judge: Judgement(
+            verdict="same" if stored.verdict.same else "different",
+            program_id=stored.verdict.judge,
+            at=stored.verdict.at,
+            reason=stored.verdict.reason,
+            contributed=stored.verdict.contributed,
         )
-        for one in verdicts
+        for stored in verdicts
     }
     pair = Pair(
         pair_id=id_,

@@ -29,9 +29,9 @@ async def lessons_for_prompt(fleet: Fleet, program_id: str, prompt: str) -> Sequ
     lessons, snapshot = await run_both(program_of, fleet.knowledge.snapshots.read)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *snapshot.readable]
     instead = stand_ins(lessons, snapshot.readable)
-    places = [instead.get(place, place) for place in fitting(prompt, [one.searched_text for one in pool])]
-    found = [pool[place] for place in dict.fromkeys(places)]
-    return [one for one in found if _is_of_people(one) or not speaks_to_reader(one.pattern)]
+    places = [instead.get(place, place) for place in fitting(prompt, [item.searched_text for item in pool])]
+    nearest = [pool[place] for place in dict.fromkeys(places)]
+    return [item for item in nearest if _is_of_people(item) or not speaks_to_reader(item.pattern)]
 
 
 def _is_of_people(lesson: Pattern | KnowledgeRow) -> bool:

@@ -56,16 +56,20 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
     numbered = [*enumerate(programs, 1)]
 
     async def program(item: tuple[int, VersionedProgram]) -> int:
-        done, versioned = item
-        step(done, len(programs) + len(entries))
+        count, versioned = item
+        step(count, len(programs) + len(entries))
         return await _program(fleet, versioned)
 
     attempted = await attempt_each(numbered, program, lambda item: f"program {item[1].program.program_id}")
-    behind = [one.entry.key for one in entries if one.entry and texts_without_vector(one.entry, fleet.embedder.name)]
-    for done, key in enumerate(behind, 1):
+    behind = [
+        versioned.entry.key
+        for versioned in entries
+        if versioned.entry and texts_without_vector(versioned.entry, fleet.embedder.name)
+    ]
+    for count, key in enumerate(behind, 1):
         await _entry(fleet, key)
-        step(len(programs) + done, len(programs) + len(entries))
-    skipped = tuple(f"{one.name}: {one.error}" for one in attempted.skipped)
+        step(len(programs) + count, len(programs) + len(entries))
+    skipped = tuple(f"{attempt.name}: {attempt.error}" for attempt in attempted.skipped)
     return Moved(fleet.embedder.name, sum(attempted.results), len(behind), skipped)
 
 

@@ -51,16 +51,16 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
             return outcome, []
         return outcome, [Write(document.ref, None, document.revision)]
 
-    done = await fleet.programs.update_with(program_id, change, now)
-    if done.lesson is not None and done.lesson.knowledge_key is not None:
-        await _unmark(fleet, done.lesson.knowledge_key, program_id, done.lesson.id)
-    gone = [line.pattern for line in done.archived if isinstance(line, Archived)]
+    restoration = await fleet.programs.update_with(program_id, change, now)
+    if restoration.lesson is not None and restoration.lesson.knowledge_key is not None:
+        await _unmark(fleet, restoration.lesson.knowledge_key, program_id, restoration.lesson.id)
+    gone = [line.pattern for line in restoration.archived if isinstance(line, Archived)]
     evicted = [
-        EvictedPattern(id=one.id, domain=one.domain, pattern=one.pattern, in_archive=place).wire()
-        for place, lessons in ((True, gone), (None, done.moved))
-        for one in lessons
+        EvictedPattern(id=lesson.id, domain=lesson.domain, pattern=lesson.pattern, in_archive=place).wire()
+        for place, lessons in ((True, gone), (None, restoration.moved))
+        for lesson in lessons
     ]
-    return done.row | ({"evicted": evicted} if evicted else {})
+    return restoration.row | ({"evicted": evicted} if evicted else {})
 
 
 async def _unmark(fleet: Fleet, key: str, program_id: str, pattern_id: str) -> None:
@@ -79,8 +79,8 @@ async def _unmark(fleet: Fleet, key: str, program_id: str, pattern_id: str) -> N
         await fleet.knowledge.update_without_ledger(key, unmarked)
 
 
-def _wanted(found: Sequence[Document], wanted: str) -> Document:
-    named = [document for document in found if wanted in (document.ref.id, _item_id(archive_record(document)))]
+def _wanted(documents: Sequence[Document], wanted: str) -> Document:
+    named = [document for document in documents if wanted in (document.ref.id, _item_id(archive_record(document)))]
     if not named:
         raise UnknownNameError(f"ID: the archive holds no {wanted!r}; run `fleet-memory restore` without it to list")
     if len(named) > 1:
@@ -93,8 +93,8 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
     if not isinstance(line, Archived):
         if problem := notes.note_restore_problem(program, line.note):
             return Restoration(program, {"restored": False, "noteId": line.note.id, "reason": problem})
-        done = notes.with_note(program, line.note, now)
-        return Restoration(done.program, {"restored": True, "noteId": line.note.id})
+        noted = notes.with_note(program, line.note, now)
+        return Restoration(noted.program, {"restored": True, "noteId": line.note.id})
     row: ArchiveRow = {"restored": True, "patternId": line.pattern.id}
     if problem := forgetting.pattern_restore_problem(program, line.pattern):
         return Restoration(program, row | {"restored": False, "reason": problem})
@@ -112,8 +112,8 @@ def _item_id(line: ArchiveRecord) -> str:
 
 def _row(document: Document) -> ArchiveRow:
     line = archive_record(document)
-    said = {"patternId": line.pattern.id, "text": line.pattern.pattern} if isinstance(line, Archived) else {}
-    row: ArchiveRow = {"id": document.ref.id, "at": format_instant(line.at), "reason": line.reason, **said}
+    named = {"patternId": line.pattern.id, "text": line.pattern.pattern} if isinstance(line, Archived) else {}
+    row: ArchiveRow = {"id": document.ref.id, "at": format_instant(line.at), "reason": line.reason, **named}
     if not isinstance(line, Archived):
         row |= {"noteId": line.note.id, "text": line.note.text}
     return row | ({"why": line.why} if line.why else {})

@@ -37,7 +37,7 @@ class OwnRewrite(NamedTuple):
 
 def rewrite_in(program: Program, wanted: str) -> OwnRewrite | None:
     """Return the rewrite among a program's lessons that has this pair id; None when there is none."""
-    ids = [one.id for one in program.patterns.values() if rewrite_pair_id(one) == wanted]
+    ids = [pattern.id for pattern in program.patterns.values() if rewrite_pair_id(pattern) == wanted]
     return OwnRewrite(program.program_id, ids[0], wanted) if ids else None
 
 
@@ -46,9 +46,8 @@ async def judge_rewrite(
 ) -> EntryChange:
     """Carry out an author's verdict: `same` lets the earlier text vote, a contrary one takes it out of its entry.
 
-    `contradict` is its word against the entry too. Both leave a closed pair, which asks no program again. `unsure`
-    leaves the entry as it is, and its author is not asked again. Raises InvalidArgumentError when the lesson has
-    changed since. Billed 3 reads and at most 4 writes.
+    `contradict` is its word against the entry too. Both close the pair. After `unsure` its author is not asked again.
+    Raises InvalidArgumentError when the lesson has changed since. Billed 3 reads and at most 4 writes.
     """
 
     async def attempt() -> EntryChange:
@@ -61,8 +60,7 @@ async def judge_rewrite(
             return EntryChange(before, state, state)
         program, entry = _judged(versioned.program, pattern, before, verdict)
         if verdict.verdict == "contradict":
-            word = _word(versioned.program, pattern, verdict, connection, now)
-            program, entry = _contradicted(program, entry, replace(word, token=token))
+            program, entry = _contradicted(program, entry, _word(program, pattern, verdict, connection, now, token))
         final = settled(before, entry, policy, now)
         why = f"its author called the rewrite {verdict.verdict}"
         writes = fleet.knowledge.writes(
@@ -71,8 +69,7 @@ async def judge_rewrite(
         if verdict.verdict != "same":
             (known_pair,) = await fleet.pairs.read(own.pair_id)
             pair = known_pair.pair or _pair(own, pattern, before, now)
-            judgement = replace(_judgement(own, verdict, now), token=token)
-            writes.append(fleet.pairs.write(known_pair, with_judgement(pair, judgement)))
+            writes.append(fleet.pairs.write(known_pair, with_judgement(pair, _judgement(own, verdict, now, token))))
         change = VersionedChange(versioned, stamped(versioned.program, program, now))
         await fleet.programs.commit([change], writes, commit_id)
         return EntryChange(final, entry_state(before, now), entry_state(final, now))
@@ -92,7 +89,9 @@ async def _read_open(fleet: Fleet, own: OwnRewrite) -> tuple[VersionedProgram, P
     return versioned, pattern, known, known.entry
 
 
-def _word(program: Program, pattern: Pattern, verdict: NewVerdict, connection: str | None, now: datetime) -> Word:
+def _word(
+    program: Program, pattern: Pattern, verdict: NewVerdict, connection: str | None, now: datetime, token: str | None
+) -> Word:
     return Word(
         program_id=program.program_id,
         outcome="contradicted",
@@ -100,6 +99,7 @@ def _word(program: Program, pattern: Pattern, verdict: NewVerdict, connection: s
         evidence=verdict.reason or "its author rewrote the lesson: nobody can follow both texts",
         session_id=pattern.session_id,
         connection=connection,
+        token=token,
         waits=not may_contradict(program.against, pattern.knowledge_key or "", now),
     )
 
@@ -109,9 +109,14 @@ def _contradicted(program: Program, entry: Entry, word: Word) -> tuple[Program, 
     return replace(program, against=against), with_contradiction(entry, word)
 
 
-def _judgement(own: OwnRewrite, verdict: NewVerdict, now: datetime) -> Judgement:
+def _judgement(own: OwnRewrite, verdict: NewVerdict, now: datetime, token: str | None) -> Judgement:
     return Judgement(
-        verdict=verdict.verdict, program_id=own.program_id, at=now, reason=verdict.reason, contributed=True
+        verdict=verdict.verdict,
+        program_id=own.program_id,
+        at=now,
+        reason=verdict.reason,
+        contributed=True,
+        token=token,
     )
 
 
@@ -136,9 +141,9 @@ def _pair(own: OwnRewrite, pattern: Pattern, entry: Entry, now: datetime) -> Pai
 def _judged(program: Program, pattern: Pattern, entry: Entry, verdict: NewVerdict) -> tuple[Program, Entry]:
     name = program.program_id
     if verdict.verdict == "same" and pattern.rewrite is not None:
-        kept = replace(pattern, rewrite=replace(pattern.rewrite, judged_same=True))
+        judged = replace(pattern, rewrite=replace(pattern.rewrite, judged_same=True))
         return (
-            replace(program, patterns={**program.patterns, pattern.id: kept}),
+            replace(program, patterns={**program.patterns, pattern.id: judged}),
             with_open_rewrite(entry, name, pattern.id, is_open=False),
         )
     return with_membership(program, pattern.id, None), without_lesson(entry, name, pattern.id)

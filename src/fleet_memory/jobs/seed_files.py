@@ -48,10 +48,10 @@ def _place(location: Sequence[str | int]) -> str:
 
 def keyed_seeds(seeds: Iterable[Seed]) -> dict[str, Seed]:
     """Return seeds by their keys. Raises InvalidArgumentError for a key that two have."""
-    found: dict[str, Seed] = {}
-    for number, one in enumerate(seeds, 1):
-        key = key_of(one)
-        if key in found:
+    by_key: dict[str, Seed] = {}
+    for number, seed in enumerate(seeds, 1):
+        key = key_of(seed)
+        if key in by_key:
             raise InvalidArgumentError(f"entry {number}.key: {key!r} is an earlier entry's too; give one another key")
-        found[key] = one
-    return found
+        by_key[key] = seed
+    return by_key

@@ -90,7 +90,7 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
     """
     knowledge = fleet.knowledge
     entries = await knowledge.all()
-    unshown = {one.entry.key for one in await knowledge.snapshots.unshown(entries) if one.entry}
+    unshown = {versioned.entry.key for versioned in await knowledge.snapshots.unshown(entries) if versioned.entry}
     if unshown and not (await knowledge.snapshots.read()).version:
         await writer.try_commit(knowledge.snapshots.first(await fleet.programs.newest_read_version()))
     await fleet.embedder.ready()

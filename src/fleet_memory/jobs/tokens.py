@@ -62,7 +62,11 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
     async def attempt() -> CreatedToken:
         before, now = await tokens.read_key(), fleet.now()
         key = before.key or TokenKey(key=secrets.token_hex(KEY_BYTES))
-        live = [one.record.token_id for one in await tokens.all(order.program_id) if is_live(one.record, now)]
+        live = [
+            versioned.record.token_id
+            for versioned in await tokens.all(order.program_id)
+            if is_live(versioned.record, now)
+        ]
         if live and not order.is_another:
             raise InvalidArgumentError(
                 f"{order.program_id} has a live token, {live[-1]}: revoke it, or pass --also for another one"
@@ -76,7 +80,7 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
             _line(fleet, "token_created", record, token_words(record, *until)),
         )
         is_stored = Witness(
-            tokens.paths.token(record.token_id), ABSENT, lambda found: versioned_token(found).record == record
+            tokens.paths.token(record.token_id), ABSENT, lambda document: versioned_token(document).record == record
         )
         await commit_settled(tokens.store, writes, is_stored)  # a lost answer would lose the token
         return CreatedToken(made.token, record)
@@ -103,7 +107,7 @@ async def list_tokens(fleet: Fleet, program_id: str | None = None) -> list[Token
     Raises ForbiddenError unless the caller may curate.
     """
     fleet.caller.require_curation()
-    return [one.record for one in await fleet.tokens.all(program_id)]
+    return [versioned.record for versioned in await fleet.tokens.all(program_id)]
 
 
 async def revoke_token(fleet: Fleet, token: str) -> TokenRecord:
@@ -117,10 +121,10 @@ async def revoke_token(fleet: Fleet, token: str) -> TokenRecord:
     token_id = parts.token_id if parts else token
 
     async def attempt() -> TokenRecord:
-        found = await fleet.tokens.read(token_id)
-        if found is None:
+        versioned = await fleet.tokens.read(token_id)
+        if versioned is None:
             raise UnknownNameError(f"there is no token {token_id!r}; `fleet-memory token list` shows them")
-        (record,) = await _revoke(fleet, [found], "")
+        (record,) = await _revoke(fleet, [versioned], "")
         return record
 
     return await retry_conflicts(attempt, "the token")
@@ -134,24 +138,26 @@ async def revoke_tokens_of(fleet: Fleet, program_id: str, why: str = "") -> list
     fleet.caller.require_curation()
 
     async def attempt() -> list[TokenRecord]:
-        live = [one for one in await fleet.tokens.all(program_id) if is_live(one.record, fleet.now())]
+        live = [versioned for versioned in await fleet.tokens.all(program_id) if is_live(versioned.record, fleet.now())]
         return await _revoke(fleet, live, why)
 
     return await retry_conflicts(attempt, f"the tokens of {program_id}")
 
 
-async def _revoke(fleet: Fleet, found: Sequence[VersionedToken], why: str) -> list[TokenRecord]:
+async def _revoke(fleet: Fleet, tokens: Sequence[VersionedToken], why: str) -> list[TokenRecord]:
     """Revoke those of the tokens that are not yet, and return all as they are then."""
     now, by = fleet.now(), _person(fleet)
-    after = [one._replace(record=revoked(one.record, now, by)) for one in found]
-    changed = [one for one, before in zip(after, found, strict=True) if one.record is not before.record]
+    after = [versioned._replace(record=revoked(versioned.record, now, by)) for versioned in tokens]
+    changed = [
+        versioned for versioned, before in zip(after, tokens, strict=True) if versioned.record is not before.record
+    ]
     for start in range(0, len(changed), TOKENS_PER_COMMIT):
         writes: list[Write] = []
-        for one in changed[start : start + TOKENS_PER_COMMIT]:
-            words = token_words(one.record, *([why] if why else []))
-            writes += [fleet.tokens.write(one), _line(fleet, "token_revoked", one.record, words)]
+        for versioned in changed[start : start + TOKENS_PER_COMMIT]:
+            words = token_words(versioned.record, *([why] if why else []))
+            writes += [fleet.tokens.write(versioned), _line(fleet, "token_revoked", versioned.record, words)]
         await fleet.tokens.store.commit(*writes)
-    return [one.record for one in after]
+    return [versioned.record for versioned in after]
 
 
 def _line(fleet: Fleet, event: LedgerEvent, record: TokenRecord, why: str) -> Write:

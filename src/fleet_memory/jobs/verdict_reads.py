@@ -23,8 +23,8 @@ class VerdictReads(NamedTuple):
 
     def documents(self) -> VerdictDocuments:
         """Return the values alone."""
-        known = {key: one.entry for key, one in self.entries.items() if one.entry is not None}
-        return VerdictDocuments({name: one.program for name, one in self.programs.items()}, known)
+        known = {key: versioned.entry for key, versioned in self.entries.items() if versioned.entry is not None}
+        return VerdictDocuments({name: versioned.program for name, versioned in self.programs.items()}, known)
 
 
 async def read_for_verdict(
@@ -37,7 +37,7 @@ async def read_for_verdict(
     model. Billed 1 read each, at most 4 but for two entries.
     """
     sides = (pair.a, pair.b)
-    known = {one.program.program_id: one for one in judges}
+    known = {judge.program.program_id: judge for judge in judges}
     names = {side.program_id for side in sides if side.key is None}
     programs = {**known, **await _programs(fleet, names - known.keys())}
     keys = {side.key for side in sides if side.key is not None}
@@ -53,12 +53,14 @@ async def read_for_verdict(
     ordered = sorted(keys)
     entries = await fleet.knowledge.read_versioned(*ordered) if ordered else []
     if not free:
-        moving = moving_programs([one.entry for one in entries if one.entry is not None], pair.pair_id)
+        moving = moving_programs(
+            [versioned.entry for versioned in entries if versioned.entry is not None], pair.pair_id
+        )
         programs |= await _programs(fleet, moving - programs.keys())
     return VerdictReads(versioned, programs, dict(zip(ordered, entries, strict=True)))
 
 
 async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedProgram]:
     ordered = sorted(set(names))
-    found = await fleet.programs.read_versioned(*ordered) if ordered else []
-    return dict(zip(ordered, found, strict=True))
+    programs = await fleet.programs.read_versioned(*ordered) if ordered else []
+    return dict(zip(ordered, programs, strict=True))

@@ -36,13 +36,15 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
         try:
             key = entry_key(program, about)
             drafts = await read_drafts(fleet, [key] if key else [], report.now)
-            said, drafts = with_word(drafts, program, about, report)
+            reported, drafts = with_word(drafts, program, about, report)
         except KnowledgeNotFoundError:
             raise KnowledgeNotFoundError(about, await fleet.knowledge.snapshots.close_keys(about)) from None
         except PatternNotFoundError:
             keys = await fleet.knowledge.snapshots.close_keys(about)
             raise PatternNotFoundError(program_id, about, close_names(about, program.patterns), keys) from None
-        return _Recorded(said.program, said.archived, said, drafts.changes), drafts.writes(fleet, program_id)
+        return _Recorded(reported.program, reported.archived, reported, drafts.changes), drafts.writes(
+            fleet, program_id
+        )
 
     recorded = await fleet.programs.update_with(program_id, change, report.now)
     await publish_changes(fleet, program_id, recorded.changes)

@@ -60,7 +60,7 @@ class DecodedDocuments(Generic[_T]):
             self._decoded[ref] = known._replace(entries=entries)
 
     def _drop_oldest(self) -> None:
-        size = sum(one.size for one in self._decoded.values())
+        size = sum(decoded.size for decoded in self._decoded.values())
         while len(self._decoded) > MAX_DECODED or (size > self._max_bytes and len(self._decoded) > 1):
             _, oldest = self._decoded.popitem(last=False)
             size -= oldest.size

@@ -21,5 +21,5 @@ class SumsDocument(FleetDocuments):
         return None if isinstance(sums, UnreadableDocument) else sums
 
     def write(self, sums: FleetSums) -> Write:
-        """Return the write that replaces the sums, whatever they were."""
+        """Return the write that replaces the sums at any revision."""
         return Write(self.paths.sums, {"text": sums.compact()})

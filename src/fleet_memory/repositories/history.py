@@ -17,7 +17,7 @@ class History(FleetDocuments):
         first = max(0, program.summaries - min(count, MAX_SUMMARIES))
         refs = [self._ref(program.program_id, number) for number in range(first, program.summaries)]
         documents = await self.store.get(*refs) if refs else []
-        return sorted((past_summary(one) for one in documents if one), key=lambda past: -past.number)
+        return sorted((past_summary(document) for document in documents if document), key=lambda past: -past.number)
 
     def write(self, past: PastSummary) -> Write:
         """Return the write that stores a summary."""

@@ -62,10 +62,10 @@ class Knowledge:
         documents = await self.store.get(*(self.paths.entry(key) for key in keys))
         lines = await lines_of_documents(self.store, self.paths, documents)
         return [
-            decoded_or_raised(one, lambda document: versioned_entry(document, lines.get(document.ref, ())))
-            if one
+            decoded_or_raised(each, lambda document: versioned_entry(document, lines.get(document.ref, ())))
+            if each
             else ABSENT_ENTRY
-            for one in documents
+            for each in documents
         ]
 
     async def found(self, key: str, *, hidden: bool = False) -> Entry:
@@ -93,7 +93,11 @@ class Knowledge:
     async def all(self, unreadable: list[UnreadableDocument] | None = None) -> list[VersionedEntry]:
         """Return every entry; one that cannot be read is skipped and added to `unreadable`. Billed 1 read each."""
         blocks = document_blocks(self.store, Query(self.paths.entries), ENTRIES_PER_BLOCK)
-        return [one async for documents in blocks for one in iter_readable(documents, versioned_entry, unreadable)]
+        return [
+            versioned
+            async for documents in blocks
+            for versioned in iter_readable(documents, versioned_entry, unreadable)
+        ]
 
     async def update(
         self,
@@ -182,7 +186,7 @@ class Knowledge:
             if changed is versioned.entry or not writes:
                 return changed
             written = writes[0].fields or {}
-            witness = Witness(self.paths.entry(key), versioned.revision, lambda found: _shows(found, written))
+            witness = Witness(self.paths.entry(key), versioned.revision, lambda document: _shows(document, written))
             await commit_settled(self.store, writes, witness)
             return after
 

@@ -38,7 +38,7 @@ def page_of(document: Document) -> Page:
 
 def _page_in(document: Document, entries: Entries) -> Page:
     fields = document.fields
-    patterns = {one.id: one for one in entries.patterns.values()}
+    patterns = {pattern.id: pattern for pattern in entries.patterns.values()}
     return Page(str(fields["programId"]), int(cast("int", fields["page"])), patterns, document.revision)
 
 
@@ -75,9 +75,9 @@ class Pages:
         """
         documents = await self._documents(heads)
         values = await to_thread.run_sync(_decoded_pages, documents) if documents else {}
-        bad = {ref: one for ref, one in values.items() if isinstance(one, UnreadableDocument)}
+        bad = {ref: value for ref, value in values.items() if isinstance(value, UnreadableDocument)}
         unreadable += bad.values()
-        pages = {ref: one for ref, one in values.items() if isinstance(one, Page)}
+        pages = {ref: value for ref, value in values.items() if isinstance(value, Page)}
         return [self._with_pages(head, pages) for head in heads if not bad.keys() & set(self._refs(head.program))]
 
     async def with_revisions(self, before: VersionedProgram, after: Program) -> VersionedProgram:
@@ -89,9 +89,9 @@ class Pages:
         refs = {number: self.paths.page(after.program_id, number) for number in changed if number not in before.pages}
         if not refs:
             return before
-        found = await self.store.get(*refs.values())
+        documents = await self.store.get(*refs.values())
         known = {
-            number: document.revision if document else ABSENT for number, document in zip(refs, found, strict=True)
+            number: document.revision if document else ABSENT for number, document in zip(refs, documents, strict=True)
         }
         return before._replace(pages={**before.pages, **known})
 
@@ -112,8 +112,8 @@ class Pages:
 
     async def _documents(self, heads: Sequence[VersionedProgram]) -> dict[Ref, Document]:
         refs = [ref for head in heads for ref in self._refs(head.program)]
-        found = await self.store.get(*refs) if refs else []
-        return {ref: document for ref, document in zip(refs, found, strict=True) if document is not None}
+        documents = await self.store.get(*refs) if refs else []
+        return {ref: document for ref, document in zip(refs, documents, strict=True) if document is not None}
 
     def _refs(self, program: Program) -> list[Ref]:
         numbers = sorted({lesson.page for lesson in program.paged.values()})
@@ -155,8 +155,8 @@ def _changed_lessons(before: Program, after: Program) -> dict[int, dict[str, str
             changed[old.page][pattern_key(id_)] = None
     entered = {
         id_
-        for id_, one in changed_entries(before.paged, after.paged).items()
-        if (was := before.paged.get(id_)) is None or was.page != one.page
+        for id_, paged_lesson in changed_entries(before.paged, after.paged).items()
+        if (was := before.paged.get(id_)) is None or was.page != paged_lesson.page
     }
     for id_, pattern in after.patterns.items():
         if id_ in entered or (id_ in after.paged and pattern is not before.patterns.get(id_)):

@@ -114,34 +114,34 @@ class Pairs(FleetDocuments):
         """
         best = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank", limit=limit)))
         others = await self._some_of({"state": "open"}, digest(program_id, turn), limit)
-        known = {one.pair_id for one in best}
-        return _best_first([*best, *(one for one in others if one.pair_id not in known)])
+        known = {versioned.pair_id for versioned in best}
+        return _best_first([*best, *(other for other in others if other.pair_id not in known)])
 
     async def _some_of(self, where: Mapping[str, Scalar], start: str, limit: int) -> list[VersionedPair]:
         """Return at most `limit` pairs with these values, by id from `start` on and then from the first."""
         documents = list(await self.store.find(Query(self.paths.pairs, where, after=start, limit=limit)))
         if len(documents) < limit:
             first = await self.store.find(Query(self.paths.pairs, where, limit=limit - len(documents)))
-            documents += [one for one in first if one.ref not in {known.ref for known in documents}]
+            documents += [document for document in first if document.ref not in {known.ref for known in documents}]
         return _best_first(_readable(documents))
 
     async def asking(self) -> list[Pair]:
         """Return every pair that only programs with a side are asked about, the likeliest first. Billed 1 read each."""
-        found = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))
-        return [one.pair for one in found if one.pair]
+        pairs = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))
+        return [versioned.pair for versioned in pairs if versioned.pair]
 
     async def for_model(self, limit: int) -> list[Pair]:
         """Return pairs that a model may judge, the likeliest first, at most so many. Billed 1 read each, at least 1."""
-        found = _readable(await self.store.find(Query(self.paths.pairs, order="-modelRank", limit=limit)))
-        return [one.pair for one in found if one.pair]
+        pairs = _readable(await self.store.find(Query(self.paths.pairs, order="-modelRank", limit=limit)))
+        return [versioned.pair for versioned in pairs if versioned.pair]
 
     async def waiting(self) -> list[Pair]:
         """Return every pair that programs or people are asked about, unreadable ones skipped. Billed 1 read each."""
-        found = {pair.pair_id: pair for pair in await self.asking()}
+        by_id = {pair.pair_id: pair for pair in await self.asking()}
         for name in ("askThird", "forPeople"):
             documents = await self.store.find(Query(self.paths.pairs, {name: True}))
-            found |= {one.pair_id: one.pair for one in _readable(documents) if one.pair}
-        return [*found.values()]
+            by_id |= {versioned.pair_id: versioned.pair for versioned in _readable(documents) if versioned.pair}
+        return [*by_id.values()]
 
     async def in_state(self, state: PairState, limit: int | None = None) -> list[VersionedPair]:
         """Return pairs in this state, also those that ask no program; by id. Billed 1 read each."""
@@ -170,7 +170,7 @@ class Pairs(FleetDocuments):
 
 
 def _best_first(pairs: list[VersionedPair]) -> list[VersionedPair]:
-    return sorted(pairs, key=lambda one: (-one.pair.rank if one.pair else 0.0, one.pair_id))
+    return sorted(pairs, key=lambda versioned: (-versioned.pair.rank if versioned.pair else 0.0, versioned.pair_id))
 
 
 def _readable(documents: Iterable[Document]) -> list[VersionedPair]:

@@ -58,10 +58,14 @@ class ProgramReads:
 
     async def _unkept_heads(self, *program_ids: str) -> list[VersionedProgram]:
         documents = await self._store.get(*(self._paths.program(program_id) for program_id in program_ids))
-        decoded = [partial(decoded_or_raised, one, versioned_program) if one else None for one in documents]
+        decoded = [
+            partial(decoded_or_raised, document, versioned_program) if document else None for document in documents
+        ]
         del documents
         return await to_thread.run_sync(
-            lambda: [one() if one else absent_program(id_) for id_, one in zip(program_ids, decoded, strict=True)]
+            lambda: [
+                decode() if decode else absent_program(id_) for id_, decode in zip(program_ids, decoded, strict=True)
+            ]
         )
 
     async def whole(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
@@ -73,12 +77,12 @@ class ProgramReads:
 
     async def _settled(self, joined: list[VersionedProgram]) -> list[VersionedProgram]:
         """Return programs as they are; one that seems to have lost lessons and has changed meanwhile is read again."""
-        torn = {one.program.program_id: one.revision for one in joined if one.lost}
+        torn = {head.program.program_id: head.revision for head in joined if head.lost}
         heads = await self._unkept_heads(*torn) if torn else ()
-        again = [one for one in heads if one.revision != torn[one.program.program_id]]
+        again = [head for head in heads if head.revision != torn[head.program.program_id]]
         renewed = await self._settled(await self.pages.joined_unkept(again)) if again else ()
-        by_id = {one.program.program_id: one for one in renewed}
-        return [by_id.get(one.program.program_id, one) for one in joined]
+        by_id = {versioned.program.program_id: versioned for versioned in renewed}
+        return [by_id.get(versioned.program.program_id, versioned) for versioned in joined]
 
     async def block(self, documents: list[Document]) -> ProgramBlock:
         """Return the programs of documents, whole. Billed 1 read each page, those of a few programs at once."""

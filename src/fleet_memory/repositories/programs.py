@@ -150,13 +150,14 @@ class Programs:
         or for `others` alone. Billed 1 read for each page that a lesson moves to and that was not read.
         """
         changes = [
-            one._replace(before=await self._reads.pages.with_revisions(one.before, one.after)) for one in changes
+            change._replace(before=await self._reads.pages.with_revisions(change.before, change.after))
+            for change in changes
         ]
         commit_id = commit_id or new_commit_id()
-        writes = [write for one in changes for write in self.writes(*one, commit_id=commit_id)]
-        programs = {self.paths.program(one.after.program_id): one.before.revision for one in changes}
-        for one in changes:
-            self._reads.know(one.before.program, one.after)
+        writes = [write for change in changes for write in self.writes(*change, commit_id=commit_id)]
+        programs = {self.paths.program(change.after.program_id): change.before.revision for change in changes}
+        for change in changes:
+            self._reads.know(change.before.program, change.after)
         changed = next((write.ref for write in writes if write.ref in programs), None)
         if changed is not None:
             witness = Witness(changed, programs[changed], lambda document: _remembers(document, commit_id))
@@ -199,8 +200,8 @@ class Programs:
         """Return the newest version of knowledge that any program has read. Billed 2 reads."""
         newest = 0
         for name in ("readVersion", "knowledgeSeen"):  # the second is of documents of the version before
-            found = await self.store.find(Query(self.paths.programs, order=f"-{name}", limit=1))
-            newest = max([newest, *(cast("int", document.fields[name]) for document in found)])
+            documents = await self.store.find(Query(self.paths.programs, order=f"-{name}", limit=1))
+            newest = max([newest, *(cast("int", document.fields[name]) for document in documents)])
         return newest
 
     async def all(self) -> list[VersionedProgram]:

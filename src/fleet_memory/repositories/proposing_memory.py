@@ -101,12 +101,12 @@ class ProposingMemory:
 
     def contributors(self) -> dict[str, set[str]]:
         """Return the programs with a lesson in an entry by its key, as programs are compared."""
-        found: dict[str, set[str]] = {}
+        by_key: dict[str, set[str]] = {}
         for name, lessons in self.lessons.items():
             for lesson in lessons:
                 if lesson.knowledge_key is not None:
-                    found.setdefault(lesson.knowledge_key, set()).add(same_program(name))
-        return found
+                    by_key.setdefault(lesson.knowledge_key, set()).add(same_program(name))
+        return by_key
 
     def programs(self) -> set[str]:
         """Return the programs of the fleet, as they are compared."""

@@ -100,7 +100,11 @@ class Snapshots:
     async def unshown(self, entries: Iterable[VersionedEntry]) -> list[VersionedEntry]:
         """Return those of `entries` that the snapshot does not show as they are. Billed as `read`."""
         rows = {row.key: row for row in (await self.read()).rows}
-        return [one for one in entries if one.entry and not _is_shown(one.entry, rows.get(one.entry.key))]
+        return [
+            versioned
+            for versioned in entries
+            if versioned.entry and not _is_shown(versioned.entry, rows.get(versioned.entry.key))
+        ]
 
     async def published_lately(self, now: datetime, within_s: float) -> bool:
         """Whether a snapshot was written less than `within_s` seconds from `now`, by any server. Billed 1 read."""
@@ -138,8 +142,8 @@ class Snapshots:
         old = await self.read()
         behind = await self.behind()
         taken = behind[:MAX_ENTRIES_PER_PUBLICATION]
-        kept = [row for row in old.rows if row.key not in without]
-        new, marks = _published(self._paths, (old, kept), taken, consolidated_at)
+        rows = [row for row in old.rows if row.key not in without]
+        new, marks = _published(self._paths, (old, rows), taken, consolidated_at)
         is_complete = len(taken) == len(behind)
         stamp: dict[str, Json] = {"publishedAt": now.isoformat()}
         if head is not None and new.rows == old.rows:
@@ -198,9 +202,9 @@ def _published(
 
     A candidate has no row, unless it had one: that stays, so that a reader learns that the entry is gone.
     """
-    old, kept = old_rows
+    old, remaining = old_rows
     version = old.version + 1
-    rows = {row.key: row for row in kept}
+    rows = {row.key: row for row in remaining}
     marks: list[Write] = []
     for entry, revision, _ in behind:
         if entry is None:

@@ -39,7 +39,8 @@ class Tokens(FleetDocuments):
         where = {} if program_id is None else {"programId": program_id}
         documents = await self.store.find(Query(self.paths.tokens, where))
         return sorted(
-            iter_readable(documents, versioned_token), key=lambda one: (one.record.created_at, one.record.token_id)
+            iter_readable(documents, versioned_token),
+            key=lambda versioned: (versioned.record.created_at, versioned.record.token_id),
         )
 
     async def read_key(self) -> VersionedKey:

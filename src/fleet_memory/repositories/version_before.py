@@ -66,10 +66,14 @@ async def lines_of_documents(
     store: Store, paths: FleetPaths, documents: Iterable[Document | None]
 ) -> Mapping[Ref, Sequence[Document | None]]:
     """Return, by entry, the ledger lines that converting these documents needs. Billed at most 2 reads an entry."""
-    refs = {one.ref: lines_to_read(paths, one.fields) for one in documents if one and is_entry_before(one.fields)}
+    refs = {
+        document.ref: lines_to_read(paths, document.fields)
+        for document in documents
+        if document and is_entry_before(document.fields)
+    }
     every = [ref for lines in refs.values() for ref in lines]
-    found = dict(zip(every, await store.get(*every), strict=True)) if every else {}
-    return {ref: [found[line] for line in lines] for ref, lines in refs.items()}
+    read = dict(zip(every, await store.get(*every), strict=True)) if every else {}
+    return {ref: [read[line] for line in lines] for ref, lines in refs.items()}
 
 
 def converted_entry(fields: Mapping[str, Json], lines: Sequence[Document | None] = ()) -> Entry:
@@ -106,18 +110,21 @@ def _retired_at(entry: Entry, ledger: Sequence[LedgerLine | None], words: Sequen
 def stored_verdicts(fields: Mapping[str, Json]) -> list[VerdictOnTexts]:
     """Return the verdicts in a program's document: on its patterns, and those saved when a pattern changed since."""
     patterns = cast("dict[str, Json]", fields["patterns"]).values()
-    return [*_kept_verdicts(fields), *(one for text in patterns for one in _verdicts_on(json.loads(str(text))))]
+    return [*_kept_verdicts(fields), *(verdict for text in patterns for verdict in _verdicts_on(json.loads(str(text))))]
 
 
 def _kept_verdicts(fields: Mapping[str, Json]) -> list[VerdictOnTexts]:
-    kept = cast("list[dict[str, Json]]", json.loads(str(fields.get("verdictsBefore") or "[]")))
-    return [VerdictOnTexts(str(one["words"]), str(one["otherWords"]), StoredVerdict.from_fields(one)) for one in kept]
+    verdicts = cast("list[dict[str, Json]]", json.loads(str(fields.get("verdictsBefore") or "[]")))
+    return [
+        VerdictOnTexts(str(verdict["words"]), str(verdict["otherWords"]), StoredVerdict.from_fields(verdict))
+        for verdict in verdicts
+    ]
 
 
 def _verdicts_on(pattern: Mapping[str, Json]) -> list[VerdictOnTexts]:
     verdicts = cast("dict[str, dict[str, Json]]", pattern.get("verdicts") or {})
     words = text_hash(str(pattern["pattern"]))
-    return [VerdictOnTexts(words, other, StoredVerdict.from_fields(one)) for other, one in verdicts.items()]
+    return [VerdictOnTexts(words, other, StoredVerdict.from_fields(verdict)) for other, verdict in verdicts.items()]
 
 
 def verdicts_text(fields: Mapping[str, Json]) -> str:

@@ -79,13 +79,13 @@ def _as_domain(text: str) -> str:
 def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
     waiting: list[tuple[JsonValue, int]] = [(value, 1)]
     while waiting:
-        one, depth = waiting.pop()
+        item, depth = waiting.pop()
         if depth > DEEPEST_OBJECT:
             raise PydanticCustomError("too_deep", "must be nested at most {deepest} deep", {"deepest": DEEPEST_OBJECT})
-        if isinstance(one, float) and not isfinite(one):
+        if isinstance(item, float) and not isfinite(item):
             raise PydanticCustomError("not_finite", "must hold finite numbers only")
-        if isinstance(one, dict | list):
-            waiting += [(each, depth + 1) for each in (one.values() if isinstance(one, dict) else one)]
+        if isinstance(item, dict | list):
+            waiting += [(each, depth + 1) for each in (item.values() if isinstance(item, dict) else item)]
     return value
 
 

@@ -1,4 +1,4 @@
-"""What other memory programs keep, as their readers find it."""
+"""The contents of other memory programs, as their readers find them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ MAX_SHOWN_CHARS: Final = 120  # characters of a place or a reason of what is lef
 
 
 class ForeignText(NamedTuple):
-    """One text of another memory: where it stands there, and what is known of it.
+    """One text of another memory: its place there, and its labels.
 
     `context` becomes the lesson's evidence. `topics` are names for its domain, the best first. `owner` is the agent or
     user whose it is, "" where that is unknown.

@@ -33,10 +33,9 @@ ChangeEvent: TypeAlias = Literal[
     "seeded",
     "policy",
     "erased",
-    "token_created",
-    "token_revoked",
 ]
-LedgerEvent: TypeAlias = ChangeEvent | Literal["read"]
+"""A change of shared knowledge or of its policy: `fleet_health` counts them."""
+LedgerEvent: TypeAlias = ChangeEvent | Literal["token_created", "token_revoked", "read"]
 """`read`: a bound caller read another program's memory."""
 
 
@@ -242,7 +241,7 @@ class LedgerLine(Value):
 
 
 class Freshness(Value):
-    """How far shared knowledge is behind what agents stored. Stale means verify, not discard.
+    """How far shared knowledge is behind the lessons that agents stored. Stale means verify, not discard.
 
     `to_judge` counts the open pairs of the fleet, None where they are not counted.
     """

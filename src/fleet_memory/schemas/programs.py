@@ -84,7 +84,7 @@ class PagedLesson(Value):
 class Program(Value):
     """One program's memory. `patterns` maps pattern id -> pattern, `notes` note id -> note, the oldest first.
 
-    `paged` maps the ids of the lessons that are on pages to what is known of them. `patterns` has those that were read
+    `paged` maps the ids of the lessons that are on pages to their summaries. `patterns` has those that were read
     too, after the others: all of a whole program, none of one that was read without its pages.
     `pending` lists the ids that the maintainer has not considered, also of lessons that left since. `run` is the number
     of the run that considered it last. `read_version` is the knowledge version at the last boot. `shown` maps the
@@ -142,7 +142,9 @@ class Program(Value):
     def active(self) -> Mapping[str, Pattern]:
         """The lessons that are on no page, by id: those that boot and a recall without a question may show."""
         return (
-            {id_: one for id_, one in self.patterns.items() if id_ not in self.paged} if self.paged else self.patterns
+            {id_: pattern for id_, pattern in self.patterns.items() if id_ not in self.paged}
+            if self.paged
+            else self.patterns
         )
 
     @property

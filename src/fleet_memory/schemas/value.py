@@ -49,9 +49,9 @@ class Value:
         dataclass(frozen=True, kw_only=True, config=_CONFIG)(cls)
 
     @classmethod
-    def from_fields(cls, found: Mapping[str, object]) -> Self:
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
         """Return the value of a JSON object as `wire` returns it; unknown fields are ignored, numbers may be texts."""
-        return codec(cls).validate_python(found, strict=False, extra="ignore", by_alias=True, by_name=False)
+        return codec(cls).validate_python(fields, strict=False, extra="ignore", by_alias=True, by_name=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -104,7 +104,11 @@ def _optional_name(prompt: ListingObject) -> ListingObject:
     arguments = prompt.get("arguments")
     if not arguments:
         return {}
-    return {"arguments": [one | {"required": False} if one["name"] in CALLER_NAMES else one for one in arguments]}
+    return {
+        "arguments": [
+            argument | {"required": False} if argument["name"] in CALLER_NAMES else argument for argument in arguments
+        ]
+    }
 
 
 def _greeting(result: ListingObject, audience: Audience) -> ListingObject:

@@ -68,7 +68,7 @@ class Allowance:
     def _begun(self, token_id: str) -> _Usage:
         if len(self._usage) >= self._sweep_at:
             now = self._now()
-            self._usage = {name: one for name, one in self._usage.items() if one.running or one.free_at > now}
+            self._usage = {name: usage for name, usage in self._usage.items() if usage.running or usage.free_at > now}
             self._sweep_at = max(_SWEEP_FROM, 2 * len(self._usage))
         usage = self._usage[token_id] = _Usage()
         return usage

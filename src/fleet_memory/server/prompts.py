@@ -95,7 +95,7 @@ class RefusingPrompt(Prompt):
         """See `Prompt.render`. Raises MCPError, whose message names the argument."""
         allowed = self.arguments or []
         given = _named(arguments or {}, allowed, audience_of(context.request_context.lifespan_context))
-        missing = [one.name for one in allowed if one.required and one.name not in given]
+        missing = [argument.name for argument in allowed if argument.required and argument.name not in given]
         if missing:
             raise refused(f"{missing[0]}: required")
         try:
@@ -103,14 +103,14 @@ class RefusingPrompt(Prompt):
         except ValueError as error:
             if not isinstance(error.__cause__, ValidationError):
                 raise
-            schema: Schema = {"properties": {one.name: {} for one in allowed}}
+            schema: Schema = {"properties": {argument.name: {} for argument in allowed}}
             raise refused(refusal_message(error.__cause__, schema)) from error
 
 
 def _named(given: dict[str, Any], allowed: Sequence[PromptArgument], audience: Audience) -> dict[str, Any]:  # Any: JSON
     """Return the arguments with the name of a bound caller. Raises MCPError for another name than it may read."""
     program_id = audience.program_id
-    if program_id is None or all(one.name != "agentId" for one in allowed):
+    if program_id is None or all(argument.name != "agentId" for argument in allowed):
         return given
     if given.get("agentId", program_id) != program_id and audience.role in ("agent", "judge"):
         raise refused(f"You are {program_id}; leave out agentId", ForbiddenError.code)

@@ -176,8 +176,8 @@ async def _require_no_credential(tool: FleetTool, arguments: JsonObject, context
     """Raise InvalidArgumentError when a tool that writes is given a credential, in any of its texts."""
     if tool.annotations is not None and tool.annotations.read_only_hint:
         return
-    if found := credential_at(arguments):
-        await refuse_credential(await _fleet(context), found)
+    if credential := credential_at(arguments):
+        await refuse_credential(await _fleet(context), credential)
 
 
 def _renamed(
@@ -233,8 +233,8 @@ async def _fleet(context: FleetContext) -> Fleet:
 
 
 def _progress(context: FleetContext) -> Progress:
-    async def report(done: float, total: float, message: str) -> None:
-        await context.report_progress(done, total, message)
+    async def report(finished: float, total: float, message: str) -> None:
+        await context.report_progress(finished, total, message)
 
     return report
 

@@ -79,7 +79,9 @@ class ServedStore(Store):
             for use in self._uses():
                 use.conflicts += 1
             raise
-        events = [one.fields.get("event") for one in writes if one.fields and one.ref.collection.endswith(_LEDGER)]
+        events = [
+            write.fields.get("event") for write in writes if write.fields and write.ref.collection.endswith(_LEDGER)
+        ]
         for use in self._uses():
             use.writes += len(writes)
             use.ledger.update(event for event in events if isinstance(event, str))

@@ -192,7 +192,7 @@ def _complaint(text: str, error: ValidationError) -> JSONRPCError | None:
     if isinstance(identity, bool) or not isinstance(identity, str | int):
         return None
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    code, said = (
+    code, message = (
         (PARSE_ERROR, first["msg"]) if first["type"] == "json_invalid" else (INVALID_REQUEST, "Invalid request")
     )
-    return JSONRPCError(jsonrpc="2.0", id=identity, error=ErrorData(code=code, message=said))
+    return JSONRPCError(jsonrpc="2.0", id=identity, error=ErrorData(code=code, message=message))

@@ -122,17 +122,17 @@ def _answer(content: bytes) -> ModelAnswer:
         completion = Completion.model_validate_json(content)
     except ValueError:
         raise _failure("it answered something other than a chat completion.", lasts=True) from None
-    said = completion.choices[0].message.content if completion.choices else None
+    answer = completion.choices[0].message.content if completion.choices else None
     stated = completion.usage.total_tokens if completion.usage else None
-    return ModelAnswer(_verdict(said or ""), min(max(stated or 0, 0), MAX_TOKENS_PER_ANSWER))
+    return ModelAnswer(_verdict(answer or ""), min(max(stated or 0, 0), MAX_TOKENS_PER_ANSWER))
 
 
-def _verdict(said: str) -> Verdict | None:
-    said = said.strip()
-    if said.startswith(_FENCE) and said.endswith(_FENCE):
-        said = said.removeprefix(_FENCE).removeprefix("json").removesuffix(_FENCE)
+def _verdict(answer: str) -> Verdict | None:
+    answer = answer.strip()
+    if answer.startswith(_FENCE) and answer.endswith(_FENCE):
+        answer = answer.removeprefix(_FENCE).removeprefix("json").removesuffix(_FENCE)
     try:
-        return StatedVerdict.model_validate_json(said).verdict
+        return StatedVerdict.model_validate_json(answer).verdict
     except ValueError:
         return None
 

@@ -75,8 +75,8 @@ class MiniLM:
         missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in rows]
         for start in range(0, len(missing), _TEXTS_PER_TURN):
             some = missing[start : start + _TEXTS_PER_TURN]
-            found = await to_thread.run_sync(self._embedded, [text for _, text in some], limiter=self._turn)
-            rows.update(zip((key for key, _ in some), found, strict=True))
+            vectors = await to_thread.run_sync(self._embedded, [text for _, text in some], limiter=self._turn)
+            rows.update(zip((key for key, _ in some), vectors, strict=True))
         self._remember(rows)
         return np.array([rows[key] for key in keys], np.float32).reshape(len(texts), _DIMENSIONS)
 

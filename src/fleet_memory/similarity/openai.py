@@ -90,16 +90,16 @@ class OpenAI:
     def _checked(self, content: bytes, count: int) -> Vectors:
         """Return the rows of an answer, of length 1, in the order of the texts. Raises EmbedderError."""
         try:
-            data = sorted(Embeddings.model_validate_json(content).data, key=lambda one: one.index)
+            data = sorted(Embeddings.model_validate_json(content).data, key=lambda embedding: embedding.index)
         except ValueError:
             raise EmbedderError("The embedding endpoint answered something other than embeddings.") from None
-        sizes = {len(one.embedding) for one in data}
-        if [one.index for one in data] != list(range(count)) or len(sizes) != 1:
+        sizes = {len(embedding.embedding) for embedding in data}
+        if [embedding.index for embedding in data] != list(range(count)) or len(sizes) != 1:
             raise EmbedderError("The embedding endpoint did not answer with one vector for each text.")
         size = self._size or sizes.pop()
         if sizes - {size}:
             raise EmbedderError(f"The embedding endpoint's vectors no longer have {size} numbers: is it another model?")
-        rows = np.array([one.embedding for one in data], np.float32)
+        rows = np.array([embedding.embedding for embedding in data], np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
             raise EmbedderError("The embedding endpoint answered a vector without a direction.")

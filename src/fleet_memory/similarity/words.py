@@ -81,9 +81,9 @@ class WordIndex:
     def _numbered(self, texts: Sequence[str]) -> Iterator[bytes]:
         """Yield the numbers of each text's stems and `_END`."""
         numbers, places = [], []
-        for stem, uses, found in _stem_places(texts):
+        for stem, uses, text_places in _stem_places(texts):
             numbers += [self._numbers.setdefault(stem, len(self._numbers) + 1)] * uses
-            places.append(found)
+            places.append(text_places)
         at = np.fromstring(",".join(places), np.int64, sep=",")
         ordered = np.array(numbers, np.int32)[np.argsort(at)]
         start = 0

@@ -42,7 +42,7 @@ class AskedPairs(NamedTuple):
     @property
     def pairs(self) -> list[Pair]:
         """The pairs alone."""
-        return [one.pair for one in self.versioned if one.pair is not None]
+        return [versioned.pair for versioned in self.versioned if versioned.pair is not None]
 
 
 async def asked_pairs(
@@ -59,18 +59,20 @@ async def asked_pairs(
         turn = fleet.now().isoformat()
         return AskedPairs(await fleet.pairs.open_to_judge(program_id, turn, MAX_JUDGE_PAIRS), any_pair=True)
     own = await fleet.pairs.asked_of(program_id)
-    open_pairs = (one.pair for one in own if one.pair is not None and one.pair_id not in answered)
+    open_pairs = (
+        versioned.pair for versioned in own if versioned.pair is not None and versioned.pair_id not in answered
+    )
     if not third or len(first_of_each_lesson(open_pairs, program_id)) >= MAX_SHOWN_PAIRS:
         return AskedPairs(own)
-    known = {one.pair_id for one in own}  # a side may be asked, and at once a third program
+    known = {versioned.pair_id for versioned in own}  # a side may be asked, and at once a third program
     others = await fleet.pairs.asking_third(program_id, fleet.now().isoformat(), MAX_THIRD_PAIRS)
-    return AskedPairs([*own, *(one for one in others if one.pair_id not in known)])
+    return AskedPairs([*own, *(other for other in others if other.pair_id not in known)])
 
 
 def to_judge_answers(program: Program, chosen: ChosenQuestions) -> list[ToJudge]:
     """Return the questions as the program sees them."""
     return [
-        *(rewrite_to_judge(one, rewrite_pair_id(one) or "") for one in chosen.rewrites),
+        *(rewrite_to_judge(rewrite, rewrite_pair_id(rewrite) or "") for rewrite in chosen.rewrites),
         *(to_judge_answer(pair, program.program_id, program.patterns) for pair in chosen.pairs),
     ]
 
@@ -86,8 +88,8 @@ def fitting_questions(program: Program, asked: AskedPairs, max_tokens: int, now:
     room = int(max_tokens * 4 * BOOT_SHARE)  # a token is 4 bytes
     every = chosen_questions(program, asked.pairs, now, limit=len(asked.pairs) + 1, any_pair=asked.any_pair)
     each = [
-        *(ChosenQuestions(rewrites=[one]) for one in every.rewrites),
-        *(ChosenQuestions(pairs=[one]) for one in every.pairs),
+        *(ChosenQuestions(rewrites=[rewrite]) for rewrite in every.rewrites),
+        *(ChosenQuestions(pairs=[pair]) for pair in every.pairs),
     ]
     fitting: list[ChosenQuestions] = []
     for question in each:
@@ -96,8 +98,8 @@ def fitting_questions(program: Program, asked: AskedPairs, max_tokens: int, now:
             room -= size(answer.wire())
             fitting.append(question)
     return ChosenQuestions(
-        [one for question in fitting for one in question.rewrites],
-        [one for question in fitting for one in question.pairs],
+        [rewrite for question in fitting for rewrite in question.rewrites],
+        [pair for question in fitting for pair in question.pairs],
         every.ignored,
     )
 
@@ -122,7 +124,8 @@ async def _leave(fleet: Fleet, program_id: str, versioned: VersionedPair, pair: 
     names = {side.program_id for side in (pair.a, pair.b) if side.key is None}
     programs = await fleet.programs.read_versioned(*sorted(names)) if names else []
     changes = [
-        VersionedChange(one, stamped(one.program, with_next_pairs(one.program, pair, left), now)) for one in programs
+        VersionedChange(versioned, stamped(versioned.program, with_next_pairs(versioned.program, pair, left), now))
+        for versioned in programs
     ]
     await fleet.programs.commit(changes, [fleet.pairs.write(versioned, left)])
 

@@ -113,12 +113,16 @@ async def commit_session(
     await leave_ignored(fleet, program_id, session.asked, left.chosen)
     judged = await judge(fleet, Judge(program_id, fleet.caller.connection, fleet.caller.token_id, left.since), verdicts)
     await publish_changes(fleet, program_id, left.changes)
-    if not left.changes and any(isinstance(one, Judged) and one.change and one.change.is_visible for one in judged):
+    if not left.changes and any(map(_is_visible, judged)):
         await publish_if_due(fleet)
-    failed = left.answer.failed + sum(isinstance(one, Refused) for one in judged)
+    failed = left.answer.failed + sum(isinstance(outcome, Refused) for outcome in judged)
     if left.is_new:
         log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
     return replace(left.answer, failed=failed, judged=tuple(map(judged_answer, judged)) or None)
+
+
+def _is_visible(outcome: Judged | Refused) -> bool:
+    return isinstance(outcome, Judged) and outcome.change is not None and outcome.change.is_visible
 
 
 async def _embed_and_read_pairs(

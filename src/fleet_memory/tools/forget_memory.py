@@ -32,10 +32,12 @@ async def forget_memory(
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
-    done = await fleet.programs.update(program_id, lambda program: _forgotten(program, pattern_id, reason, now), now)
+    forgotten = await fleet.programs.update(
+        program_id, lambda program: _forgotten(program, pattern_id, reason, now), now
+    )
     return ForgetAnswer(
-        archive_id=archive_record_id(done.archived[0]),
-        knowledge_key=shown_key(done.pattern, await keys_for(fleet, [done.pattern])),
+        archive_id=archive_record_id(forgotten.archived[0]),
+        knowledge_key=shown_key(forgotten.pattern, await keys_for(fleet, [forgotten.pattern])),
     )
 
 

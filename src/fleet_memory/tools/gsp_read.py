@@ -25,11 +25,16 @@ def _readable_part(entry: Entry, caller: Caller, now: datetime) -> Entry:
     """Return an entry as this caller may read it: of a candidate again without the contributions of other programs."""
     if caller.sees_other_programs or entry_state(entry, now) != "candidate":
         return entry
-    return replace(entry, provenance=tuple(one for one in entry.provenance if one.program_id == caller.program_id))
+    return replace(
+        entry,
+        provenance=tuple(
+            contribution for contribution in entry.provenance if contribution.program_id == caller.program_id
+        ),
+    )
 
 
 def _programs(entry: Entry) -> set[str]:
-    return {one.program_id for one in entry.provenance}
+    return {contribution.program_id for contribution in entry.provenance}
 
 
 def _without_tokens(entry: Entry) -> Entry:
@@ -59,8 +64,8 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, with_tokens: bo
     Billed 1 read, its history, the snapshot and 2 counts. Raises KnowledgeNotFoundError, and InvalidArgumentError for
     too few tokens.
     """
-    found = await fleet.knowledge.found(key)
-    entry = _readable_part(found, fleet.caller, fleet.now())
+    stored = await fleet.knowledge.found(key)
+    entry = _readable_part(stored, fleet.caller, fleet.now())
     if entry_state(entry, fleet.now()) == "candidate" and any(map(fleet.caller.reads_another, _programs(entry))):
         await note_read(fleet, key, "gsp_read")
     snapshot = await fleet.knowledge.snapshots.read()

@@ -42,10 +42,10 @@ async def pattern_consolidate(
     policy = await fleet.policies.read(fleet.now())
     policy = replace(policy, threshold=max(policy.threshold, threshold or 0))
     judged = await judge(fleet, judge_, verdicts) if verdicts else []
-    if judged and all(isinstance(one, Refused) for one in judged):
-        raise next(one.error for one in judged if isinstance(one, Refused))
+    if judged and all(isinstance(outcome, Refused) for outcome in judged):
+        raise next(outcome.error for outcome in judged if isinstance(outcome, Refused))
     report = await propose_if_free(fleet, policy, progress, dry_run=dry_run)
-    changes = [one.change for one in judged if isinstance(one, Judged) and one.change]
+    changes = [outcome.change for outcome in judged if isinstance(outcome, Judged) and outcome.change]
     if report is None and any(change.is_visible for change in changes):
         await publish_if_due(fleet)
     shown = await pairs_to_judge(fleet, judge_.program_id, 0 if dry_run else limit, policy)
@@ -60,7 +60,7 @@ async def pattern_consolidate(
         waiting=report.waiting if report else await fleet.programs.count_pending(),
         proposals=ProposalsAnswer(last_run=last.at, by=last.by or None, note=None if report else WHO_PROPOSES),
     )
-    changes += [one.change for one in report.joined] if report else []
+    changes += [joined.change for joined in report.joined] if report else []
     return consolidate_answer(frame, changes, await fleet.knowledge.snapshots.read(), fleet.now())
 
 

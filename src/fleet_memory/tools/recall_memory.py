@@ -68,9 +68,9 @@ async def recall_memory(
     await allow_read(fleet, program_id, "recall_memory")
     now = fleet.now()
     filters = RecallFilters(domain, project_id, tags, min_confidence, include_stale)
-    found = await _found(fleet, program_id, filters, scope, query)
-    program, shown = found.program, [(found.pool[match.position], match) for match in found.best[:limit]]
-    keys = await keys_for(fleet, [lesson for lesson, _ in shown if isinstance(lesson, Pattern)], found.snapshot)
+    recalled = await _found(fleet, program_id, filters, scope, query)
+    program, shown = recalled.program, [(recalled.pool[match.position], match) for match in recalled.best[:limit]]
+    keys = await keys_for(fleet, [lesson for lesson, _ in shown if isinstance(lesson, Pattern)], recalled.snapshot)
     own = own_keys(program, [lesson for lesson, _ in shown if isinstance(lesson, KnowledgeRow)])
     hits: list[PatternAnswer | KnowledgeAnswer] = []
     for lesson, match in shown:
@@ -79,13 +79,13 @@ async def recall_memory(
             hits.append(pattern_answer(lesson, now, program, keys, **scores))
         else:
             hits.append(knowledge_answer(lesson, now, own=lesson.key in own, **scores))
-    frame = await _frame(fleet, found, filters, scope, asked=query is not None)
+    frame = await _frame(fleet, recalled, filters, scope, asked=query is not None)
     fitting = hits[: count_fitting(frame.wire(), (hit.wire() for hit in hits), max_tokens)]
     return replace(
         frame,
         patterns=tuple(hit for hit in fitting if isinstance(hit, PatternAnswer)),
         knowledge=tuple(hit for hit in fitting if isinstance(hit, KnowledgeAnswer)),
-        truncated=len(fitting) < len(found.best),
+        truncated=len(fitting) < len(recalled.best),
     )
 
 
@@ -114,10 +114,10 @@ async def _read(
     return (await program(), None) if scope == "own" else await run_both(program, fleet.knowledge.snapshots.read)
 
 
-async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Scope, *, asked: bool) -> RecallAnswer:
+async def _frame(fleet: Fleet, recalled: _Found, filters: RecallFilters, scope: Scope, *, asked: bool) -> RecallAnswer:
     """Return the answer without its hits; without a snapshot its freshness is that of the program's own lessons."""
-    program, now = found.program, fleet.now()
-    domains = [lesson.domain for lesson in found.known] if filters.domain is not None or not found.best else []
+    program, now = recalled.program, fleet.now()
+    domains = [lesson.domain for lesson in recalled.known] if filters.domain is not None or not recalled.best else []
     close = () if filters.domain is None or filters.domain in domains else close_names(filters.domain, domains)
     programs = () if program.exists else await fleet.close_programs(program.program_id)
     return RecallAnswer(
@@ -125,28 +125,28 @@ async def _frame(fleet: Fleet, found: _Found, filters: RecallFilters, scope: Sco
         suggestions=fitting_names([*close, *programs], MAX_SUGGESTIONS_CHARS) or None,
         similarity_engine=fleet.degraded_engine,
         note=finding_note(
-            found.best,
+            recalled.best,
             asked=asked,
-            ways=() if found.best else _ways(found, filters, scope, now, asked=asked),
+            ways=() if recalled.best else _ways(recalled, filters, scope, now, asked=asked),
             domains=domains,
             scope=scope,
         ),
-        total=len(found.best),
+        total=len(recalled.best),
         truncated=False,
         freshness=own_freshness(count_waiting(program), now)
-        if found.snapshot is None
-        else await fleet_freshness(fleet, found.snapshot),
+        if recalled.snapshot is None
+        else await fleet_freshness(fleet, recalled.snapshot),
     )
 
 
-def _ways(found: _Found, filters: RecallFilters, scope: Scope, now: datetime, *, asked: bool) -> list[str]:
+def _ways(recalled: _Found, filters: RecallFilters, scope: Scope, now: datetime, *, asked: bool) -> list[str]:
     """Return the ways to find more that are worth a try."""
     ways = {
         "other words": asked,
-        QUERY: not asked and scope != "shared" and bool(found.program.paged),
+        QUERY: not asked and scope != "shared" and bool(recalled.program.paged),
         "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),
         "includeStale": not filters.include_stale
-        and any(isinstance(one, Pattern) and is_stale(one, now, found.program.decay) for one in found.known),
-        WIDER: found.snapshot is None,
+        and any(isinstance(item, Pattern) and is_stale(item, now, recalled.program.decay) for item in recalled.known),
+        WIDER: recalled.snapshot is None,
     }
     return [way for way, helps in ways.items() if helps]

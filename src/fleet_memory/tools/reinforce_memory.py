@@ -39,5 +39,5 @@ async def reinforce_memory(
         connection=fleet.caller.connection,
         token=fleet.caller.token_id,
     )
-    said = await record_word(fleet, program_id, pattern_id, report)
-    return reinforce_answer(said, report)
+    reported = await record_word(fleet, program_id, pattern_id, report)
+    return reinforce_answer(reported, report)

@@ -16,5 +16,5 @@ async def reinstate_knowledge(
     why: Annotated[QueryText, Field(description="The reason; the entry's history keeps it")],
 ) -> CuratedAnswer:
     """Bring a retired entry back, confirmed now and without contradictions, only when a person asks you to."""
-    done = await reinstate_entry(fleet, key, why)
-    return CuratedAnswer(key=done.key, status=done.state, changed=done.changed)
+    curated = await reinstate_entry(fleet, key, why)
+    return CuratedAnswer(key=curated.key, status=curated.state, changed=curated.changed)

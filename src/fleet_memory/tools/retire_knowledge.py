@@ -16,5 +16,5 @@ async def retire_knowledge(
     why: Annotated[QueryText, Field(description="The reason; the entry's history keeps it")],
 ) -> CuratedAnswer:
     """Take an entry out of use, only when a person asks you to. reinstate_knowledge brings it back."""
-    done = await retire_entry(fleet, key, why)
-    return CuratedAnswer(key=done.key, status=done.state, changed=done.changed)
+    curated = await retire_entry(fleet, key, why)
+    return CuratedAnswer(key=curated.key, status=curated.state, changed=curated.changed)

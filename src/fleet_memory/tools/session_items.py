@@ -118,8 +118,8 @@ class SessionWork:
     def _reinforced(self, position: int, session: SentSession) -> ReinforcedItem:
         about, report = session.reports[position]
         try:
-            said, drafts = with_word(self.drafts, self.program, about, report)
-            self.accept(said, drafts)
+            reported, drafts = with_word(self.drafts, self.program, about, report)
+            self.accept(reported, drafts)
         except KnowledgeNotFoundError:
             unknown = KnowledgeNotFoundError(about, session.close_keys(about))
             return ReinforcedItem(
@@ -131,7 +131,7 @@ class SessionWork:
             return ReinforcedItem(status="failed", pattern_id=about, error=_refusal("reinforcements", position, absent))
         except FleetMemoryError as error:
             return ReinforcedItem(status="failed", pattern_id=about, error=_refusal("reinforcements", position, error))
-        answer = reinforce_answer(said, report)
+        answer = reinforce_answer(reported, report)
         confidence, strength = round(answer.confidence, 2), round(answer.strength, 2)
         return ReinforcedItem(
             status=report.outcome,

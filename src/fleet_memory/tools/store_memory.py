@@ -39,8 +39,8 @@ async def store_memory(
         return (await embed_lessons(fleet, [pattern]))[0]
 
     async with start(embed) as embedding:
-        done = await store_lesson(fleet, program_id, embedding, on_duplicate, now)
-    return store_answer(done, fleet.degraded_engine, fleet.knowledge.snapshots.known_domains())
+        admission = await store_lesson(fleet, program_id, embedding, on_duplicate, now)
+    return store_answer(admission, fleet.degraded_engine, fleet.knowledge.snapshots.known_domains())
 
 
 async def embed_lessons(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
@@ -49,11 +49,12 @@ async def embed_lessons(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLe
         return []
     source, session_id = fleet.caller.source, fleet.caller.session_id
     try:
-        vectors = await fleet.embedder.vectors([one.pattern for one in sent])
+        vectors = await fleet.embedder.vectors([lesson.pattern for lesson in sent])
     except EmbedderError:
         # they matter more than vectors: the maintainer makes those later
-        return [SentLesson(one, "", "", source, session_id) for one in sent]
+        return [SentLesson(lesson, "", "", source, session_id) for lesson in sent]
     name = fleet.embedder.name
     return [
-        SentLesson(one, packed(vector), name, source, session_id) for one, vector in zip(sent, vectors, strict=True)
+        SentLesson(lesson, packed(vector), name, source, session_id)
+        for lesson, vector in zip(sent, vectors, strict=True)
     ]

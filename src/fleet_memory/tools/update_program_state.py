@@ -59,11 +59,11 @@ async def update_program_state(
         config=config or {}, baselines=baselines or {}, decay=_sent(decay_config)
     )
     update = Update(patch, expected_version, request_id, fleet.now())
-    done = await fleet.programs.update(program_id, lambda program: updated(program, update), update.now)
-    moved_out, omitted = evicted_answers(done.moved, done.archived)
+    stated = await fleet.programs.update(program_id, lambda program: updated(program, update), update.now)
+    moved_out, omitted = evicted_answers(stated.moved, stated.archived)
     return UpdateStateAnswer(
-        status="updated" if done.updated else "unchanged",
-        version=done.program.state_version,
+        status="updated" if stated.updated else "unchanged",
+        version=stated.program.state_version,
         archived=moved_out or None,
         omitted=omitted,
     )
@@ -80,13 +80,13 @@ def updated(program: Program, update: Update) -> Stated:
             f"{program.program_id}'s state is at version {now}, not {update.expected_version}: another session changed "
             f"it. Call get_program_state, decide again, and call with expectedVersion {now}."
         )
-    done = stated(program, update.patch, update.now)
-    if problem := too_large(done.program):
+    after = stated(program, update.patch, update.now)
+    if problem := too_large(after.program):
         raise InvalidArgumentError(problem)
     if request is None:
-        return done
+        return after
     requests = with_request(program.request_ids, request)
-    return done._replace(program=replace(done.program, request_ids=requests))
+    return after._replace(program=replace(after.program, request_ids=requests))
 
 
 def patch_of(context_summary: ContextSummary | None) -> StatePatch:

@@ -41,14 +41,14 @@ async def write_note(
                 "noteId: required with remove" if remove else "text: required, unless noteId names a note to change"
             )
         sent = NewNote(text, bool(pinned), request_id, now)
-        done = await fleet.programs.update(
+        noted = await fleet.programs.update(
             program_id, lambda program: require_room_for_notes(added(program, sent)), now
         )
-        return noted_answer("added", done)
+        return noted_answer("added", noted)
     change = NoteChange(note_id, text, pinned, bool(remove), request_id, now)
     _require_one_meaning(change)
-    done = await fleet.programs.update(program_id, lambda program: _changed(program, change), now)
-    return noted_answer("removed" if remove else "edited", done)
+    noted = await fleet.programs.update(program_id, lambda program: _changed(program, change), now)
+    return noted_answer("removed" if remove else "edited", noted)
 
 
 def _require_one_meaning(change: NoteChange) -> None:
@@ -65,7 +65,7 @@ def _changed(program: Program, change: NoteChange) -> Noted:
             f"requestId: {change.request_id!r} was used for another change of {change.note_id}, and nothing was "
             "written now; give this one a name of its own, or none"
         )
-    done = with_note_change(program, change)
-    if done is None:
+    noted = with_note_change(program, change)
+    if noted is None:
         raise NoteNotFoundError(program.program_id, change.note_id, close_names(change.note_id, program.notes))
-    return require_room_for_notes(done)
+    return require_room_for_notes(noted)

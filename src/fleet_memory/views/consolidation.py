@@ -104,21 +104,23 @@ def consolidate_answer(
 
     Each of them has at most 25 contributors, too.
     """
-    promoted = [one for one in changes if one.is_promotion]
-    updated = [one for one in changes if not one.is_promotion and one.after != "candidate"]
+    promoted = [change for change in changes if change.is_promotion]
+    updated = [change for change in changes if not change.is_promotion and change.after != "candidate"]
     contested = [row for row in snapshot.rows if row_state(row, now) == "contested"]
     shown = [*promoted[:MAX_OF_A_KIND], *updated[:MAX_OF_A_KIND]]
     left = {
         "promoted": len(promoted) - MAX_OF_A_KIND,
         "updated": len(updated) - MAX_OF_A_KIND,
         "contested": len(contested) - MAX_OF_A_KIND,
-        "contributors": sum(max(0, len(one.entry.value.contributors) - MAX_OF_A_KIND) for one in shown),
-        "provenance": sum(max(0, len(one.entry.provenance) - MAX_OF_A_KIND) for one in shown if one.is_promotion),
+        "contributors": sum(max(0, len(change.entry.value.contributors) - MAX_OF_A_KIND) for change in shown),
+        "provenance": sum(
+            max(0, len(change.entry.provenance) - MAX_OF_A_KIND) for change in shown if change.is_promotion
+        ),
     }
     return replace(
         frame,
-        promoted=tuple(promoted_answer(one.entry, one.after) for one in promoted[:MAX_OF_A_KIND]),
-        updated=tuple(updated_answer(one.entry, one.after) for one in updated[:MAX_OF_A_KIND]),
+        promoted=tuple(promoted_answer(change.entry, change.after) for change in promoted[:MAX_OF_A_KIND]),
+        updated=tuple(updated_answer(change.entry, change.after) for change in updated[:MAX_OF_A_KIND]),
         contested=tuple(ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested[:MAX_OF_A_KIND]),
         omitted={name: count for name, count in left.items() if count > 0},
     )

@@ -165,7 +165,7 @@ def with_lists(
     largest = replace(frame, missing=(), contested=(), relearnt=(), unwell=(), omitted=every)
     room = max_tokens * 4 - size(largest.wire())  # a token is 4 bytes
     most = lists.first(MAX_MISSING_SHOWN, MAX_OF_A_KIND, MAX_OF_A_KIND, MAX_OF_A_KIND)
-    shown = lists.first(*shared(room, [Section([size(one.wire()) + 1 for one in items], 0.25) for items in most]))
+    shown = lists.first(*shared(room, [Section([size(item.wire()) + 1 for item in items], 0.25) for items in most]))
     return replace(
         frame,
         missing=tuple(shown.missing) or None,

@@ -122,23 +122,23 @@ def evicted_answers(
     return named, len(every) - len(named) or None
 
 
-def store_answer(done: Admission, similarity_engine: str | None, known_domains: Mapping[str, int]) -> StoreAnswer:
+def store_answer(admission: Admission, similarity_engine: str | None, known_domains: Mapping[str, int]) -> StoreAnswer:
     """Return the result of storing a lesson; `known_domains` counts the fleet's entries of each domain."""
-    evicted, omitted = evicted_answers(done.moved, done.archived)
+    evicted, omitted = evicted_answers(admission.moved, admission.archived)
     return StoreAnswer(
         similarity_engine=similarity_engine,
-        status=done.status,
-        program_id=done.program.program_id,
-        pattern_id=done.pattern.id,
-        duplicate_of=done.duplicate.pattern.id if done.duplicate else None,
-        similarity=done.duplicate.similarity if done.duplicate else None,
-        related=tuple(_related_answer(near, done.pattern) for near in done.related),
+        status=admission.status,
+        program_id=admission.program.program_id,
+        pattern_id=admission.pattern.id,
+        duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
+        similarity=admission.duplicate.similarity if admission.duplicate else None,
+        related=tuple(_related_answer(near, admission.pattern) for near in admission.related),
         evicted=evicted,
         omitted=omitted,
-        domain_hint=better_known_domain(done, known_domains),
-        note=steering_note(done.pattern),
-        to_judge=rewrites_to_judge([done.pattern]) or None,
-        patterns_count=done.program.patterns_count,
+        domain_hint=better_known_domain(admission, known_domains),
+        note=steering_note(admission.pattern),
+        to_judge=rewrites_to_judge([admission.pattern]) or None,
+        patterns_count=admission.program.patterns_count,
     )
 
 
@@ -174,22 +174,22 @@ def rewrites_to_judge(patterns: Iterable[Pattern]) -> tuple[ToJudge, ...]:
     )
 
 
-def reinforce_answer(said: Reported, report: OutcomeReport) -> ReinforceAnswer:
+def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnswer:
     """Return where a lesson of the program's own, or else an entry, stands after a word about it."""
-    lesson, entry = said.pattern, said.entry
+    lesson, entry = reported.pattern, reported.entry
     if lesson is not None:
-        evicted, omitted = evicted_answers(said.moved, said.archived)
+        evicted, omitted = evicted_answers(reported.moved, reported.archived)
         return ReinforceAnswer(
             pattern_id=lesson.id,
             confidence=round(lesson.confidence, 4),
             strength=round(strength(lesson, report.now), 4),
             reinforcements=lesson.confirmations,
             last_reinforced=lesson.last_reinforced,
-            revived=said.revived,
+            revived=reported.revived,
             knowledge=_entry_standing(entry, report.now) if entry else None,
             evicted=evicted or None,
             omitted=omitted,
-            note=said.note or None,
+            note=reported.note or None,
         )
     if entry is None:
         raise ValueError("a word is about a lesson or an entry")
@@ -201,7 +201,7 @@ def reinforce_answer(said: Reported, report: OutcomeReport) -> ReinforceAnswer:
         last_reinforced=entry.last_confirmed,
         revived=False,
         knowledge=_entry_standing(entry, report.now),
-        note=said.note or None,
+        note=reported.note or None,
     )
 
 

@@ -8,5 +8,5 @@ _TAG: Final = re.compile(r"<(?=\s*/\s*[A-Za-z][\w:.-]*\s*>)|(?<!\w)<(?=[A-Za-z!?
 
 
 def context_line(text: str) -> str:
-    """Return a text on one line, its tags with `&lt;` for `<`: none closes what the client puts around the context."""
+    """Return a text on one line, its tags with `&lt;` for `<`: none closes the client's tags around the context."""
     return _TAG.sub("&lt;", " / ".join(text.splitlines()))

@@ -47,20 +47,20 @@ def decay_answer(decay: DecayConfig) -> DecayAnswer:
     )
 
 
-def noted_answer(status: Literal["added", "edited", "removed"], done: Noted) -> NotedAnswer:
+def noted_answer(status: Literal["added", "edited", "removed"], noted: Noted) -> NotedAnswer:
     """Return the result of a change of a note; `status` applies unless nothing changed."""
-    gone = [GoneNote(id=line.note.id, text=line.note.text) for line in done.archived if line.note.id != done.note_id]
+    gone = [GoneNote(id=line.note.id, text=line.note.text) for line in noted.archived if line.note.id != noted.note_id]
     return NotedAnswer(
-        status=status if done.changed else "unchanged",
-        note_id=done.note_id,
-        lines=done.lines,
+        status=status if noted.changed else "unchanged",
+        note_id=noted.note_id,
+        lines=noted.lines,
         archived=tuple(gone) or None,
     )
 
 
 def _fitting(summaries: Sequence[SummaryAnswer]) -> Sequence[SummaryAnswer]:
     """Return the newest summaries that fit into the default budget, at least one."""
-    return summaries[: max(1, count_fitting({}, (one.wire() for one in summaries), DEFAULT_TOKENS))]
+    return summaries[: max(1, count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS))]
 
 
 def _note_answer(note: Note) -> NoteAnswer:

@@ -1,7 +1,7 @@
 """Erases for good: a text wherever it stands, a program's memory, one lesson, or an entry.
 
-What is made of the texts goes first (hashes, pairs, lines of the ledger), then the texts themselves, an entry last and
-a program after that: a run that was killed anywhere finds by them what is left, and finishes.
+Traces of the texts go first (hashes, pairs, lines of the ledger), then the texts themselves, an entry last and
+a program after that: a run that was killed anywhere finds by them the rest, and finishes.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ MAX_ROUNDS: Final = 3  # times that the whole fleet is looked through while serv
 
 
 class Erased(NamedTuple):
-    """What a purge erased, or would: documents by kind, their names, and the texts for people who ask for them.
+    """A purge's result, or its rehearsal's: documents by kind, their names, and the texts for people who ask for them.
 
     `left` are documents that still hold it, or cannot be read. `is_scrubbed`: nothing of it is in the store's files.
     `alike`: programs of the erased one's name in another spelling, which stay.
@@ -47,7 +47,7 @@ class Erased(NamedTuple):
 
 
 async def preview_erasure(fleet: Fleet, wanted: Wanted) -> Erased:
-    """Return what a purge would erase; writes nothing.
+    """Return the result that a purge would have; writes nothing.
 
     Raises ForbiddenError unless the caller may curate, InvalidArgumentError for an unclear wish,
     KnowledgeNotFoundError for an unknown entry. Billed 1 read for each document of the fleet, 2 for some kinds.
@@ -104,7 +104,7 @@ async def _erase(fleet: Fleet, writer: FencedWriter, wanted: Wanted) -> Erased:
 
 
 async def _plan_again(fleet: Fleet, wanted: Wanted, before: Plan) -> Plan:
-    """Return what there is to erase now: texts that came back, and traces of those that are known from before."""
+    """Return the plan of this round: texts that came back, and traces of those that are known from before."""
     now = await plan_erasure(fleet, wanted) if wanted.entry is None else Plan(before.erasure)
     old = before.erasure
     erasure = replace(
@@ -142,10 +142,14 @@ async def _begin_anew(fleet: Fleet, writer: FencedWriter) -> None:
 
 async def _left(fleet: Fleet, plan: Plan) -> tuple[str, ...]:
     """Return the documents that hold the text all the same, e.g. of a program that is called so, or cannot be read."""
-    names = [str(one) for one in plan.unreadable]
+    names = [str(document) for document in plan.unreadable]
     for group in _GROUPS if plan.erasure.needle else ():
         async for documents in document_blocks(fleet.knowledge.store, Query(fleet.knowledge.paths.collection(group))):
-            names += [f"{group}/{one.ref.id}" for one in documents if holds_text(plain(dict(one.fields)), plan.erasure)]
+            names += [
+                f"{group}/{document.ref.id}"
+                for document in documents
+                if holds_text(plain(dict(document.fields)), plan.erasure)
+            ]
     return tuple(dict.fromkeys(names))
 
 

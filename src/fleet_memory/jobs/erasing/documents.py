@@ -1,4 +1,4 @@
-"""The writes that erase, document by document: each kind of document without what goes."""
+"""The writes that erase, document by document: each kind of document without its erased texts."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def program_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) 
 
 
 def trace_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) -> list[Write]:
-    """Return the write that makes a program forget that it was shown what goes."""
+    """Return the write that makes a program forget that it was shown erased texts."""
     return fleet.programs.writes(versioned, without_traces(versioned.program, erasure))
 
 
@@ -95,7 +95,7 @@ def ledger_writes(document: Document, erasure: Erasure) -> list[Write]:
 def record_writes(document: Document, erasure: Erasure) -> list[Write]:
     """Return the write that removes a document of a program whose text, lesson or program goes.
 
-    For the archive, the history, receipts, and what an older version derived.
+    For the archive, the history, receipts, and the documents that an older version derived.
     """
     return [Write(document.ref, None, document.revision)] if _goes(document, erasure) else []
 

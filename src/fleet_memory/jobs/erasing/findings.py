@@ -1,4 +1,4 @@
-"""What a purge erases and what it changes, by name, for the person who asks for it."""
+"""The documents that a purge erases and changes, by name, for the person who asks for it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Found:
 
 @dataclass
 class Findings:
-    """What goes, and what stays but for what goes."""
+    """The documents that go, and those that stay without their erased parts."""
 
     gone: Found = field(default_factory=Found)
     changed: Found = field(default_factory=Found)
@@ -65,8 +65,8 @@ class Findings:
 
     def document(self, kind: str, writes: Sequence[Write]) -> None:
         """Note a document of a kind that goes, or changes."""
-        found = self.changed if any(write.fields for write in writes) else self.gone
-        found.others[kind] += 1
+        findings = self.changed if any(write.fields for write in writes) else self.gone
+        findings.others[kind] += 1
 
     def whole(self, program: Program) -> None:
         """Note a program that goes."""
@@ -78,7 +78,7 @@ class Findings:
         self.gone.programs[program.program_id] = ", ".join(counts)
 
     def program(self, before: Program, erasure: Erasure) -> None:
-        """Note what goes of a program that stays, and what changes in it."""
+        """Note the parts that go of a program that stays, and the changes in it."""
         after, name = without_erased(before, erasure), before.program_id
         for id_, lesson in before.patterns.items():
             new = erasure.name_after(name, id_)

@@ -1,4 +1,4 @@
-"""What a purge has to erase: the lessons, texts, pairs and keys that follow from a person's wish."""
+"""The plan of a purge: the lessons, texts, pairs and keys that follow from a person's wish."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ from fleet_memory.stores import Query
 
 
 class Wanted(NamedTuple):
-    """What a person wants erased: a text, or a program (with `pattern`: one lesson), or an entry. `why` is kept."""
+    """A person's order to erase: a text, or a program (with `pattern`: one lesson), or an entry. `why` is kept."""
 
     text: str | None = None
     program: str | None = None
@@ -84,10 +84,12 @@ async def plan_erasure(fleet: Fleet, wanted: Wanted) -> Plan:
     Billed 1 read for each program, page, entry, pair and line of the archive.
     """
     plan = Plan(wish(wanted))
-    entries = [one.entry for one in await fleet.knowledge.all(plan.unreadable) if one.entry is not None]
+    entries = [
+        versioned.entry for versioned in await fleet.knowledge.all(plan.unreadable) if versioned.entry is not None
+    ]
     plan.erasure = _with_entry(plan.erasure, entries, (await fleet.knowledge.snapshots.read()).rows)
     pairs = [pair async for pair in _pairs(fleet, plan)]
-    names, others, stay = set[tuple[str, str]](), set[str](), {one.value.pattern for one in entries}
+    names, others, stay = set[tuple[str, str]](), set[str](), {entry.value.pattern for entry in entries}
     async for lesson in _lessons(fleet, entries, pairs, plan):
         if plan.erasure.is_lesson_text(*lesson[:3]):
             plan.texts.add(lesson.text)
@@ -117,7 +119,7 @@ def _with_entry(erasure: Erasure, entries: Iterable[Entry], rows: Sequence[Knowl
     """Return an erasure of an entry with the words of its text. Raises KnowledgeNotFoundError."""
     if erasure.key is None:
         return erasure
-    texts = [one.value.pattern for one in entries if one.key == erasure.key]
+    texts = [entry.value.pattern for entry in entries if entry.key == erasure.key]
     texts += [row.pattern for row in rows if row.key == erasure.key]  # of a purge that was killed
     if not texts:
         raise KnowledgeNotFoundError(erasure.key, close_names(erasure.key, [row.key for row in rows if row.is_known]))
@@ -125,7 +127,7 @@ def _with_entry(erasure: Erasure, entries: Iterable[Entry], rows: Sequence[Knowl
 
 
 def _fates(entries: Iterable[Entry], erasure: Erasure) -> dict[str, Renamed]:
-    """Return what becomes of each entry that changes its key or text, each under a key that no other entry has."""
+    """Return the new key and text of each entry that changes either, each under a key that no other entry has."""
     known = {entry.key for entry in entries}
     fates = {erasure.key: Renamed(hashed_key(erasure.key))} if erasure.key is not None else {}
     for entry in entries:
@@ -139,9 +141,9 @@ def _fates(entries: Iterable[Entry], erasure: Erasure) -> dict[str, Renamed]:
 
 async def _pairs(fleet: Fleet, plan: Plan) -> AsyncIterator[Pair]:
     async for documents in document_blocks(fleet.pairs.store, Query(fleet.pairs.paths.pairs)):
-        for one in iter_readable(documents, versioned_pair, plan.unreadable):
-            if one.pair is not None:
-                yield one.pair
+        for versioned in iter_readable(documents, versioned_pair, plan.unreadable):
+            if versioned.pair is not None:
+                yield versioned.pair
 
 
 async def _lessons(

@@ -1,4 +1,4 @@
-"""One pass over a fleet that erases: what is made of the texts first, then the texts."""
+"""One pass over a fleet that erases: traces of the texts first, then the texts."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -51,7 +51,7 @@ class ErasingRound:
         return self.plan.erasure
 
     async def run(self) -> None:
-        """Erase what is made of the texts, then the texts."""
+        """Erase traces of the texts, then the texts."""
         paths, erasure = self.fleet.knowledge.paths, self.erasure
         if not self.writer.is_dry_run:
             await self._programs(trace_writes)
@@ -142,7 +142,9 @@ class ErasingRound:
     async def _snapshot(self) -> None:
         """Write the snapshot without the rows of keys and texts that go, and remove the shards of earlier ones."""
         snapshots, erasure = self.fleet.knowledge.snapshots, self.erasure
-        known = {one.entry.key for one in await self.fleet.knowledge.all() if one.entry is not None} - {erasure.key}
+        known = {
+            versioned.entry.key for versioned in await self.fleet.knowledge.all() if versioned.entry is not None
+        } - {erasure.key}
         gone = {
             row.key
             for row in (await snapshots.read()).rows

@@ -107,9 +107,9 @@ class _Run:
         if not self.left:
             return seen
         left = {
-            one.comparable.lesson_id
-            for one in self.memory.lessons[name]
-            if one.comparable.place in self.left or ("", one.knowledge_key) in self.left
+            lesson.comparable.lesson_id
+            for lesson in self.memory.lessons[name]
+            if lesson.comparable.place in self.left or ("", lesson.knowledge_key) in self.left
         }
         return seen._replace(pending=[id_ for id_ in seen.pending if id_ not in left])
 
@@ -132,10 +132,10 @@ class _Run:
         """
         name = program.program_id
         self.view.stamps.pop(name, None)
-        before = {self._compared(one) for one in self.memory.lessons[name]}
+        before = {self._compared(lesson) for lesson in self.memory.lessons[name]}
         self.memory.remember(program)
         lessons = self.memory.lessons[name]
-        seen = {one.comparable.lesson_id for one in lessons if self._compared(one) in before}
+        seen = {lesson.comparable.lesson_id for lesson in lessons if self._compared(lesson) in before}
         seen |= {id_ for id_ in self.view.pending.get(name, ()) if id_ not in program.patterns}
         self.view.pending[name] = [id_ for id_ in program.pending if id_ in seen]
 
@@ -152,23 +152,23 @@ async def _join(fleet: Fleet, writer: FencedWriter, run: _Run, progress: Progres
     for at, commit in enumerate(commits):
         if is_step(at, len(commits)):
             await progress(1 + at / len(commits), 4, f"joining equal words: {at} of {len(commits)} commits")
-        found = await join_together(fleet, writer, commit, run.policy)
-        skipped = [one for group in found for one in group.skipped]
-        run.report.skipped += [name_of_group(one) for one in skipped]
-        run.left.update(lesson.place for one in skipped for lesson in one.lessons)
-        run.left.update(("", one.key) for one in skipped if one.key is not None)
-        await _follow(run, [group.joined for group in found if group.joined], is_dry_run=writer.is_dry_run)
+        joined_groups = await join_together(fleet, writer, commit, run.policy)
+        skipped = [equal_words for group in joined_groups for equal_words in group.skipped]
+        run.report.skipped += [name_of_group(equal_words) for equal_words in skipped]
+        run.left.update(lesson.place for equal_words in skipped for lesson in equal_words.lessons)
+        run.left.update(("", equal_words.key) for equal_words in skipped if equal_words.key is not None)
+        await _follow(run, [group.joined for group in joined_groups if group.joined], is_dry_run=writer.is_dry_run)
     published = await publish_candidates(fleet, writer, run.view.candidates, run.policy)
     await _follow(run, published, is_dry_run=writer.is_dry_run)
 
 
 async def _follow(run: _Run, joined: Sequence[JoinedEntry], *, is_dry_run: bool) -> None:
-    """Report what joined; memory and view follow."""
-    for one in joined if not is_dry_run else ():
-        log_change(MAINTAINER, one.change)
-    programs = {program.program_id: program for one in joined for program in one.programs}
-    await to_thread.run_sync(run.follow, [one.change.entry for one in joined], [*programs.values()])
-    run.report.joined += [one._replace(programs=()) for one in joined]
+    """Report the entries that lessons joined; memory and view follow."""
+    for joined_entry in joined if not is_dry_run else ():
+        log_change(MAINTAINER, joined_entry.change)
+    programs = {program.program_id: program for joined_entry in joined for program in joined_entry.programs}
+    await to_thread.run_sync(run.follow, [joined_entry.change.entry for joined_entry in joined], [*programs.values()])
+    run.report.joined += [joined_entry._replace(programs=()) for joined_entry in joined]
 
 
 async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None:
@@ -176,16 +176,16 @@ async def _apply_stored(fleet: Fleet, run: _Run, judged: Sequence[Pair]) -> None
     attempts = await attempt_each(
         judged, lambda pair: apply_stored(fleet, pair, run.policy), lambda pair: f"pair {pair.pair_id}"
     )
-    skipped = {one.name for one in attempts.skipped}
+    skipped = {attempt.name for attempt in attempts.skipped}
     left = (pair for pair in judged if f"pair {pair.pair_id}" in skipped)
     run.left.update(place_of(side) for pair in left for side in (pair.a, pair.b))
     names = sorted({side.program_id for pair in judged for side in (pair.a, pair.b) if side.key is None})
-    changed = [one.change for one in attempts.results if one is not None and one.change]
-    programs = [one.program for one in await fleet.programs.read_versioned(*names)] if changed else []
+    changed = [result.change for result in attempts.results if result is not None and result.change]
+    programs = [versioned.program for versioned in await fleet.programs.read_versioned(*names)] if changed else []
     for change in changed:
         log_change(MAINTAINER, change)
     run.follow([change.entry for change in changed], programs)
-    run.report.skipped += [one.name for one in attempts.skipped]
+    run.report.skipped += [attempt.name for attempt in attempts.skipped]
     run.report.joined += [JoinedEntry(change) for change in changed]
 
 
@@ -195,11 +195,11 @@ def _equal_words(memory: ProposingMemory, view: FleetView, fleet: Fleet) -> list
     free: dict[str, list[ComparableLesson]] = {}
     wanted = {entry.comparable.words for key, entry in view.entries.items() if key in view.new_keys(memory)}
     for lesson in living:
-        one = lesson.comparable
+        comparable = lesson.comparable
         if lesson.knowledge_key is None:
-            free.setdefault(one.words, []).append(one)
-            if one.lesson_id in view.pending.get(one.program_id, ()):
-                wanted.add(one.words)
+            free.setdefault(comparable.words, []).append(comparable)
+            if comparable.lesson_id in view.pending.get(comparable.program_id, ()):
+                wanted.add(comparable.words)
     return equal_words(wanted, free, by_words(view.entries))
 
 
@@ -211,19 +211,19 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
     """
     await fleet.embedder.ready()
     engine, stands_in = fleet.embedder.name, bool(fleet.embedder.degraded)
-    lacking = (one for name in view.pending for one in memory.lessons[name] if one.embedder != engine)
-    missing = [one for one in lacking if not (stands_in and one.embedder)]
+    lacking = (lesson for name in view.pending for lesson in memory.lessons[name] if lesson.embedder != engine)
+    missing = [lesson for lesson in lacking if not (stands_in and lesson.embedder)]
     if not missing:
         return {}
     try:
-        rows = await fleet.embedder.vectors([one.comparable.text for one in missing])
+        rows = await fleet.embedder.vectors([lesson.comparable.text for lesson in missing])
     except EmbedderError:
         return {}
     made: dict[str, dict[str, str]] = {}
     for lesson, row in zip(missing, rows, strict=True):
         made.setdefault(lesson.comparable.program_id, {})[lesson.comparable.lesson_id] = packed(row)
     for name, vectors in made.items():
-        memory.lessons[name] = [_with_vector(one, vectors, engine) for one in memory.lessons[name]]
+        memory.lessons[name] = [_with_vector(lesson, vectors, engine) for lesson in memory.lessons[name]]
     return made
 
 
@@ -239,7 +239,9 @@ def _considered(
 
 def _comparable(lessons: Sequence[KnownLesson], pending: Sequence[str], engine: str) -> list[str]:
     """Return the pending ids but those of lessons that could not be compared for want of a vector."""
-    bare = {one.comparable.lesson_id for one in lessons if one.knowledge_key is None and one.embedder != engine}
+    bare = {
+        lesson.comparable.lesson_id for lesson in lessons if lesson.knowledge_key is None and lesson.embedder != engine
+    }
     return [pattern_id for pattern_id in pending if pattern_id not in bare]
 
 
@@ -252,8 +254,8 @@ async def _leave(
     fleet: Fleet, writer: FencedWriter, run: _Run, seen: Mapping[str, Considered], changes: Sequence[PairChange]
 ) -> None:
     """Write the pairs, the stamps, the snapshot, the sums and the note of this run; the memory follows."""
-    seen = {name: run.without_left(name, one) for name, one in seen.items()}
-    seen = {name: one._replace(stamp=run.stamp_of(name, one)) for name, one in seen.items()}
+    seen = {name: run.without_left(name, considered) for name, considered in seen.items()}
+    seen = {name: considered._replace(stamp=run.stamp_of(name, considered)) for name, considered in seen.items()}
     stamped = await stamp_considered(fleet, writer, seen, changes, run.view.run)
     run.report.skipped += stamped.skipped
     for pair in stamped.pairs:

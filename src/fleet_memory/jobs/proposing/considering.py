@@ -64,7 +64,7 @@ class Stamped(NamedTuple):
 
 
 def stamp(programs: Programs, versioned: VersionedProgram, run: int, looks: Mapping[str, KnownLook]) -> Stamp:
-    """Return the stamp of a program of which every pending lesson is considered."""
+    """Return the stamp of a program whose pending lessons are all considered."""
     after = replace(versioned.program, pending=(), run=run)
     look = looks.get(after.program_id)
     writes = [_with_nothing_waiting(write) for write in programs.writes(versioned, after)]
@@ -115,7 +115,7 @@ async def stamp_considered(
             await stamping.stamp(batch)
         except (ConflictError, StoreRejectedError, InvalidValueError):
             alone = await attempt_each(batch, stamping.stamp_alone, "program {}".format)
-            skipped += [one.name for one in alone.skipped]
+            skipped += [attempt.name for attempt in alone.skipped]
     return Stamped(stamping.pairs, skipped)
 
 
@@ -133,47 +133,55 @@ class _Stamping:
     async def stamp(self, names: Sequence[str]) -> None:
         """Stamp programs and write their pairs in one commit."""
         seen = {name: self.seen[name] for name in names if name in self.seen}
-        changed = [name for name, one in seen.items() if one.stamp is None]
+        changed = [name for name, considered in seen.items() if considered.stamp is None]
         versioned = await self.fleet.programs.read_many(*changed) if changed else []
         after = await to_thread.run_sync(
-            lambda: [_considered(one, seen[name], self.run) for name, one in zip(changed, versioned, strict=True)]
+            lambda: [
+                _considered(program, seen[name], self.run) for name, program in zip(changed, versioned, strict=True)
+            ]
         )
-        changes = [one for name in names for one in self.changes[name]]
-        writes: list[Write] = [self.fleet.pairs.write(one.before, one.after) for one in changes]
-        writes += [write for one in seen.values() if one.stamp is not None for write in one.stamp.writes]
+        changes = [change for name in names for change in self.changes[name]]
+        writes: list[Write] = [self.fleet.pairs.write(change.before, change.after) for change in changes]
+        writes += [
+            write for considered in seen.values() if considered.stamp is not None for write in considered.stamp.writes
+        ]
         for before, program in zip(versioned, after, strict=True):
             writes += self.fleet.programs.writes(before, program)
         await self.writer.commit(*writes)
-        self.pairs += [one.after for one in changes]
+        self.pairs += [change.after for change in changes]
         memory = self.fleet.memory
-        memory.looks |= {name: one.stamp.look for name, one in seen.items() if one.stamp and one.stamp.look}
+        memory.looks |= {
+            name: considered.stamp.look
+            for name, considered in seen.items()
+            if considered.stamp and considered.stamp.look
+        }
         for program in after:
             memory.remember(program)
-        await look_at_programs(self.fleet, memory, [one for one in after if seen[one.program_id].vectors])
+        await look_at_programs(self.fleet, memory, [program for program in after if seen[program.program_id].vectors])
 
     async def stamp_alone(self, name: str) -> None:
         """Stamp one program, and write its pairs with the verdicts that others gave since."""
         if name in self.seen:
             self.seen[name] = self.seen[name]._replace(stamp=None)
         before = self.changes[name]
-        found = await self.fleet.pairs.read(*(one.after.pair_id for one in before)) if before else []
-        changes = [with_others_verdicts(one, now) for one, now in zip(before, found, strict=True)]
-        self.pairs += [now.pair for change, now in zip(changes, found, strict=True) if change is None and now.pair]
-        self.changes[name] = [one for one in changes if one is not None]
+        present = await self.fleet.pairs.read(*(pair_change.after.pair_id for pair_change in before)) if before else []
+        changes = [with_others_verdicts(pair_change, now) for pair_change, now in zip(before, present, strict=True)]
+        self.pairs += [now.pair for change, now in zip(changes, present, strict=True) if change is None and now.pair]
+        self.changes[name] = [change for change in changes if change is not None]
         await self.stamp([name])
 
 
 def _considered(versioned: VersionedProgram, seen: Considered, run: int) -> Program:
     """Return the program without the pending ids of lessons that are as they were compared."""
     program = versioned.program
-    compared = {one.comparable.lesson_id: _compared(one) for one in seen.lessons}
-    present = {one.comparable.lesson_id: _compared(one) for one in known_lessons(program)}
-    done = {id_ for id_ in seen.pending if compared.get(id_) == present.get(id_)}
+    compared = {lesson.comparable.lesson_id: _compared(lesson) for lesson in seen.lessons}
+    present = {lesson.comparable.lesson_id: _compared(lesson) for lesson in known_lessons(program)}
+    unchanged = {id_ for id_ in seen.pending if compared.get(id_) == present.get(id_)}
     patterns = dict(program.patterns)
     for id_, vector in seen.vectors.items():
-        if id_ in done and id_ in patterns:
+        if id_ in unchanged and id_ in patterns:
             patterns[id_] = replace(patterns[id_], vector=vector, embedder=_engine(seen, id_))
-    pending = tuple(id_ for id_ in program.pending if id_ not in done)
+    pending = tuple(id_ for id_ in program.pending if id_ not in unchanged)
     return replace(program, patterns=patterns, pending=pending, run=run)
 
 
@@ -182,4 +190,4 @@ def _compared(lesson: KnownLesson) -> tuple[object, ...]:
 
 
 def _engine(seen: Considered, pattern_id: str) -> str:
-    return next(one.embedder for one in seen.lessons if one.comparable.lesson_id == pattern_id)
+    return next(lesson.embedder for lesson in seen.lessons if lesson.comparable.lesson_id == pattern_id)

@@ -61,7 +61,7 @@ def in_commits(groups: Iterable[EqualWords]) -> list[list[EqualWords]]:
     named = [(sorted({lesson.program_id for lesson in group.lessons}), group) for group in groups]
     commits: list[list[EqualWords]] = []
     programs: set[str] = set()
-    for names, group in sorted(named, key=lambda one: one[0]):
+    for names, group in sorted(named, key=lambda item: item[0]):
         fits = commits and len(commits[-1]) < GROUPS_PER_JOIN and len(programs | set(names)) <= PROGRAMS_PER_JOIN
         programs = programs | set(names) if fits else set(names)
         if fits:
@@ -83,7 +83,8 @@ async def join_together(
         with suppress(ConflictError, StoreRejectedError, InvalidValueError):
             joined = await _join_once(fleet, writer, groups, policy)
     return [
-        done or await join_equal_words(fleet, writer, group, policy) for group, done in zip(groups, joined, strict=True)
+        joined_group or await join_equal_words(fleet, writer, group, policy)
+        for group, joined_group in zip(groups, joined, strict=True)
     ]
 
 
@@ -95,7 +96,7 @@ async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords
     queue, skipped, joined, key = deque(_parts(group, PROGRAMS_PER_JOIN)), list[EqualWords](), None, group.key
     while queue:
         part = queue.popleft()._replace(key=key)
-        attempts = await attempt_each([part], lambda one: _join_part(fleet, writer, one, policy), name_of_group)
+        attempts = await attempt_each([part], lambda part: _join_part(fleet, writer, part, policy), name_of_group)
         programs = len({lesson.program_id for lesson in part.lessons})
         if attempts.skipped and programs > 1 and key is not None:
             queue += _parts(part, 1)
@@ -103,11 +104,11 @@ async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords
             queue += _parts(part, (programs + 1) // 2)
         elif attempts.skipped:
             skipped.append(part)
-        for one in attempts.results:
-            joined = _both(joined, one)
+        for result in attempts.results:
+            joined = _both(joined, result)
         if joined is not None and key is None:
             key = joined.change.entry.key
-            queue += [each for one in skipped for each in _parts(one, 1)]
+            queue += [each for group in skipped for each in _parts(group, 1)]
             skipped.clear()
     return JoinedGroup(joined, skipped)
 
@@ -121,7 +122,9 @@ def _parts(group: EqualWords, size: int) -> list[EqualWords]:
     """Return the group in parts of so many programs."""
     names = sorted({lesson.program_id for lesson in group.lessons})
     shares = [set(names[start : start + size]) for start in range(0, len(names), size)]
-    return [group._replace(lessons=[one for one in group.lessons if one.program_id in share]) for share in shares]
+    return [
+        group._replace(lessons=[lesson for lesson in group.lessons if lesson.program_id in share]) for share in shares
+    ]
 
 
 def _both(before: JoinedEntry | None, after: JoinedEntry | None) -> JoinedEntry | None:
@@ -149,7 +152,7 @@ async def _join_once(
     keys = [_keys(group, lessons, policy) for group, lessons in zip(groups, joining, strict=True)]
     every = [*dict.fromkeys(key for each in keys for key in each)]
     entries = dict(zip(every, await fleet.knowledge.read_versioned(*every), strict=True)) if every else {}
-    join = _Join(fleet, policy, versioned, {name: one.program for name, one in versioned.items()})
+    join = _Join(fleet, policy, versioned, {name: program.program for name, program in versioned.items()})
     for group, lessons, each in zip(groups, joining, keys, strict=True):
         join.add(group, lessons, {key: entries[key] for key in each})
     return await join.commit(writer)
@@ -163,7 +166,7 @@ def _joining(group: EqualWords, versioned: Mapping[str, VersionedProgram]) -> li
         if (pattern := versioned[lesson.program_id].program.patterns.get(lesson.lesson_id))
         and (pattern.words, pattern.knowledge_key) == (group.words, None)
     ]
-    if group.key is None and len({same_program(one.program_id) for one in joining}) < 2:
+    if group.key is None and len({same_program(joining_lesson.program_id) for joining_lesson in joining}) < 2:
         return []
     return joining
 
@@ -194,12 +197,12 @@ class _Join:
 
     def add(self, group: EqualWords, joining: Sequence[JoiningLesson], entries: Mapping[str, VersionedEntry]) -> None:
         """Let lessons join the entry of their group, or make one; none where the entry has gone since."""
-        known = {key: one.entry for key, one in entries.items() if one.entry is not None}
+        known = {key: versioned.entry for key, versioned in entries.items() if versioned.entry is not None}
         if not joining or (group.key is not None and group.key not in known):
             self.joined.append(None)
             return
         entry = known[group.key] if group.key is not None else entry_for(better_text(joining), known, self.policy)
-        if any(one is not None and one.change.entry.key == entry.key for one in self.joined):
+        if any(joined_entry is not None and joined_entry.change.entry.key == entry.key for joined_entry in self.joined):
             self.left.add(len(self.joined))
             self.joined.append(None)
         else:
@@ -229,7 +232,7 @@ class _Join:
         return JoinedEntry(EntryChange(final, state, entry_state(final, self.now)), (), echoes)
 
     async def commit(self, writer: FencedWriter) -> list[JoinedGroup | None]:
-        """Write the entries and the programs; return what joined, None for groups that must join alone."""
+        """Write the entries and the programs; return the joined entries, None for groups that must join alone."""
         after = {
             name: stamped(self.versioned[name].program, program, self.now) for name, program in self.programs.items()
         }
@@ -238,12 +241,15 @@ class _Join:
         if self.writes:
             await writer.commit(*self.writes)
         changed = [program for name, program in after.items() if program is not self.versioned[name].program]
-        first = next((at for at, one in enumerate(self.joined) if one is not None), None)
+        first = next((at for at, joined_entry in enumerate(self.joined) if joined_entry is not None), None)
         return [
             None
             if at in self.left
-            else JoinedGroup(one._replace(programs=changed) if one is not None and at == first else one, ())
-            for at, one in enumerate(self.joined)
+            else JoinedGroup(
+                joined_entry._replace(programs=changed) if joined_entry is not None and at == first else joined_entry,
+                (),
+            )
+            for at, joined_entry in enumerate(self.joined)
         ]
 
 

@@ -18,10 +18,10 @@ async def judged_words(fleet: Fleet, memory: ProposingMemory, view: FleetView) -
 
     Billed 1 read for each hash of words and entry.
     """
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for lesson, keys in await to_thread.run_sync(_judged_lessons, memory, view, fleet.now()):
-        found += await _pairs_of(fleet, view, lesson, keys)
-    return found
+        pairs += await _pairs_of(fleet, view, lesson, keys)
+    return pairs
 
 
 def _judged_lessons(memory: ProposingMemory, view: FleetView, now: datetime) -> list[tuple[KnownLesson, list[str]]]:
@@ -46,7 +46,7 @@ async def _pairs_of(fleet: Fleet, view: FleetView, lesson: KnownLesson, keys: li
     ids = [pair_id(words, entry.comparable.words) for entry in entries]
     known = await fleet.pairs.read(*ids) if ids else []
     return [
-        replace(one.pair, a=side_of(lesson), b=side_of(entry))
-        for one, entry in zip(known, entries, strict=True)
-        if one.pair is not None and one.pair.state == "same"
+        replace(versioned.pair, a=side_of(lesson), b=side_of(entry))
+        for versioned, entry in zip(known, entries, strict=True)
+        if versioned.pair is not None and versioned.pair.state == "same"
     ][:1]

@@ -25,4 +25,6 @@ async def sums_to_write(fleet: Fleet, memory: ProposingMemory) -> FleetSums | No
 
 
 def _looks(programs: Sequence[Program], scale: Scale) -> dict[str, KnownLook]:
-    return {one.program_id: known_look(one, repeat_spans(one, scale)) for one in programs if one.exists}
+    return {
+        program.program_id: known_look(program, repeat_spans(program, scale)) for program in programs if program.exists
+    }

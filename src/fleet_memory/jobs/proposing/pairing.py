@@ -49,12 +49,12 @@ async def plan_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetView, pro
     plan, work = await to_thread.run_sync(_prepared, fleet, memory, view, fleet.now(), abandon_on_cancel=True)
     if work is None:
         return plan
-    found = []
+    parts = []
     for at, block in enumerate(work.blocks):
         if is_step(at, len(work.blocks)):
             await progress(2 + at / len(work.blocks), 4, f"comparing lessons: {at} of {len(work.blocks)} blocks")
-        found.append(await to_thread.run_sync(work.partners, block, abandon_on_cancel=True))
-    return replace(plan, proposals=await to_thread.run_sync(work.ranked, found, abandon_on_cancel=True))
+        parts.append(await to_thread.run_sync(work.partners, block, abandon_on_cancel=True))
+    return replace(plan, proposals=await to_thread.run_sync(work.ranked, parts, abandon_on_cancel=True))
 
 
 def is_step(at: int, count: int) -> bool:
@@ -68,15 +68,16 @@ def _prepared(
     """Return the plan without its proposals, and the comparison that finds them, None if there is none to make."""
     living = memory.living(now)
     entries = [entry for _, entry in sorted(view.entries.items())]
-    compared: list[KnownLesson | KnownEntry] = [*(one for one in living if one.knowledge_key is None), *entries]
+    free = (lesson for lesson in living if lesson.knowledge_key is None)
+    compared: list[KnownLesson | KnownEntry] = [*free, *entries]
     after = renewed_pairs(memory, view, living, now)
-    wanted = _wanted([one.comparable for one in compared], memory, view, after)
+    wanted = _wanted([item.comparable for item in compared], memory, view, after)
     waiting = len(compared) - len(entries)
     plan = PairPlan(compared, (), after, waiting)
     if not wanted:
         return plan, None
-    rows = int8_rows(((one.vector, one.embedder) for one in compared), fleet.embedder.name)
-    return plan, comparing([one.comparable for one in compared], rows, wanted, fleet.embedder.profile)
+    rows = int8_rows(((item.vector, item.embedder) for item in compared), fleet.embedder.name)
+    return plan, comparing([item.comparable for item in compared], rows, wanted, fleet.embedder.profile)
 
 
 def _wanted(
@@ -108,15 +109,15 @@ def _wanted(
         pending = view.pending.get(lesson.program_id, ())
         return lesson.program_id in freed or lesson.place in places or lesson.lesson_id in pending
 
-    return [at for at, one in enumerate(compared) if is_wanted(one)]
+    return [at for at, lesson in enumerate(compared) if is_wanted(lesson)]
 
 
 def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[KnownLesson], now: datetime) -> list[Pair]:
     """Return the pairs that wait and go on otherwise than before, or not at all."""
-    standing = {one.comparable.place: Standing(one.comparable.words, one.knowledge_key) for one in living}
+    standing = {lesson.comparable.place: Standing(lesson.comparable.words, lesson.knowledge_key) for lesson in living}
     texts = {
-        key: EntryText(one.comparable.words, one.comparable.text, one.comparable.domain, one.asked)
-        for key, one in view.entries.items()
+        key: EntryText(entry.comparable.words, entry.comparable.text, entry.comparable.domain, entry.asked)
+        for key, entry in view.entries.items()
     }
     programs, contributors = memory.programs(), memory.contributors()
     continued = (renewed(pair, lambda *place: standing.get(place), texts) for pair in memory.pairs.values())
@@ -141,7 +142,7 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
 
     Which pairs are known is read for those that would be opened alone, until none of them is. Billed 1 read each.
     """
-    lessons = [one.comparable for one in plan.compared]
+    lessons = [item.comparable for item in plan.compared]
     renewed_ = {pair.pair_id: pair for pair in plan.renewed}
     waiting = [*{**memory.pairs, **renewed_}.values()]
     retired = {key for key, entry in view.entries.items() if entry.is_retired}
@@ -151,10 +152,12 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     read: dict[str, VersionedPair] = {}
     judged: dict[str, Pair] = {}
     while True:
-        known = {name for name, one in read.items() if one.pair is not None and one.pair.state != "gone"}
+        read_pairs = {name: versioned.pair for name, versioned in read.items()}
+        known = {name for name, pair in read_pairs.items() if pair is not None and pair.state != "gone"}
         pairs = KnownPairs(frozenset(known | undecided), open_sides)
         choose = partial(chosen, plan.proposals, lessons, pairs, retired, asked)
-        picked = {_pair_id(one, lessons): one for one in await to_thread.run_sync(choose, abandon_on_cancel=True)}
+        proposals = await to_thread.run_sync(choose, abandon_on_cancel=True)
+        picked = {_pair_id(proposal, lessons): proposal for proposal in proposals}
         unread = [name for name in picked if name not in read]
         if not unread:
             break
@@ -164,15 +167,13 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
             if pair is None or pair.state not in ("same", "contradict"):
                 continue
             again = replace(pair, a=side_of(plan.compared[picked[name].a]), b=side_of(plan.compared[picked[name].b]))
-            if (
-                pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair)
-            ):  # else its words are with the entries already
-                judged[name] = again
+            if pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair):
+                judged[name] = again  # else its words are with the entries already
 
     def opened() -> list[PairChange]:
         programs, contributors = memory.programs(), memory.contributors()
-        pairs = [_opened(fleet, plan, one, read[name]) for name, one in picked.items()]
-        return [one._replace(after=with_thirds(one.after, programs, contributors)) for one in pairs]
+        pairs = [_opened(fleet, plan, proposal, read[name]) for name, proposal in picked.items()]
+        return [pair._replace(after=with_thirds(pair.after, programs, contributors)) for pair in pairs]
 
     changes = await to_thread.run_sync(opened, abandon_on_cancel=True)
     return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
@@ -189,8 +190,8 @@ async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> lis
     if not plan.renewed:
         return []
     changes: list[PairChange] = []
-    found = await _read_pairs(fleet, [pair.pair_id for pair in plan.renewed])
-    for now, planned in zip(found, plan.renewed, strict=True):
+    pairs = await _read_pairs(fleet, [pair.pair_id for pair in plan.renewed])
+    for now, planned in zip(pairs, plan.renewed, strict=True):
         as_compared = VersionedPair(planned.pair_id, memory.pairs[planned.pair_id], "")
         change = with_others_verdicts(PairChange(as_compared, planned, _owner(planned)), now)
         after = with_unanswered(change.after, fleet.now()) if change is not None else None
@@ -244,15 +245,15 @@ def _objection(a: Side, b: Side, before: Pair | None) -> str:
     return pair_objection(a, b)
 
 
-def side_of(one: KnownLesson | KnownEntry) -> Side:
+def side_of(item: KnownLesson | KnownEntry) -> Side:
     """Return a lesson or an entry as the side of a pair."""
-    lesson = one.comparable
-    if isinstance(one, KnownEntry):
-        return Side(program_id=one.asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text)
+    lesson = item.comparable
+    if isinstance(item, KnownEntry):
+        return Side(program_id=item.asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text)
     return Side(
         program_id=lesson.program_id,
         pattern_id=lesson.lesson_id,
         domain=lesson.domain,
         text=lesson.text,
-        evidence=one.evidence,
+        evidence=item.evidence,
     )

@@ -103,7 +103,7 @@ async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetVie
     """Read every program; report whenever twice as many were read as at the report before."""
     reported = PROGRAMS_PER_READ
     async for block in fleet.programs.in_blocks(PROGRAMS_PER_READ):
-        view.unreadable += [str(one) for one in block.unreadable]
+        view.unreadable += [str(unreadable) for unreadable in block.unreadable]
         await _take_up(fleet, block.programs, memory, view)
         del block
         if len(memory.lessons) >= 2 * reported:
@@ -153,7 +153,9 @@ async def _read_entries(fleet: Fleet, memory: ProposingMemory, view: FleetView) 
     behind = await fleet.knowledge.behind()
     if memory.candidates is None or behind:
         memory.candidates = view.candidates = await fleet.knowledge.in_state("candidate")
-    remembered = [one for one in memory.candidates if one.entry and one.entry.key not in view.entries]
+    remembered = [
+        candidate for candidate in memory.candidates if candidate.entry and candidate.entry.key not in view.entries
+    ]
     for versioned in (*remembered, *behind, *view.candidates):
         if versioned.entry is not None and is_empty(versioned.entry):
             view.entries.pop(versioned.entry.key, None)
@@ -177,7 +179,7 @@ def known_entry(entry: Entry) -> KnownEntry:
 
 def by_words(entries: Mapping[str, KnownEntry]) -> dict[str, list[ComparableLesson]]:
     """Return the entries by the hash of their words."""
-    found: dict[str, list[ComparableLesson]] = {}
+    comparables: dict[str, list[ComparableLesson]] = {}
     for entry in entries.values():
-        found.setdefault(entry.comparable.words, []).append(entry.comparable)
-    return found
+        comparables.setdefault(entry.comparable.words, []).append(entry.comparable)
+    return comparables

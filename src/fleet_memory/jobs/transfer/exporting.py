@@ -25,7 +25,7 @@ async def export_text(fleet: Fleet, step: CountProgress) -> tuple[str, int]:
 
 async def _lines(fleet: Fleet, step: CountProgress) -> AsyncIterator[Line]:
     store, paths = fleet.programs.store, fleet.programs.paths
-    for done, collection in enumerate(COLLECTIONS, 1):
+    for number, collection in enumerate(COLLECTIONS, 1):
         if collection == "policy":
             policy = (await fleet.policies.read_versioned()).policy
             if policy != Policy():
@@ -34,12 +34,14 @@ async def _lines(fleet: Fleet, step: CountProgress) -> AsyncIterator[Line]:
             documents = _programs(store, paths) if collection == "programs" else _others(store, paths, collection)
             async for document in documents:
                 yield Line(document.ref.collection.rpartition("/")[2], document.ref.id, document.fields)
-        step(done, len(COLLECTIONS))
+        step(number, len(COLLECTIONS))
 
 
 async def _others(store: Store, paths: FleetPaths, collection: str) -> AsyncIterator[Document]:
     if collection != "pages":  # they come with their programs
-        for document in sorted(await store.find(Query(paths.collection(collection))), key=lambda one: one.ref.id):
+        for document in sorted(
+            await store.find(Query(paths.collection(collection))), key=lambda document: document.ref.id
+        ):
             yield document
 
 

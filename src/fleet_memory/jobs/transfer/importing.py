@@ -29,17 +29,17 @@ async def import_memory(
     """
     fleet.caller.require_curation()
     if memory.credential is not None:
-        number, found = memory.credential
-        await refuse_credential(fleet, found, f"line {number}")
+        number, credential = memory.credential
+        await refuse_credential(fleet, credential, f"line {number}")
     incoming = memory.incoming
-    rules = [one for one in incoming.entries if one.tier == "constitutional"]
+    rules = [entry for entry in incoming.entries if entry.tier == "constitutional"]
     if with_policy and incoming.policy is None and not rules:
         raise InvalidArgumentError("--policy: the file has no policy: its fleet has set none, or a version before it")
     if memory.older:
         merged = await _take_over(fleet, memory.older, incoming.fleet, step)
     else:
         policy = await fleet.policies.read(fleet.now())
-        entries = [with_earned_standing(one, policy, with_rules=with_policy) for one in incoming.entries]
+        entries = [with_earned_standing(entry, policy, with_rules=with_policy) for entry in incoming.entries]
         merged = await merge_incoming(fleet, incoming._replace(entries=entries), overwrite=overwrite, step=step)
         merged = merged._replace(rules=await _not_in_force(fleet, rules))
     if with_policy and incoming.policy is not None:
@@ -49,9 +49,9 @@ async def import_memory(
 
 async def _not_in_force(fleet: Fleet, rules: Sequence[Entry]) -> tuple[str, ...]:
     """Return the keys of those rules whose text people have not set in this fleet."""
-    known = [one.entry for one in await fleet.knowledge.all()] if rules else []
-    texts = {text_hash(one.value.pattern) for one in known if one is not None and one.tier == "constitutional"}
-    return tuple(one.key for one in rules if text_hash(one.value.pattern) not in texts)
+    known = [versioned.entry for versioned in await fleet.knowledge.all()] if rules else []
+    texts = {text_hash(entry.value.pattern) for entry in known if entry is not None and entry.tier == "constitutional"}
+    return tuple(rule.key for rule in rules if text_hash(rule.value.pattern) not in texts)
 
 
 async def _set_policy(fleet: Fleet, policy: Policy) -> None:
@@ -67,13 +67,13 @@ async def _take_over(fleet: Fleet, lines: Sequence[Line], source: str, step: Cou
     """Write documents of the version before as they are. Raises InvalidArgumentError if the fleet has others."""
     store, paths = fleet.programs.store, fleet.programs.paths
     wanted = {Ref(paths.collection(line.collection), line.id): line for line in lines if line.collection != "policy"}
-    known = [one for refs in groups_of(DOCUMENTS_PER_COMMIT, wanted) for one in await store.get(*refs)]
-    if any(one is not None and one.fields != wanted[one.ref].fields for one in known):
+    known = [document for refs in groups_of(DOCUMENTS_PER_COMMIT, wanted) for document in await store.get(*refs)]
+    if any(document is not None and document.fields != wanted[document.ref].fields for document in known):
         raise InvalidArgumentError(
             "FILE: a version before wrote it, and this fleet has other memory; import it into an empty fleet "
             "(--fleet NAME), run `fleet-memory maintain` there, export that, and import the new file"
         )
-    missing = [ref for ref, one in zip(wanted, known, strict=True) if one is None]
+    missing = [ref for ref, document in zip(wanted, known, strict=True) if document is None]
     if missing:
         await note_arrival(fleet)
         await _forget_schema(fleet)

@@ -118,15 +118,16 @@ class _Merge:
     async def run(self) -> None:
         """Merge everything."""
         places = await self._places()
-        keys = {one.key: place.entry.key for one, place in places if one.key != place.entry.key}
+        keys = {entry.key: place.entry.key for entry, place in places if entry.key != place.entry.key}
         await self._write_records(keys)
         stated = stated_programs(self._incoming, keys)
-        pairs = {one.pair_id: with_keys(one, keys) for one in self._incoming.pairs}
+        pairs = {pair.pair_id: with_keys(pair, keys) for pair in self._incoming.pairs}
         joined = {place.entry.key for _, place in places}
-        others = [one for key, one in self._entries.items() if key not in joined]
+        others = [entry for key, entry in self._entries.items() if key not in joined]
         checked = concerned(others, stated, pairs)
         copies = [(place.entry, place.joins) if place.joins else (place.entry,) for _, place in places]
-        grounds = await read_grounds(self._fleet, [*copies, *((one,) for one in checked)], stated, pairs, self._merging)
+        copies += [(entry,) for entry in checked]
+        grounds = await read_grounds(self._fleet, copies, stated, pairs, self._merging)
         policy = await self._fleet.policies.read(self._now)
         for _, place in places:
             attempt = partial(self._merge_entry, place.entry, grounds, policy)
@@ -150,8 +151,8 @@ class _Merge:
 
     async def _places(self) -> list[tuple[Entry, PlacedEntry]]:
         """Return each incoming entry and its place among the fleet's."""
-        found = await self._fleet.knowledge.all()
-        known = {one.entry.key: one.entry for one in found if one.entry is not None}
+        entries = await self._fleet.knowledge.all()
+        known = {versioned.entry.key: versioned.entry for versioned in entries if versioned.entry is not None}
         self._entries = dict(known)
         places: list[tuple[Entry, PlacedEntry]] = []
         for entry in self._incoming.entries:
@@ -167,8 +168,8 @@ class _Merge:
     async def _known_lines(self, entry: Entry) -> LedgerLines:
         refs = {self._paths.ledger_line(line_id): line_id for line_id in entry.ledger}
         documents = await self._store.get(*refs) if refs else []
-        found = {document.ref: document for document in documents if document}
-        return {refs[ref]: ledger_line(document) for ref, document in found.items()}
+        by_ref = {document.ref: document for document in documents if document}
+        return {refs[ref]: ledger_line(document) for ref, document in by_ref.items()}
 
     async def _write_records(self, keys: Mapping[str, str]) -> None:
         """Write the lines of the ledger and the archive that the store has not."""
@@ -186,8 +187,8 @@ class _Merge:
         self._count(len(missing), len(some))
 
     async def _missing(self, writes: Mapping[Ref, Write]) -> list[Write]:
-        found = await self._store.get(*writes)
-        return [write for write, known in zip(writes.values(), found, strict=True) if known is None]
+        documents = await self._store.get(*writes)
+        return [write for write, known in zip(writes.values(), documents, strict=True) if known is None]
 
     async def _merge_entry(self, entry: Entry, grounds: Grounds, policy: Policy) -> None:
         (versioned,) = await self._fleet.knowledge.read_versioned(entry.key)
@@ -216,7 +217,7 @@ class _Merge:
             after = await self._fleet.knowledge.update(before.key, change, by=self._by, why=self._why, now=self._now)
         self._entries[before.key] = after
         there = {(line.program_id, line.pattern_id) for line in after.provenance}
-        gone = (one for one in before.provenance if (one.program_id, one.pattern_id) not in there)
+        gone = (line for line in before.provenance if (line.program_id, line.pattern_id) not in there)
         self._left_entries |= {line.program_id for line in gone}
         return is_changed
 
@@ -255,7 +256,7 @@ class _Merge:
         programs, name = self._fleet.programs, theirs.program.program_id
         before, merged = await self._merging.merged(theirs)
         pairs = await self._fleet.pairs.read(*pairs_of_echoes(merged.program, self._entries))
-        known = {one.pair_id: one.pair for one in pairs if one.pair is not None}
+        known = {versioned.pair_id: versioned.pair for versioned in pairs if versioned.pair is not None}
         program = with_memberships(merged.program, self._entries, known)
         merged = merged._replace(program=before.program if program == before.program else program)
         room = with_room(before.program, merged.program, self._now)
@@ -267,8 +268,8 @@ class _Merge:
         self._count(room.program is not before.program, 1)
         self._divergent += [f"{name}/{id_}" for id_ in merged.divergent]
         self._left += [f"{name}/{id_}" for id_ in merged.left]
-        capped = (one for one in records if isinstance(one, Archived) and one.reason == "cap")
-        self._archived += [f"{name}/{one.pattern.id}" for one in capped]
+        capped = (record for record in records if isinstance(record, Archived) and record.reason == "cap")
+        self._archived += [f"{name}/{archived.pattern.id}" for archived in capped]
 
     async def _receipts(self, before: VersionedProgram) -> list[Write]:
         """Return the writes of the receipts of a program that is new here; its own receipts belong to its requests."""

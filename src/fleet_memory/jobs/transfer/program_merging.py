@@ -1,4 +1,4 @@
-"""Reads the store's copy of a program and merges it with the one that comes in, and what both say of lessons."""
+"""Reads the store's copy of a program and merges it with the one that comes in, and the words of both about lessons."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -45,17 +45,17 @@ def stated_programs(incoming: Incoming, keys: Mapping[str, str]) -> dict[str, St
     for past in incoming.history:
         summaries.setdefault(past.program_id, []).append(past)
     return {
-        one.program_id: Stating(with_other_keys(one, keys), summaries.get(one.program_id, ()))
-        for one in incoming.programs
+        program.program_id: Stating(with_other_keys(program, keys), summaries.get(program.program_id, ()))
+        for program in incoming.programs
     }
 
 
 def concerned(entries: Iterable[Entry], stated: Mapping[str, Stating], pairs: Mapping[str, Pair]) -> list[Entry]:
     """Return the entries with a contribution of a program that comes in, or with a pair about one."""
     return [
-        one
-        for one in entries
-        if any(line.program_id in stated for line in one.provenance) or pairs_behind(one) & pairs.keys()
+        entry
+        for entry in entries
+        if any(line.program_id in stated for line in entry.provenance) or pairs_behind(entry) & pairs.keys()
     ]
 
 
@@ -66,13 +66,13 @@ async def read_grounds(
     pairs: Mapping[str, Pair],
     merging: ProgramMerging,
 ) -> Grounds:
-    """Return what both stores know of the lessons behind `entries`, each with its copies; of programs only these.
+    """Return both stores' knowledge of the lessons behind `entries`, each with its copies; of programs only these.
 
     `stated` are incoming programs by id, `pairs` incoming pairs by id. Billed as `ProgramMerging.merged` for each
     program, and 1 read for each pair.
     """
     named: dict[str, set[str]] = {}
-    for line in (line for copies in entries for one in copies for line in one.provenance):
+    for line in (line for copies in entries for copy in copies for line in copy.provenance):
         named.setdefault(line.program_id, set()).add(line.pattern_id)
     programs: dict[str, Program] = {}
     here: dict[str, Mapping[str, datetime]] = {}
@@ -81,13 +81,13 @@ async def read_grounds(
         theirs = stated.get(name, Stating(Program(program_id=name)))
         before, merged = await merging.merged(theirs)
         here[name], there[name] = before.program.shown, theirs.program.shown
-        lessons = {id_: one for id_, one in merged.program.patterns.items() if id_ in ids}
+        lessons = {id_: pattern for id_, pattern in merged.program.patterns.items() if id_ in ids}
         programs[name] = Program(program_id=name, patterns=lessons, shown=merged.program.shown)
     wanted = {id_ for copies in entries for id_ in pairs_behind(*copies)}
     known = {id_: pairs[id_] for id_ in wanted & pairs.keys()}
     for some in groups_of(_PAIRS_AT_ONCE, sorted(wanted)):
-        for one in await fleet.pairs.read(*some):
-            if one.pair is not None:
-                theirs_too = pairs.get(one.pair_id)
-                known[one.pair_id] = merged_pair(one.pair, theirs_too) if theirs_too else one.pair
+        for versioned in await fleet.pairs.read(*some):
+            if versioned.pair is not None:
+                theirs_too = pairs.get(versioned.pair_id)
+                known[versioned.pair_id] = merged_pair(versioned.pair, theirs_too) if theirs_too else versioned.pair
     return Grounds(programs, known, here, there)

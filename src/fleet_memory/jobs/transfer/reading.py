@@ -80,8 +80,8 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
         or (line.collection == "gsp" and is_entry_before(line.fields))
         for line in lines
     )
-    found = ((one.number, credential_at(texts_of(cast("Json", one.value["fields"])))) for one in moved)
-    credential = next(((number, each) for number, each in found if each is not None), None)
+    credentials = ((line.number, credential_at(texts_of(cast("Json", line.value["fields"])))) for line in moved)
+    credential = next(((number, each) for number, each in credentials if each is not None), None)
     return ExportedMemory(_incoming(file.fleet, values), tuple(lines) if is_older else (), credential)
 
 
@@ -144,13 +144,13 @@ def times_in(value: object, field: str = "") -> Iterator[tuple[str, datetime]]:
     if isinstance(value, datetime):
         yield field, value
     elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from times_in(one, field)
+        for item in value.values():
+            yield from times_in(item, field)
     elif isinstance(value, tuple) and hasattr(value, "_asdict"):
         yield from _times_of(value._asdict())
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from times_in(one, field)
+        for item in value:
+            yield from times_in(item, field)
     elif is_dataclass(value) and not isinstance(value, type):
         yield from _times_of({each.name: getattr(value, each.name) for each in fields(value)})
 

@@ -53,7 +53,7 @@ def chosen_questions(  # noqa: PLR0913 each of the last four narrows or widens t
     for anybody. `answered` are the ids of pairs that this very
     call judges, `joined` those that it judges the same: the other pairs of their lessons are about to change.
     """
-    rewrites = [one for one in open_rewrites(program, now) if rewrite_pair_id(one) not in answered]
+    rewrites = [rewrite for rewrite in open_rewrites(program, now) if rewrite_pair_id(rewrite) not in answered]
     rewrites = rewrites[: min(limit, MAX_SHOWN_REWRITES)]
     known = list(pairs)
     waiting = [pair for pair in known if pair.pair_id not in answered and _waits_for(pair, program, any_pair=any_pair)]
@@ -67,9 +67,9 @@ def chosen_questions(  # noqa: PLR0913 each of the last four narrows or widens t
 def open_rewrites(program: Program, now: datetime) -> list[Pattern]:
     """Return the lessons with an open rewrite that their program is still asked about."""
     return [
-        one
-        for one in program.patterns.values()
-        if (asked := rewrite_pair_id(one)) and is_open_rewrite(one) and not _is_ignored(program, asked, now)
+        pattern
+        for pattern in program.patterns.values()
+        if (asked := rewrite_pair_id(pattern)) and is_open_rewrite(pattern) and not _is_ignored(program, asked, now)
     ]
 
 
@@ -97,8 +97,8 @@ def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> 
     """
     name = program.program_id
     ids = [
-        *(asked for one in chosen.rewrites if (asked := rewrite_pair_id(one))),
-        *(one.pair_id for one in chosen.pairs),
+        *(asked for rewrite in chosen.rewrites if (asked := rewrite_pair_id(rewrite))),
+        *(pair.pair_id for pair in chosen.pairs),
     ]
     if not ids:
         return program
@@ -160,7 +160,7 @@ def _waits_for(pair: Pair, program: Program, *, any_pair: bool) -> bool:
     if any_pair:
         return asked != Questions() and not is_for_people(pair) and is_third(pair, program.program_id)
     keys = {side.key for side in (pair.a, pair.b) if side.key}
-    contributed = (one.knowledge_key for lessons in (program.patterns, program.paged) for one in lessons.values())
+    contributed = (lesson.knowledge_key for lessons in (program.patterns, program.paged) for lesson in lessons.values())
     return asked.third and keys.isdisjoint(contributed) and is_third(pair, program.program_id)
 
 

@@ -46,10 +46,10 @@ def chosen(
     taken = Counter(slot for sides in known.open_sides for slot in _slots(sides, asked))
     full = {name for (kind, name, _), count in taken.items() if kind == "program" and count >= MAX_OPEN_PER_PROGRAM}
     opened: dict[str, Proposal] = {}
-    for _, tied in groupby(proposed, lambda one: one.rank):
+    for _, tied in groupby(proposed, lambda proposal: proposal.rank):
         # Most proposals are of programs that have their pairs already: half a million in a fleet of 100,000 lessons.
         left = [pair for pair in tied if not {lessons[pair.a].program_id, lessons[pair.b].program_id} & full]
-        for pair in sorted(left, key=lambda one: sorted(_sides(one, lessons))):
+        for pair in sorted(left, key=lambda pair: sorted(_sides(pair, lessons))):
             sides, id_ = _sides(pair, lessons), _id(pair, lessons)
             slots = _slots(sides, asked)
             allowed = id_ not in known.ids and _is_useful(sides, retired, asked)
@@ -65,7 +65,11 @@ def _with_retired(
     proposed: Iterable[Proposal], lessons: Sequence[ComparableLesson], known: KnownPairs, retired: Collection[str]
 ) -> list[_Sides]:
     """Return the sides of the pairs of a lesson and a retired entry that are not known, best first."""
-    gone = {at for at, one in enumerate(lessons) if one.is_entry and one.lesson_id in retired} if retired else set()
+    gone = (
+        {at for at, lesson in enumerate(lessons) if lesson.is_entry and lesson.lesson_id in retired}
+        if retired
+        else set()
+    )
     new = [pair for pair in proposed if pair.a in gone or pair.b in gone] if gone else []
     new.sort(key=lambda pair: (-pair.rank, sorted(_sides(pair, lessons))))
     return [_sides(pair, lessons) for pair in new if _id(pair, lessons) not in known.ids]

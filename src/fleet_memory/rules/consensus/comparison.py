@@ -147,7 +147,7 @@ def _order(programs: Sequence[str], lessons: Sequence[ComparableLesson]) -> list
     of: dict[str, list[int]] = {}
     for position, program in enumerate(programs):
         of.setdefault(program, []).append(position)
-    return [at for program in sorted(of) for at in sorted(of[program], key=lambda one: lessons[one].place)]
+    return [at for program in sorted(of) for at in sorted(of[program], key=lambda position: lessons[position].place)]
 
 
 def _scales(rows: Int8Rows) -> Vectors:

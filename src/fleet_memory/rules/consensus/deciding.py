@@ -73,13 +73,13 @@ def decided(
 def _new_entry(
     pair: Pair, a: LessonSide, b: LessonSide, basis: Basis, documents: VerdictDocuments, policy: Policy
 ) -> Decision:
-    joining = [_joining(one, basis, pair, documents) for one in (a, b)]
+    joining = [_joining(side, basis, pair, documents) for side in (a, b)]
     entry = entry_for(better_text(joining), documents.entries, policy)
     documents, words = documents.with_entry(entry), text_hash(entry.value.pattern)
     # The lesson of the entry's text joins last: its program too may have been shown the other one before
-    for one in sorted(joining, key=lambda lesson: lesson.pattern.words == words):
-        same_text = one.pattern.words == words
-        lesson = one._replace(basis="text" if same_text else basis, similarity=1.0 if same_text else pair.cosine)
+    for joiner in sorted(joining, key=lambda lesson: lesson.pattern.words == words):
+        same_text = joiner.pattern.words == words
+        lesson = joiner._replace(basis="text" if same_text else basis, similarity=1.0 if same_text else pair.cosine)
         documents = _with_member(documents, lesson, entry.key)
     return Decision(pair, documents, entry.key)
 
@@ -91,7 +91,7 @@ def entry_for(lesson: JoiningLesson, entries: Mapping[str, Entry], policy: Polic
     """
     fresh = candidate_of(lesson, policy)
     base, other = keys_of(fresh)
-    known = next((one for key in (base, other) if (one := entries.get(key)) and _is_of(one, fresh)), None)
+    known = next((entry for key in (base, other) if (entry := entries.get(key)) and _is_of(entry, fresh)), None)
     return known or (fresh if base not in entries else replace(fresh, key=other))
 
 
@@ -126,7 +126,7 @@ def _judged_again(pair: Pair, member: MemberSide, documents: VerdictDocuments, b
         if program and pattern and pattern.knowledge_key is None and pattern.words in _words(pair):
             documents = documents.with_program(with_membership(program, pattern.id, member.key))  # learnt again
         return Decision(pair, documents, member.key)
-    if pair.of_member and all(one.verdict in ("same", "unsure") for one in pair.judgements):
+    if pair.of_member and all(judgement.verdict in ("same", "unsure") for judgement in pair.judgements):
         return Decision(pair, documents, member.key)  # a merge of an older memory without a contrary verdict
     documents = documents.with_entry(without_lesson(entry, member.program_id, member.pattern_id))
     if program and pattern and pattern.knowledge_key == member.key:

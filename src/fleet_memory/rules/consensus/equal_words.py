@@ -27,20 +27,20 @@ def equal_words(
     no project meets both an entry of any project and, where there is one project alone, its lessons. A new entry takes
     lessons of at least two programs, and none that speaks to its reader.
     """
-    found: list[EqualWords] = []
+    groups: list[EqualWords] = []
     for words in sorted(set(wanted)):
         known, free = entries.get(words, ()), sorted(lessons.get(words, ()))
         joining: dict[str, list[ComparableLesson]] = {}
         left: list[ComparableLesson] = []
         for lesson in free:
-            entry = next((one for one in sorted(known) if _may_meet(one.project_id, lesson.project_id)), None)
+            entry = next((entry for entry in sorted(known) if _may_meet(entry.project_id, lesson.project_id)), None)
             if entry is None:
                 left.append(lesson)
             else:
                 joining.setdefault(entry.lesson_id, []).append(lesson)
-        found += [EqualWords(words, key, members) for key, members in sorted(joining.items())]
-        found += [EqualWords(words, None, group) for group in _by_project(left) if _may_be_entry(group)]
-    return found
+        groups += [EqualWords(words, key, members) for key, members in sorted(joining.items())]
+        groups += [EqualWords(words, None, group) for group in _by_project(left) if _may_be_entry(group)]
+    return groups
 
 
 def _by_project(lessons: Sequence[ComparableLesson]) -> list[list[ComparableLesson]]:
@@ -52,7 +52,7 @@ def _by_project(lessons: Sequence[ComparableLesson]) -> list[list[ComparableLess
 
 
 def _may_be_entry(lessons: Sequence[ComparableLesson]) -> bool:
-    return _programs(lessons) > 1 and not any(speaks_to_reader(text) for text in {one.text for one in lessons})
+    return _programs(lessons) > 1 and not any(speaks_to_reader(text) for text in {lesson.text for lesson in lessons})
 
 
 def _programs(lessons: Iterable[ComparableLesson]) -> int:

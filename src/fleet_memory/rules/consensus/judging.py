@@ -52,20 +52,22 @@ def ruling(pair: Pair) -> Ruling:
     enough, and not sure, unless something objects: then it takes two, of whom one has no lesson in it. Otherwise the
     majority decides, and a tie leaves the pair open. A program and those below it are one judge.
     """
-    persons = [one for one in pair.judgements if one.program_id is None and one.verdict != "unsure"]
+    persons = [
+        judgement for judgement in pair.judgements if judgement.program_id is None and judgement.verdict != "unsure"
+    ]
     if persons:
         return Ruling(_as_state(persons[-1]))
     if is_for_people(pair):
         return Ruling("open")
     voices = _voices(pair)
-    same = [one for one in voices if one.verdict == "same"]
-    others = [one for one in voices if one.verdict != "same"]
+    same = [voice for voice in voices if voice.verdict == "same"]
+    others = [voice for voice in voices if voice.verdict != "same"]
     sames, against = _judges(same), _judges(others)
     if against > sames:
-        return Ruling("contradict" if any(one.verdict == "contradict" for one in others) else "different")
+        return Ruling("contradict" if any(other.verdict == "contradict" for other in others) else "different")
     if sames == against:
         return Ruling("open")
-    if pair.objection and (sames < 2 or all(one.contributed for one in same)):
+    if pair.objection and (sames < 2 or all(voice.contributed for voice in same)):
         return Ruling("open")
     return Ruling("same", sure=sames > 1)
 
@@ -76,14 +78,17 @@ def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
     Verdicts of several names over one unbound connection are one verdict, as are those of one program; it is a
     contributor's if one of them was.
     """
-    others = tuple(one for one in pair.judgements if not _is_one_voice(one, judgement))
-    replaced = [one for one in pair.judgements if one not in others]
-    names = (*judgement.also, *(name for one in replaced for name in _names(one) if name not in _names(judgement)))
-    contributed = judgement.contributed or any(one.contributed for one in replaced)
+    others = tuple(earlier for earlier in pair.judgements if not _is_one_voice(earlier, judgement))
+    replaced = [earlier for earlier in pair.judgements if earlier not in others]
+    names = (
+        *judgement.also,
+        *(name for earlier in replaced for name in _names(earlier) if name not in _names(judgement)),
+    )
+    contributed = judgement.contributed or any(earlier.contributed for earlier in replaced)
     judged = replace(
         pair, judgements=(*others, replace(judgement, also=tuple(dict.fromkeys(names)), contributed=contributed))
     )
-    by_person = any(one.program_id is None and one.verdict != "unsure" for one in judged.judgements)
+    by_person = any(judgement.program_id is None and judgement.verdict != "unsure" for judgement in judged.judgements)
     return replace(judged, state=ruling(judged).state, by_person=by_person)
 
 
@@ -104,8 +109,8 @@ def questions(pair: Pair) -> Questions:
     sides = tuple(name for name in _programs(pair) if not has_judged(pair, name))
     if result.state == "different":
         return Questions(sides if pair.likely and _judges(_voices(pair)) == 1 else ())
-    same = [one for one in pair.judgements if one.verdict == "same"]
-    needs_third = not sides or (pair.objection and same and all(one.contributed for one in same))
+    same = [judgement for judgement in pair.judgements if judgement.verdict == "same"]
+    needs_third = not sides or (pair.objection and same and all(judgement.contributed for judgement in same))
     limit = MAX_THIRD_PROGRAMS if pair.thirds is None else pair.thirds
     third = bool(needs_third) and len(_third_programs(pair)) < limit
     return Questions(sides, third, people=not sides and not third)
@@ -131,7 +136,9 @@ def with_unanswered(pair: Pair, now: datetime) -> Pair:
 
     It is the same object where no answer is overdue; a pair that neither side has answered waits.
     """
-    answered = [one.at for one in pair.judgements if one.program_id and is_own(pair, one.program_id)]
+    answered = [
+        judgement.at for judgement in pair.judgements if judgement.program_id and is_own(pair, judgement.program_id)
+    ]
     if not answered or now - max(pair.opened_at, *answered) < ANSWER_WITHIN:
         return pair
     for name in questions(pair).programs:
@@ -143,14 +150,16 @@ def with_unanswered(pair: Pair, now: datetime) -> Pair:
 def has_judged(pair: Pair, program_id: str) -> bool:
     """Whether a program has given its verdict about a pair, `unsure` too."""
     name = same_program(program_id)
-    return any(name in _names(one) for one in pair.judgements)
+    return any(name in _names(judgement) for judgement in pair.judgements)
 
 
 def judgement_of(pair: Pair, program_id: str, connection: str | None) -> Judgement | None:
     """Return the verdict of a program's voice about a pair: its own, or the one that replaced it."""
     name = same_program(program_id)
-    over_one = (one for one in pair.judgements if connection is not None and one.connection == connection)
-    return next((one for one in pair.judgements if name in _names(one)), next(over_one, None))
+    over_one = (
+        judgement for judgement in pair.judgements if connection is not None and judgement.connection == connection
+    )
+    return next((judgement for judgement in pair.judgements if name in _names(judgement)), next(over_one, None))
 
 
 def is_own(pair: Pair, program_id: str) -> bool:
@@ -161,7 +170,7 @@ def is_own(pair: Pair, program_id: str) -> bool:
 
 def is_third(pair: Pair, program_id: str) -> bool:
     """Whether a program can judge a pair as a third: it is one origin with no side, and with no judge until now."""
-    names = (*_programs(pair), *(name for one in pair.judgements for name in _names(one)))
+    names = (*_programs(pair), *(name for judgement in pair.judgements for name in _names(judgement)))
     return not any(is_one_origin(program_id, name) for name in names)
 
 
@@ -176,17 +185,17 @@ def _programs(pair: Pair) -> tuple[str, ...]:
 
 
 def _voices(pair: Pair) -> list[Judgement]:
-    return [one for one in pair.judgements if one.verdict != "unsure"]
+    return [judgement for judgement in pair.judgements if judgement.verdict != "unsure"]
 
 
 def _judges(voices: Iterable[Judgement]) -> int:
-    return independent_origins(Testimony(one.program_id or "") for one in voices)
+    return independent_origins(Testimony(voice.program_id or "") for voice in voices)
 
 
 def _third_programs(pair: Pair) -> set[str]:
     """Return the judges of a pair that are one origin with no side, as they are compared; a model is none."""
     own = {same_program(name) for name in (*_programs(pair), MODEL_NAME)}
-    return set(of_other_origins((name for one in pair.judgements for name in _names(one)), own))
+    return set(of_other_origins((name for judgement in pair.judgements for name in _names(judgement)), own))
 
 
 def _as_state(judgement: Judgement) -> PairState:

@@ -34,10 +34,10 @@ def merged_pair(mine: Pair, theirs: Pair) -> Pair:
 def with_keys(pair: Pair, keys: Mapping[str, str]) -> Pair:
     """Return the pair with its entries under other keys."""
 
-    def side(one: Side) -> Side:
-        return replace(one, key=keys[one.key]) if one.key is not None and one.key in keys else one
+    def renamed(side: Side) -> Side:
+        return replace(side, key=keys[side.key]) if side.key is not None and side.key in keys else side
 
-    return pair if not {pair.a.key, pair.b.key} & keys.keys() else replace(pair, a=side(pair.a), b=side(pair.b))
+    return pair if not {pair.a.key, pair.b.key} & keys.keys() else replace(pair, a=renamed(pair.a), b=renamed(pair.b))
 
 
 def _moment(judgement: Judgement) -> tuple[datetime, str, str, str]:

@@ -28,7 +28,7 @@ def awaits_model(pair: Pair) -> bool:
     """Whether a configured model may still judge a pair: it is open, the model has not, and it is not for people."""
     if pair.state != "open" or pair.by_person or is_for_people(pair):
         return False
-    return all(one.program_id != MODEL_NAME for one in pair.judgements)
+    return all(judgement.program_id != MODEL_NAME for judgement in pair.judgements)
 
 
 def verdict_of_both(first: Verdict, second: Verdict) -> Verdict:

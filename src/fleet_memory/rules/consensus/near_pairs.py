@@ -28,11 +28,11 @@ def near_pairs(fleet: Comparison, rows: Indices, blocks: Iterator[Block], floor:
     """Return the pairs of `rows` over the floor: partners, their rivals, and lessons of one program."""
     programs = fleet.programs.astype(np.int32)
     first_runs = np.arange(len(rows), dtype=np.int32) * np.int32(len(fleet.starts))
-    found = []
+    parts = []
     for at, columns in blocks:
         cosines = fleet.cosines(rows.take(at), columns).ravel()
         close = np.flatnonzero(cosines >= floor)  # far faster than nonzero of a matrix, as is `take` than indexing
         runs = np.add.outer(first_runs.take(at), programs.take(columns)).ravel()
         partners = columns.astype(np.int32).take(close - close // len(columns) * len(columns))
-        found.append(NearPairs(runs.take(close), partners, cosines.take(close)))
-    return NearPairs(*map(np.concatenate, zip(*found, strict=True)))
+        parts.append(NearPairs(runs.take(close), partners, cosines.take(close)))
+    return NearPairs(*map(np.concatenate, zip(*parts, strict=True)))

@@ -44,9 +44,9 @@ class _Pairs(NamedTuple):
     cosines: Vectors
     rivals: Vectors
 
-    def where(self, kept: Flags | Indices) -> "_Pairs":
+    def where(self, chosen: Flags | Indices) -> "_Pairs":
         """Return some of the pairs, or all in another order."""
-        return _Pairs(self.lessons[kept], self.partners[kept], self.cosines[kept], self.rivals[kept])
+        return _Pairs(self.lessons[chosen], self.partners[chosen], self.cosines[chosen], self.rivals[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +101,11 @@ class Comparing(NamedTuple):
         near, runs = _of_nearest_programs(self.fleet, block, blocks, programs, self.profile)
         return _best_partners(self.fleet, _with_rivals(self.fleet, near, runs, self.profile), partners, self.profile)
 
-    def ranked(self, found: Sequence[_Pairs]) -> Proposals:
+    def ranked(self, parts: Sequence[_Pairs]) -> Proposals:
         """Return the proposals, given the partners of every block."""
-        if not found:
+        if not parts:
             return Proposals(np.zeros((0, 2), np.int32), np.zeros((0, 4)))
-        return _ranked(self.lessons, self.fleet, _joined(found), self.asked[self.fleet.order], self.profile)
+        return _ranked(self.lessons, self.fleet, _joined(parts), self.asked[self.fleet.order], self.profile)
 
 
 def comparing(
@@ -240,16 +240,16 @@ def _margins(pairs: _Pairs, profile: Profile) -> Vectors:
 
 
 def _ranked(
-    lessons: Sequence[ComparableLesson], fleet: Comparison, found: _Pairs, asked: Flags, profile: Profile
+    lessons: Sequence[ComparableLesson], fleet: Comparison, near: _Pairs, asked: Flags, profile: Profile
 ) -> Proposals:
     """Return the best pairs of each asked lesson once, best rank first.
 
     A pair that one side found is a pair of the other too. Its rivals are those of both sides among all lessons.
     """
-    pairs = _once(fleet, found)
+    pairs = _once(fleet, near)
     margins = _margins(pairs, profile)
-    kept = _best_of_either(pairs, margins, asked, profile)
-    pairs, margins = pairs.where(kept), margins[kept]
+    chosen = _best_of_either(pairs, margins, asked, profile)
+    pairs, margins = pairs.where(chosen), margins[chosen]
     ends = fleet.order[np.stack([pairs.lessons, pairs.partners], axis=1)]
     ranks = _rounded(margins + np.float32(SHARED_WORDS_WEIGHT) * shared_words(lessons, ends))
     order = np.lexsort((pairs.partners, pairs.lessons, -ranks))
@@ -259,26 +259,26 @@ def _ranked(
     return Proposals(ends[order].astype(np.int32), scores)
 
 
-def _once(fleet: Comparison, found: _Pairs) -> _Pairs:
+def _once(fleet: Comparison, near: _Pairs) -> _Pairs:
     """Return each pair once, with the rivals of both sides, given pairs with the rivals of the side that found them."""
-    a, b = np.minimum(found.lessons, found.partners), np.maximum(found.lessons, found.partners)
+    a, b = np.minimum(near.lessons, near.partners), np.maximum(near.lessons, near.partners)
     order = np.lexsort((b, a))
-    found, a, b = found.where(order), a[order], b[order]
+    near, a, b = near.where(order), a[order], b[order]
     first = np.flatnonzero(np.r_[True, (np.diff(a) != 0) | (np.diff(b) != 0)][: len(a)])
-    rivals = np.maximum.reduceat(found.rivals, first)
-    one = np.flatnonzero(np.diff(np.r_[first, len(a)]) == 1)  # found by one side
-    some = found.where(first[one])
-    rivals[one] = np.maximum(some.rivals, fleet.rivals(some.partners, some.lessons))
-    return _Pairs(a[first], b[first], found.cosines[first], rivals)
+    rivals = np.maximum.reduceat(near.rivals, first)
+    one_sided = np.flatnonzero(np.diff(np.r_[first, len(a)]) == 1)  # found by one side
+    some = near.where(first[one_sided])
+    rivals[one_sided] = np.maximum(some.rivals, fleet.rivals(some.partners, some.lessons))
+    return _Pairs(a[first], b[first], near.cosines[first], rivals)
 
 
 def _best_of_either(pairs: _Pairs, margins: Vectors, asked: Flags, profile: Profile) -> Indices:
     """Return which pairs are among the best of one of their lessons that is asked."""
     both = _joined([pairs, pairs._replace(lessons=pairs.partners, partners=pairs.lessons)])
     scores = np.where(asked[both.lessons], np.concatenate([margins, margins]), np.float32(-1))
-    kept = np.zeros(len(margins), np.bool_)  # np.unique would stop all threads
-    kept[_first_partners(both, scores, MAX_PARTNERS, profile) % max(1, len(margins))] = True
-    return np.flatnonzero(kept)
+    is_best = np.zeros(len(margins), np.bool_)  # np.unique would stop all threads
+    is_best[_first_partners(both, scores, MAX_PARTNERS, profile) % max(1, len(margins))] = True
+    return np.flatnonzero(is_best)
 
 
 def _joined(parts: Iterable[_Pairs]) -> _Pairs:

@@ -65,10 +65,10 @@ def _with_asked(side: Side, entries: Mapping[str, EntryText]) -> Side:
 def _renewed_side(side: Side, lessons: Lessons, entries: Mapping[str, EntryText]) -> Side | None:
     key = side.key
     if key is None:
-        found = lessons(side.program_id, side.pattern_id)
-        if found is None or found.words != text_hash(side.text):
+        lesson = lessons(side.program_id, side.pattern_id)
+        if lesson is None or lesson.words != text_hash(side.text):
             return None
-        key = found.knowledge_key
+        key = lesson.knowledge_key
     if key is None:
         return side
     entry = entries.get(key)

@@ -1,1 +1,1 @@
-"""What a purge erases, and each kind of value without it."""
+"""The targets of a purge, and each kind of value without them."""

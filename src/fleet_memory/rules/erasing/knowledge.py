@@ -1,4 +1,4 @@
-"""Entries, pairs and lines of the ledger without what a purge erases."""
+"""Entries, pairs and lines of the ledger after a purge."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from fleet_memory.schemas.pairs import Judgement, Pair, Side
 
 
 def entry_fate(entry: Entry, erasure: Erasure) -> Renamed | None:
-    """Return what becomes of an entry's key and text; None when both stay.
+    """Return an entry's new key and text; None when both stay.
 
     If its text goes, the best remaining contribution's takes its place: the most confident, then the oldest, then by
     program id.
@@ -31,7 +31,7 @@ def entry_fate(entry: Entry, erasure: Erasure) -> Renamed | None:
 
 
 def entry_after(entry: Entry, erasure: Erasure) -> Entry | None:
-    """Return an entry without what goes, to be settled: None if it goes, the same object when nothing does."""
+    """Return an entry without its erased parts, to be settled: None if it goes, the same object when nothing does."""
     fate = erasure.entries.get(entry.key)
     if fate is not None and not fate.stays and fate.keeper is None:
         return None
@@ -63,7 +63,7 @@ def pair_after(pair: Pair, erasure: Erasure) -> Pair:
         a=_side_after(pair.a, erasure),
         b=_side_after(pair.b, erasure),
         objection=scrubbed(pair.objection, erasure),
-        judgements=tuple(_judgement_after(one, erasure) for one in pair.judgements),
+        judgements=tuple(_judgement_after(judgement, erasure) for judgement in pair.judgements),
     )
     return pair if after == pair else after
 
@@ -82,7 +82,7 @@ def line_of_ledger_after(line: LedgerLine, erasure: Erasure) -> LedgerLine:
 
 
 def _lesson_name_after(name: str, erasure: Erasure) -> str:
-    """Return "basher/erased-3f1c…" for "basher/push-token-ghp" if that lesson goes, or its id holds what goes."""
+    """Return "basher/erased-3f1c…" for "basher/push-token-ghp" if that lesson goes, or its id has an erased text."""
     program_id, slash, pattern_id = name.partition("/")
     return f"{erasure.program_after(program_id)}{slash}{erasure.name_after(program_id, pattern_id)}"
 

@@ -1,4 +1,4 @@
-"""A program without what a purge erases."""
+"""A program after a purge."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 def without_traces(program: Program, erasure: Erasure) -> Program:
-    """Return a program that no longer knows of having been shown what goes; the same object when it was not.
+    """Return a program that no longer knows of having been shown erased texts; the same object when it was not.
 
     These are hashes of the texts, and ids made of them.
     """
@@ -33,21 +33,25 @@ def without_erased(program: Program, erasure: Erasure) -> Program:
     A lesson that leaves its entry is compared again. Raises PagesNeededError unless the program is whole.
     """
     require_whole(program)
-    lessons = {id_: _lesson_after(program.program_id, one, erasure) for id_, one in program.patterns.items()}
-    changed = {id_: one for id_, one in lessons.items() if one is not program.patterns[id_]}
+    lessons = {id_: _lesson_after(program.program_id, pattern, erasure) for id_, pattern in program.patterns.items()}
+    changed = {id_: lesson for id_, lesson in lessons.items() if lesson is not program.patterns[id_]}
     left = replace(
         program,
         notes={id_: note for id_, note in program.notes.items() if not erasure.erases(note.text)},
-        missing=tuple(one for one in program.missing if not erasure.erases(one.text)),
+        missing=tuple(question for question in program.missing if not erasure.erases(question.text)),
         request_ids=tuple(id_ for id_ in program.request_ids if not erasure.erases_name(id_)),
     )
     left = _with_state(left, erasure)
     pending = {id_ for id_ in program.pending if not _leaves(program, id_, erasure)}
     if not changed and left == program and len(pending) == len(program.pending):
         return program
-    names = {id_: one.id for id_, one in lessons.items() if one is not None}
-    freed = {one.id for id_, one in changed.items() if one and one.knowledge_key != program.patterns[id_].knowledge_key}
-    patterns = {one.id: one for one in lessons.values() if one is not None}
+    names = {id_: lesson.id for id_, lesson in lessons.items() if lesson is not None}
+    freed = {
+        lesson.id
+        for id_, lesson in changed.items()
+        if lesson and lesson.knowledge_key != program.patterns[id_].knowledge_key
+    }
+    patterns = {lesson.id: lesson for lesson in lessons.values() if lesson is not None}
     paged = {
         names[id_]: replace(lesson, id=names[id_]) if names[id_] != id_ else lesson
         for id_, lesson in program.paged.items()
@@ -71,7 +75,7 @@ def _leaves(program: Program, pattern_id: str, erasure: Erasure) -> bool:
 
 
 def _lesson_after(program_id: str, lesson: Pattern, erasure: Erasure) -> Pattern | None:
-    """Return a lesson without what goes: None if its text goes, the same object if nothing does."""
+    """Return a lesson without its erased parts: None if its text goes, the same object if nothing does."""
     if erasure.is_lesson_text(program_id, lesson.id, lesson.pattern):
         return None
     after = _in_entry_after(program_id, lesson, erasure)

@@ -1,4 +1,4 @@
-"""What a purge erases: a text wherever it stands, a program's or one lesson's, or an entry."""
+"""The target of a purge: a text at each place, a program's or one lesson's, or an entry."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ from fleet_memory.rules.text.keys import (
 
 MIN_NEEDLE_CHARS: Final = 4  # characters of a text to look for; shorter ones stand in nearly every lesson. Chosen
 ERASED: Final = "(erased)"  # in place of a text whose document stays
-_HASHED: Final = "erased-"  # what the id of an erased lesson begins with
+_HASHED: Final = "erased-"  # the start of an erased lesson's id
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _HASH_END: Final = re.compile(r"[0-9a-f]{6}|[0-9a-f]{10}")  # of an id; of a key that another text had already
 # Marks that nobody sees, e.g. the soft hyphen. Source: Unicode's property Default_Ignorable_Code_Point
@@ -37,7 +37,7 @@ def folded(text: str) -> str:
 
 @dataclass(frozen=True)
 class Renamed:
-    """What becomes of an entry's key: its hash. `keeper` is the lesson that gives the entry its text, ids of its own.
+    """The new key of an entry: its hash. `keeper` is the lesson that gives the entry its text, ids of its own.
 
     None: the entry goes, and its lessons are in no entry. `stays`: its text stays, and all its lessons with it.
     """
@@ -49,7 +49,7 @@ class Renamed:
 
 @dataclass(frozen=True)
 class Erasure:
-    """What is to go. One of `needle` (folded), `program_id` (with `pattern_id`: one lesson) and `key` is given.
+    """The target. One of `needle` (folded), `program_id` (with `pattern_id`: one lesson) and `key` is given.
 
     The rest is found in the fleet first: `lessons` are (program id, pattern id) of texts that go, `words` the hashes of
     these, `pairs` the ids of their pairs, `entries` by their keys. `made` is what names are made of the texts that go,
@@ -123,7 +123,7 @@ class Erasure:
         return self.erases(text) if self.needle else is_text_of(self.words, text)
 
     def name_after(self, program_id: str, pattern_id: str) -> str:
-        """Return the id of a lesson after the purge: a hash if a text of it goes, or its id holds what goes."""
+        """Return the id of a lesson after the purge: a hash if a text of it goes, or its id has an erased text."""
         gone = self.is_lesson(program_id, pattern_id) or self.erases_name(pattern_id)
         return f"{_HASHED}{digest(pattern_id)}" if gone and not pattern_id.startswith(_HASHED) else pattern_id
 
@@ -145,7 +145,7 @@ class Erasure:
 
 
 def names_made_of(text: str) -> set[str]:
-    """Return what names are made of a text: the readable part of its key, its id, and the id's end."""
+    """Return the parts of names that are made of a text: the readable part of its key, its id, and the id's end."""
     id_, readable = pattern_id(text), slug(text)
     return {id_, id_.rpartition("-")[2], *([readable] if "-" in readable else [])}
 

@@ -67,10 +67,10 @@ singular plural | deprecated recommended | sleep wake | sit stand | asleep awake
 @lru_cache(maxsize=1)
 def opposites() -> dict[str, tuple[str, ...]]:
     """Return for every stem the stems that deny it; the relation is symmetric."""
-    found: dict[str, set[str]] = {}
+    by_word: dict[str, set[str]] = {}
     for row in re.split(r"[\n|]", _TABLE.strip()):
         word, *others = map(stem, row.split())
         for other in others:
-            found.setdefault(word, set()).add(other)
-            found.setdefault(other, set()).add(word)
-    return {word: tuple(sorted(others)) for word, others in found.items()}
+            by_word.setdefault(word, set()).add(other)
+            by_word.setdefault(other, set()).add(word)
+    return {word: tuple(sorted(others)) for word, others in by_word.items()}

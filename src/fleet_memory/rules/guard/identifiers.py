@@ -64,14 +64,14 @@ def _same(short: Identifier, long: Identifier) -> bool:
 @lru_cache(maxsize=1024)
 def identifiers(text: str) -> tuple[Identifier, ...]:
     """Return the identifiers of a text in order."""
-    found = []
+    in_order = []
     for token in _TOKEN.findall(text):
         if token.isalpha() and (token.islower() or token.istitle()):
             continue  # a plain word, as most are
         bare = token.strip(".:*").removesuffix("'s")
         if kind := _kind(bare):
-            found.append(Identifier(bare, kind, tuple(stem(part.lower()) for part in _PART.findall(bare))))
-    return tuple(found)
+            in_order.append(Identifier(bare, kind, tuple(stem(part.lower()) for part in _PART.findall(bare))))
+    return tuple(in_order)
 
 
 def _kind(token: str) -> str:

@@ -121,17 +121,17 @@ def _opposites(left: Mapping[str, str], right: Mapping[str, str]) -> tuple[str, 
 
 def _stripped(word: str) -> Iterator[str]:
     """Words that a prefix or "-less" turns into this stem: "reversible" for "irreversible"."""
-    if found := _PREFIX.fullmatch(word):
-        yield from (rest for rest in found.groups() if rest and rest not in _NO_WORDS)
+    if prefix := _PREFIX.fullmatch(word):
+        yield from (rest for rest in prefix.groups() if rest and rest not in _NO_WORDS)
     if word.endswith("les"):
         yield word[:-3] + "ful"
 
 
 @lru_cache(maxsize=1024)
 def _reading(text: str) -> _Reading:
-    found = words(_plain(text))
+    tokens = words(_plain(text))
     negation, denied, heads, clause = "", set[str](), set[str](), list[str]()
-    for word in (*found, "."):
+    for word in (*tokens, "."):
         if word not in _BREAKS:
             clause.append(word)
             continue
@@ -141,8 +141,8 @@ def _reading(text: str) -> _Reading:
             denied |= content(" ".join(word for word in clause if word not in NEGATIONS))
             heads |= set(_heads(clause))
         clause.clear()
-    doubts = frozenset(stem(word) for word in found if _DENIES.fullmatch(word))
-    return _Reading({stem(word): word for word in found}, negation, frozenset(denied), frozenset(heads), doubts)
+    doubts = frozenset(stem(word) for word in tokens if _DENIES.fullmatch(word))
+    return _Reading({stem(word): word for word in tokens}, negation, frozenset(denied), frozenset(heads), doubts)
 
 
 def _plain(text: str) -> str:

@@ -50,7 +50,7 @@ _AFTER_PRONOUN = frozenset(
 _AFTER_ONCE = frozenset({"", ".", ",", ";", "per", "every", "each", "and", "or", "before", "then", "only"})
 
 _LONG = 15  # content words: about two sentences
-_BESIDE = 3  # words on each side of a figure that name what it counts
+_BESIDE = 3  # words on each side of a figure that name the things it counts
 
 _CHUNK = re.compile(r"\d{1,2}:\d\d(?![\d:])|[,;!?]|(?:\d,(?=\d{3}(?!\d))|[^\s,;:!?()\[\]{}\"'`<>=|/*+~#&\u2014])+")
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))
@@ -76,11 +76,11 @@ class Quantity(NamedTuple):
 
 
 def _units() -> dict[str, _Unit]:
-    found: dict[str, _Unit] = {}
+    units: dict[str, _Unit] = {}
     for line in _TABLE.strip().splitlines():
         dimension, size, slack, *spellings = line.split()
-        found |= dict.fromkeys(spellings, _Unit(dimension, float(size), float(slack), spellings[0]))
-    return found
+        units |= dict.fromkeys(spellings, _Unit(dimension, float(size), float(slack), spellings[0]))
+    return units
 
 
 _UNITS = _units()
@@ -130,14 +130,14 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     if not _HINT.search(text):
         return ()
     tokens = [*_tokens(text.translate(_DASHES)), "", ""]  # so that every token has one before it and two after it
-    found, at = [], 0
+    figures, at = [], 0
     while at < len(tokens) - 2:
         quantity, used = _read(tokens, at)
         if quantity:
             around = [*tokens[max(0, at - _BESIDE) : at], *tokens[at + used : at + used + _BESIDE]]
-            found.append(quantity._replace(beside=" ".join(around)))
+            figures.append(quantity._replace(beside=" ".join(around)))
         at += used
-    return tuple(found)
+    return tuple(figures)
 
 
 def _tokens(text: str) -> Iterator[str]:
@@ -217,8 +217,8 @@ def _counted(value: float, tokens: Sequence[str], at: int, used: int, suffix: st
         value *= _TIMES[tokens[at + used]]
         used += 1
     unit = _UNITS.get(suffix, _Unit(suffix, 1.0, 0.0, suffix))
-    if not suffix and (found := _unit(tokens[at + used])):
-        unit, used = found, used + 1
+    if not suffix and (following := _unit(tokens[at + used])):
+        unit, used = following, used + 1
     return Quantity(value * unit.size, unit, " ".join(tokens[at : at + used])), used
 
 

@@ -57,21 +57,21 @@ def _crossed_steps(one: str, other: str) -> str | None:
 def steps(text: str) -> Steps | None:
     """Return the first and the second step of the first sentence that orders two, else None."""
     sentences = _SENTENCE.split(" ".join(text.split()))
-    return next((found for sentence in sentences if (found := _steps(sentence.strip(" .!?;")))), None)
+    return next((steps for sentence in sentences if (steps := _steps(sentence.strip(" .!?;")))), None)
 
 
 def _steps(sentence: str) -> Steps | None:
-    if found := _NUMBERED.fullmatch(sentence):
-        return Steps(*found.groups())
-    if found := _FRONTED.fullmatch(sentence):
-        word, rest = found.groups()
+    if numbered := _NUMBERED.fullmatch(sentence):
+        return Steps(*numbered.groups())
+    if numbered := _FRONTED.fullmatch(sentence):
+        word, rest = numbered.groups()
         clause, comma, main = rest.partition(", ")
         if not comma:  # "before pushing run the tests": about half of the words are the clause
             parts = rest.split()
             clause, main = " ".join(parts[: len(parts) // 2]), " ".join(parts[len(parts) // 2 :])
         refused = _REFUSAL.search(main)
-    elif found := _INNER.fullmatch(sentence):
-        main, word, rest = found.groups()
+    elif numbered := _INNER.fullmatch(sentence):
+        main, word, rest = numbered.groups()
         clause, _, after = rest.partition(", ")
         refused = _REFUSAL.search(main)
         main = f"{main} {after}".rstrip()

@@ -212,9 +212,9 @@ def _joined(text: Sequence[Term]) -> Iterator[Sequence[str]]:
 
 @lru_cache(maxsize=1024)
 def _known(text: str) -> Known:
-    said = terms(text)
-    keys = frozenset[str]().union(*(term.keys for term in said))
-    spelled = [term.text.lower() for term in said]
+    text_terms = terms(text)
+    keys = frozenset[str]().union(*(term.keys for term in text_terms))
+    spelled = [term.text.lower() for term in text_terms]
     roots: dict[str, list[str]] = {}
     for key in keys:
         roots.setdefault(key[:_MIN_ROOT], []).append(key)
@@ -235,7 +235,7 @@ def _of_one_root(one: str, other: str) -> bool:
 def terms(text: str) -> Sequence[Term]:
     """Return the words of a text and the punctuation between them, in order, without articles."""
     figures = {word for figure in quantities(text) for word in _PART.findall(figure.text)}
-    found: list[Term] = []
+    in_order: list[Term] = []
     before, fresh, reason = "", True, False  # the word before, whether a sentence begins, whether a reason is given
     for written in _phrased(_WORD.findall(text)):
         word = _POSSESSIVE.sub("", written.lower())
@@ -243,7 +243,7 @@ def terms(text: str) -> Sequence[Term]:
             continue
         if not word[0].isalnum():
             fresh, reason = word in ".:!?", reason and word in ",()"
-            found.append(Term(word, frozenset((word,)), 0, named=False, loose=False))
+            in_order.append(Term(word, frozenset((word,)), 0, named=False, loose=False))
             before = word
             continue
         reason = (
@@ -255,9 +255,9 @@ def terms(text: str) -> Sequence[Term]:
         figure = word in figures or word.isdecimal()
         weight = 0 if word in FRAME_WORDS else _LITTLE if figure or stem(word) in GENERIC else 1
         named = not written.isalpha() or not (written.islower() or fresh) or before in _PLACES
-        found.append(Term(written, meanings(word), weight, named, loose=not (figure or reason)))
+        in_order.append(Term(written, meanings(word), weight, named, loose=not (figure or reason)))
         before, fresh = word, False
-    return tuple(found)
+    return tuple(in_order)
 
 
 def _phrased(words: Sequence[str]) -> Iterator[str]:

@@ -53,14 +53,14 @@ def speaks_to_reader(text: str) -> str | None:
     if not text.isascii() and (hidden := _hidden(text, composed)):
         return _quoted(hidden)
     visible = _visible(composed).casefold()
-    found = MARKUP.search(visible) or _SPACED.search(visible) or _spoken(visible)
-    return _quoted(found[0]) if found else None
+    match = MARKUP.search(visible) or _SPACED.search(visible) or _spoken(visible)
+    return _quoted(match[0]) if match else None
 
 
 def _hidden(text: str, composed: str) -> str | None:
     """Return the word that mixes scripts or has invisible characters, if there is one."""
-    if found := _HIDDEN.search(text):
-        around = text[max(0, found.start() - 15) : found.end() + 15]
+    if match := _HIDDEN.search(text):
+        around = text[max(0, match.start() - 15) : match.end() + 15]
         return f"hidden letters: {_visible(around)}"
     words = _LETTERS.findall(composed)
     return next((word for word in words if _MIXED.search(word) and not _SYMBOLS.fullmatch(word)), None)
@@ -74,11 +74,11 @@ def _spoken(visible: str) -> re.Match[str] | None:
     """Return the first phrase that speaks to the reader, in the text as written or with its letters folded."""
     plain = _words(visible)
     if not visible.isascii():
-        if found := CYRILLIC.search(plain) or CHINESE_AND_JAPANESE.search(visible):
-            return found
+        if match := CYRILLIC.search(plain) or CHINESE_AND_JAPANESE.search(visible):
+            return match
         plain = _words(_latin(visible))
-    if found := _phrase(plain) or LATIN.search(plain):
-        return found
+    if match := _phrase(plain) or LATIN.search(plain):
+        return match
     return _phrase(_words(visible.translate(_LEET))) if _CODED.search(visible) else None
 
 
@@ -97,8 +97,8 @@ def _words(text: str) -> str:
 def _phrase(plain: str) -> re.Match[str] | None:
     present = set(plain.split())
     for words, pattern in ENGLISH:
-        if (not words or not words.isdisjoint(present)) and (found := pattern.search(plain)):
-            return found
+        if (not words or not words.isdisjoint(present)) and (match := pattern.search(plain)):
+            return match
     return next(filter(None, map(_named, plain.split(" . "))), None)
 
 
@@ -108,9 +108,9 @@ def _named(sentence: str) -> re.Match[str] | None:
     kinds = [not kind.isdisjoint(present) for kind in KINDS]
     if not any(kinds):
         return None
-    found = NAMED.search(sentence) or (HINTED.search(sentence) if sum(kinds) > 1 else None)
+    match = NAMED.search(sentence) or (HINTED.search(sentence) if sum(kinds) > 1 else None)
     judged = sum(kinds) > 1 and any(kinds[:JUDGING])
-    return found or (BARE.search(sentence) if judged or sum(kinds) > JUDGING else None)
+    return match or (BARE.search(sentence) if judged or sum(kinds) > JUDGING else None)
 
 
 def _quoted(evidence: str) -> str:

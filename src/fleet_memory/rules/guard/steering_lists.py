@@ -36,6 +36,8 @@ _LISTS: Final[Mapping[str, str]] = {
 
 def compiled(phrases: str) -> re.Pattern[str]:
     """Return the pattern of whole words with the lists in the place of their names, e.g. `<ROLE>`."""
-    while found := re.search(r"<([A-Z_]+)>", phrases):
-        phrases = phrases.replace(found[0], f"(?:{_LISTS[found[1]]})" if found[1] != "END" else _LISTS["END"])
+    while placeholder := re.search(r"<([A-Z_]+)>", phrases):
+        phrases = phrases.replace(
+            placeholder[0], f"(?:{_LISTS[placeholder[1]]})" if placeholder[1] != "END" else _LISTS["END"]
+        )
     return re.compile(rf"(?<!\w)(?:{phrases})(?!\w)")

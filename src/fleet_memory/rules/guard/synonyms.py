@@ -148,12 +148,12 @@ def _canon(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _rows() -> Mapping[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
+    by_word: dict[str, set[str]] = {}
     for row in re.split(r"[\n|]", _TABLE.strip()):
         words = [_canon(word) for word in row.split()]
         for word in words:
-            found.setdefault(word, set()).add(words[0])
-    return {word: frozenset(rows) for word, rows in found.items()}
+            by_word.setdefault(word, set()).add(words[0])
+    return {word: frozenset(rows) for word, rows in by_word.items()}
 
 
 class Sayings(NamedTuple):

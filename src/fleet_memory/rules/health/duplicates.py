@@ -43,16 +43,16 @@ def repeats(patterns: Iterable[Pattern], scale: Scale) -> list[Repeat]:
     ordered = _by_age(patterns)
     alike = _alike(ordered, scale)
     first: dict[tuple[str | None, str], str] = {}
-    found: list[Repeat] = []
+    repeats: list[Repeat] = []
     for pattern in ordered:
         words = _words(pattern)
         near = next(iter(alike.get(pattern.id, ())), None)
         if words in first:
-            found.append(Repeat(pattern.id, first[words]))
+            repeats.append(Repeat(pattern.id, first[words]))
         elif near is not None and objection(near.pattern, pattern.pattern) is None:
-            found.append(Repeat(pattern.id, near.id))
+            repeats.append(Repeat(pattern.id, near.id))
         first.setdefault(words, pattern.id)
-    return found
+    return repeats
 
 
 def repeat_spans(program: Program, scale: Scale) -> list[RepeatSpan]:

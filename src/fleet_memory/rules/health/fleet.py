@@ -59,19 +59,19 @@ def together(looks: Iterable[Look]) -> Signs:
     """Return the numbers of all programs as if they were one."""
     every = [look.signs for look in looks]
     return Signs(
-        total=sum(one.total for one in every),
-        stale=sum(one.stale for one in every),
-        promoted=sum(one.promoted for one in every),
-        unpromoted=sum(one.unpromoted for one in every),
-        cap=sum(one.cap for one in every),
-        reinforced=sum(one.reinforced for one in every),
-        learnt=sum(one.learnt for one in every),
-        forgotten=sum(one.forgotten for one in every),
-        pending=sum(one.pending for one in every),
-        settled=sum(one.settled for one in every),
-        echoes=sum(one.echoes for one in every),
-        repeats=[repeat for one in every for repeat in one.repeats],
-        sessions=max((one.sessions for one in every), default=0),
+        total=sum(signs.total for signs in every),
+        stale=sum(signs.stale for signs in every),
+        promoted=sum(signs.promoted for signs in every),
+        unpromoted=sum(signs.unpromoted for signs in every),
+        cap=sum(signs.cap for signs in every),
+        reinforced=sum(signs.reinforced for signs in every),
+        learnt=sum(signs.learnt for signs in every),
+        forgotten=sum(signs.forgotten for signs in every),
+        pending=sum(signs.pending for signs in every),
+        settled=sum(signs.settled for signs in every),
+        echoes=sum(signs.echoes for signs in every),
+        repeats=[repeat for signs in every for repeat in signs.repeats],
+        sessions=max((signs.sessions for signs in every), default=0),
     )
 
 
@@ -99,11 +99,11 @@ def rates(seen: Signs, left: ArchiveCounts) -> FleetRates:
 def knowledge_counts(rows: Sequence[KnowledgeRow], now: datetime) -> KnowledgeCounts:
     """Return the entries of a snapshot by status."""
     active = [row for row in rows if not row.is_hidden]
-    found = Counter(row_state(row, now) for row in active)
+    counts = Counter(row_state(row, now) for row in active)
     return KnowledgeCounts(
-        fresh=found["fresh"],
-        verify=found["verify"],
-        contested=found["contested"],
+        fresh=counts["fresh"],
+        verify=counts["verify"],
+        contested=counts["contested"],
         retired=sum(row.state == "retired" for row in rows),
         constitutional=sum(row.tier == "constitutional" for row in active),
     )
@@ -119,9 +119,9 @@ def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
 
     An entry that was never published is left out.
     """
-    found = [row for row in rows if row.state == "retired" and row.is_known and row.relearnt]
-    found.sort(key=lambda row: (-row.relearnt, row.key))
-    return [RelearntEntry(key=row.key, pattern=row.pattern, relearnt=row.relearnt) for row in found]
+    relearnt = [row for row in rows if row.state == "retired" and row.is_known and row.relearnt]
+    relearnt.sort(key=lambda row: (-row.relearnt, row.key))
+    return [RelearntEntry(key=row.key, pattern=row.pattern, relearnt=row.relearnt) for row in relearnt]
 
 
 def forecast(fading: Sequence[int], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
@@ -132,23 +132,23 @@ def forecast(fading: Sequence[int], rows: Sequence[KnowledgeRow], now: datetime)
     verify = [
         (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1) for row in rows if row_state(row, now) == "fresh"
     ]
-    found: list[Forecast] = []
+    forecasts: list[Forecast] = []
     before = Forecast(days=0, stale=0, verify=0)
     for until in HORIZONS:
         stale = sum(fading[:until]) if until <= len(fading) else None
         ageing = Forecast(days=until, stale=stale, verify=sum(days < until for days in verify))
         if (ageing.stale, ageing.verify) != (before.stale, before.verify):
-            found.append(before := ageing)
-    return tuple(found)
+            forecasts.append(before := ageing)
+    return tuple(forecasts)
 
 
 def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:
     """Return the programs that are not healthy, the gravest first; of a kind, the largest first."""
-    found = [look for look in looks if look.verdict not in ("healthy", "empty")]
-    found.sort(key=lambda look: (GRAVITY.index(look.verdict), -look.signs.total, look.program_id))
+    unhealthy = [look for look in looks if look.verdict not in ("healthy", "empty")]
+    unhealthy.sort(key=lambda look: (GRAVITY.index(look.verdict), -look.signs.total, look.program_id))
     return [
         ProgramHealth(program_id=look.program_id, verdict=look.verdict, total=look.signs.total, stale=look.signs.stale)
-        for look in found
+        for look in unhealthy
     ]
 
 
@@ -210,8 +210,8 @@ def fleet_advice(
 
 def by_verdict(looks: Iterable[Look]) -> Mapping[str, int]:
     """Return how many programs have each verdict, the gravest first; a verdict of no program is left out."""
-    found = Counter(look.verdict for look in looks)
-    return {name: found[name] for name in GRAVITY if found[name]}
+    counts = Counter(look.verdict for look in looks)
+    return {name: counts[name] for name in GRAVITY if counts[name]}
 
 
 def _share(part: int, whole: int) -> float:

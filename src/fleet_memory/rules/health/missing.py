@@ -27,16 +27,18 @@ def commonest_questions(asked_by_program: Iterable[Iterable[Missing]]) -> list[M
     """
     groups: dict[str, _Asked] = {}
     for program in asked_by_program:
-        for one in program:
-            words = normalised(one.text)
-            known = groups.get(words, _Asked(MissingQuestion(text=one.text, times=0, programs=0), one.at))
-            newest = max(known, _Asked(replace(known.question, text=one.text), one.at), key=_newest)
+        for question in program:
+            words = normalised(question.text)
+            known = groups.get(words, _Asked(MissingQuestion(text=question.text, times=0, programs=0), question.at))
+            newest = max(known, _Asked(replace(known.question, text=question.text), question.at), key=_newest)
             counts = replace(
-                newest.question, times=known.question.times + one.times, programs=known.question.programs + 1
+                newest.question, times=known.question.times + question.times, programs=known.question.programs + 1
             )
             groups[words] = _Asked(counts, newest.at)
-    ordered = sorted(groups.values(), key=lambda one: (-one.question.times, -one.at.timestamp(), one.question.text))
-    return [one.question for one in ordered]
+    ordered = sorted(
+        groups.values(), key=lambda asked: (-asked.question.times, -asked.at.timestamp(), asked.question.text)
+    )
+    return [asked.question for asked in ordered]
 
 
 def missing_advice(questions: Iterable[MissingQuestion]) -> tuple[str, ...]:
@@ -44,7 +46,7 @@ def missing_advice(questions: Iterable[MissingQuestion]) -> tuple[str, ...]:
 
     Advice is read as ours: the question is quoted as JSON text, at most 60 characters of it.
     """
-    first = next((one for one in questions if not speaks_to_reader(one.text)), None)
+    first = next((question for question in questions if not speaks_to_reader(question.text)), None)
     if first is None:
         return ()
     text = first.text if len(first.text) <= _MAX_QUOTED_CHARS else f"{first.text[: _MAX_QUOTED_CHARS - 1]}…"

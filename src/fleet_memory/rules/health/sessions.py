@@ -61,8 +61,8 @@ def most_at_once(times: Iterable[SessionTime], now: datetime) -> int:
 def _at_start_of(span: _Span, spans: Iterable[_Span]) -> int:
     """Return how many run when a session has begun, it included; the most run when one of them has just begun."""
     if span.first == span.last:  # one lesson, at that very moment
-        return 1 + sum(one.first < span.first < one.last for one in spans)
-    return sum(one.first <= span.first < one.last for one in spans)
+        return 1 + sum(other.first < span.first < other.last for other in spans)
+    return sum(other.first <= span.first < other.last for other in spans)
 
 
 def sessions_advice(sessions: int) -> tuple[str, ...]:

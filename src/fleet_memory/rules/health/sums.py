@@ -37,7 +37,7 @@ def fleet_sums(looks: Sequence[Look], now: datetime, at: datetime | None = None)
 
 def next_sums(known: Mapping[str, KnownLook], before: FleetSums | None, now: datetime) -> FleetSums | None:
     """Return the sums of a fleet's programs as of now; None while those before are of today and still hold."""
-    looks = [look_at(name, one, now) for name, one in sorted(known.items())]
+    looks = [look_at(name, look, now) for name, look in sorted(known.items())]
     if before is not None and before.at.date() == now.date() and fleet_sums(looks, now, before.at) == before:
         return None
     return fleet_sums(looks, now)

@@ -40,7 +40,9 @@ class Joined(NamedTuple):
 
 def better_text(lessons: Iterable[JoiningLesson]) -> JoiningLesson:
     """Return the lesson that gives an entry its text: the most confident, then the oldest, then by program id."""
-    return min(lessons, key=lambda one: (-one.pattern.confidence, one.pattern.discovered_at, one.program_id))
+    return min(
+        lessons, key=lambda lesson: (-lesson.pattern.confidence, lesson.pattern.discovered_at, lesson.program_id)
+    )
 
 
 def candidate_of(lesson: JoiningLesson, policy: Policy) -> Entry:

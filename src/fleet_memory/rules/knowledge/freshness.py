@@ -1,4 +1,4 @@
-"""How far shared knowledge is behind what agents stored."""
+"""How far shared knowledge is behind the lessons that agents stored."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

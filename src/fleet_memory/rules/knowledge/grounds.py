@@ -14,7 +14,7 @@ from fleet_memory.schemas.programs import Program
 
 
 class Grounds(NamedTuple):
-    """What two stores together know: programs by id and pairs by id, both merged; those that are missing are unknown.
+    """Two stores' knowledge together: programs by id and pairs by id, both merged; those that are missing are unknown.
 
     `here` and `there` are the texts that each program was shown, by store.
     """
@@ -27,19 +27,21 @@ class Grounds(NamedTuple):
 
 def pairs_behind(*copies: Entry) -> set[str]:
     """Return the ids of the pairs whose verdicts say whether each contribution belongs to a text of the copies."""
-    texts = {text_hash(one.value.pattern) for one in copies}
-    lines = [(text_hash(line.pattern), line.pair) for one in copies for line in one.provenance]
+    texts = {text_hash(copy.value.pattern) for copy in copies}
+    lines = [(text_hash(line.pattern), line.pair) for copy in copies for line in copy.provenance]
     apart = [(words, own, pair) for words in texts for own, pair in lines if words != own]
     return {id_ for words, own, pair in apart for id_ in (pair_id(words, own), pair) if id_}
 
 
 def pairs_of_echoes(program: Program, entries: Mapping[str, Entry]) -> set[str]:
     """Return the ids of the pairs of the texts of entries and of the lessons in them that do not contribute."""
-    members = [(one, entry) for one in program.patterns.values() if (entry := entries.get(one.knowledge_key or ""))]
+    members = [
+        (pattern, entry) for pattern in program.patterns.values() if (entry := entries.get(pattern.knowledge_key or ""))
+    ]
     return {
-        pair_id(text_hash(entry.value.pattern), text_hash(_voting_text(one)))
-        for one, entry in members
-        if not is_contributor(entry, program.program_id, one.id)
+        pair_id(text_hash(entry.value.pattern), text_hash(_voting_text(pattern)))
+        for pattern, entry in members
+        if not is_contributor(entry, program.program_id, pattern.id)
     }
 
 
@@ -51,7 +53,7 @@ def with_grounds(after: Entry, mine: Entry | None, theirs: Entry | None, grounds
     """
     lines = [line for line in after.provenance if _belongs(line, after, grounds)]
     texts = _texts(after.value.pattern, lines)
-    copies = [(one, shown) for one, shown in ((mine, grounds.here), (theirs, grounds.there)) if one is not None]
+    copies = [(copy, shown) for copy, shown in ((mine, grounds.here), (theirs, grounds.there)) if copy is not None]
     lines = [line for line in lines if not _is_echo(line, texts, copies, grounds)]
     return after if len(lines) == len(after.provenance) else replace(after, provenance=tuple(lines))
 
@@ -63,9 +65,9 @@ def with_memberships(program: Program, entries: Mapping[str, Entry], pairs: Mapp
     """
     changed = {
         id_: after
-        for id_, one in program.patterns.items()
-        if (entry := entries.get(one.knowledge_key or ""))
-        and (after := _member(program.program_id, one, entry, pairs)) is not one
+        for id_, pattern in program.patterns.items()
+        if (entry := entries.get(pattern.knowledge_key or ""))
+        and (after := _member(program.program_id, pattern, entry, pairs)) is not pattern
     }
     return replace(program, patterns={**program.patterns, **changed}) if changed else program
 
@@ -108,11 +110,13 @@ def _is_echo(
     if program is None or not _was_shown(_first_stored(line, program), texts, program.shown):
         return False
     return not any(
-        line.program_id == one.program_id
-        and (line.pattern_id, line.pattern) == (one.pattern_id, one.pattern)
-        and _was_shown(one.stored_at, _texts(copy.value.pattern, copy.provenance), shown.get(line.program_id, {}))
+        line.program_id == contribution.program_id
+        and (line.pattern_id, line.pattern) == (contribution.pattern_id, contribution.pattern)
+        and _was_shown(
+            contribution.stored_at, _texts(copy.value.pattern, copy.provenance), shown.get(line.program_id, {})
+        )
         for copy, shown in copies
-        for one in copy.provenance
+        for contribution in copy.provenance
     )
 
 

@@ -63,8 +63,8 @@ def without_decisions(copy: LedgeredEntry) -> LedgeredEntry:
     if copy.entry.tier == "constitutional":
         return copy
     lines = {id_: line for id_, line in copy.lines.items() if line.event not in _DECISIONS}
-    kept = tuple(id_ for id_ in copy.entry.ledger if id_ in lines or id_ not in copy.lines)
-    return LedgeredEntry(replace(copy.entry, ledger=kept), lines)
+    ledger = tuple(id_ for id_ in copy.entry.ledger if id_ in lines or id_ not in copy.lines)
+    return LedgeredEntry(replace(copy.entry, ledger=ledger), lines)
 
 
 class PlacedEntry(NamedTuple):
@@ -91,8 +91,8 @@ def placed(
     words, place = text_hash(entry.value.pattern), (entry.tier, entry.project_id)
     own = known.get(entry.key)
     if own is None or text_hash(own.value.pattern) != words:
-        twins = [one for one in known.values() if text_hash(one.value.pattern) == words]
-        twin = next((one for one in twins if (one.tier, one.project_id) == place), None)
+        twins = [twin for twin in known.values() if text_hash(twin.value.pattern) == words]
+        twin = next((twin for twin in twins if (twin.tier, twin.project_id) == place), None)
         if twin is not None:
             return PlacedEntry(replace(entry, key=twin.key), twin, divergent=own is not None)
     if own is None:
@@ -154,7 +154,7 @@ def _united(mine: LedgeredEntry, theirs: LedgeredEntry, lines: Sequence[LedgerLi
     """Return the store's entry with all contributions of both, the text to stay and the earlier publication."""
     own, other = mine.entry, theirs.entry
     texts = other if _has_text_to_stay(mine, theirs, overwrite=overwrite) else own
-    first = min((own, other), key=lambda one: (one.published_at is None, one.published_at or _NEVER))
+    first = min((own, other), key=lambda entry: (entry.published_at is None, entry.published_at or _NEVER))
     return replace(
         own,
         value=replace(own.value, pattern=texts.value.pattern),
@@ -225,6 +225,6 @@ def _surer(mine: Contribution, theirs: Contribution) -> Contribution:
 
 
 def _retired_at(mine: Entry, theirs: Entry, lines: Iterable[LedgerLine]) -> datetime | None:
-    retired = [one.retired_at for one in (mine, theirs) if one.retired_at is not None]
+    retired = [copy.retired_at for copy in (mine, theirs) if copy.retired_at is not None]
     back = max((line.at for line in lines if line.event == "reinstated"), default=_NEVER)
     return min((at for at in retired if at > back), default=None)

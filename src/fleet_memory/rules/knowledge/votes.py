@@ -33,7 +33,7 @@ def is_one_origin(one: str, other: str) -> bool:
 
 def of_other_origins(names: Iterable[str], known: Set[str]) -> Iterator[str]:
     """Yield the names that are one origin with none of `known`; all are as programs are compared."""
-    above = {name for one in known for name in _with_those_above(one)}
+    above = {name for other in known for name in _with_those_above(other)}
     return (name for name in names if name not in above and known.isdisjoint(_with_those_above(name)))
 
 
@@ -45,24 +45,24 @@ def independent_origins(testimonies: Iterable[Testimony], rule: OriginRule = "pr
     and c one.
     """
     given = list(testimonies)
-    programs = {same_program(one.program_id) for one in given}
+    programs = {same_program(testimony.program_id) for testimony in given}
     origins: list[set[str]] = []
-    for one in given:
-        marks = _marks(one, programs, rule)
+    for testimony in given:
+        marks = _marks(testimony, programs, rule)
         joined = [origin for origin in origins if origin & marks]
         origins = [origin for origin in origins if not origin & marks]
         origins.append(marks.union(*joined))
     return len(origins)
 
 
-def _marks(one: Testimony, programs: Set[str], rule: OriginRule) -> set[str]:
-    marks = {f"program {name}" for name in _with_those_above(same_program(one.program_id)) if name in programs}
-    if one.session_id:
-        marks.add(f"session {one.session_id}")
-    if one.copy:
-        marks.add(f"copy {one.copy}")
-    if one.connection and rule == "connection":
-        marks.add(f"connection {one.connection}")
+def _marks(testimony: Testimony, programs: Set[str], rule: OriginRule) -> set[str]:
+    marks = {f"program {name}" for name in _with_those_above(same_program(testimony.program_id)) if name in programs}
+    if testimony.session_id:
+        marks.add(f"session {testimony.session_id}")
+    if testimony.copy:
+        marks.add(f"copy {testimony.copy}")
+    if testimony.connection and rule == "connection":
+        marks.add(f"connection {testimony.connection}")
     return marks
 
 

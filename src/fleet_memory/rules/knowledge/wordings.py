@@ -68,10 +68,10 @@ def _order(entry: Entry, line: Contribution) -> tuple[bool, bool, datetime, str,
 
 def with_bounded_vectors(entry: Entry) -> Entry:
     """Return the entry without the vectors of contributions that are no wordings; the same object if there are none."""
-    kept = {(line.program_id, line.pattern_id) for line in wording_lines(entry)}
+    wording_ids = {(line.program_id, line.pattern_id) for line in wording_lines(entry)}
     lines = tuple(
         replace(line, vector="", embedder="")
-        if line.vector and (line.program_id, line.pattern_id) not in kept
+        if line.vector and (line.program_id, line.pattern_id) not in wording_ids
         else line
         for line in entry.provenance
     )

@@ -35,7 +35,7 @@ def with_confirmation(entry: Entry, word: Word) -> Entry:
     if not word.evidence:
         return entry
     name = same_program(word.program_id)
-    others = [one for one in entry.words if same_program(one.program_id) != name]
+    others = [earlier for earlier in entry.words if same_program(earlier.program_id) != name]
     return _without_answered(replace(entry, words=_newest([*others, word])))
 
 
@@ -49,9 +49,14 @@ def with_contradiction(entry: Entry, word: Word) -> Entry:
     if not word.evidence:
         return entry
     name = same_program(word.program_id)
-    others = [one for one in entry.words if same_program(one.program_id) != name]
+    others = [earlier for earlier in entry.words if same_program(earlier.program_id) != name]
     first = next(
-        (one for one in entry.words if same_program(one.program_id) == name and one.outcome == word.outcome), word
+        (
+            earlier
+            for earlier in entry.words
+            if same_program(earlier.program_id) == name and earlier.outcome == word.outcome
+        ),
+        word,
     )
     words = _newest([*others, replace(word, at=min(word.at, first.at), waits=first.waits)])
     after = _with_released(replace(entry, words=words))
@@ -59,7 +64,7 @@ def with_contradiction(entry: Entry, word: Word) -> Entry:
 
 
 def with_all_words(entry: Entry, words: Iterable[Word]) -> Entry:
-    """Return the entry with the words of several stores in place of its own, and what follows from them.
+    """Return the entry with the words of several stores in place of its own, and with their consequences.
 
     Each program's latest word stands, without the contradictions that are answered: what the program saw before one
     stands again, so that the same words always leave the same.
@@ -119,7 +124,7 @@ def _without_answered(entry: Entry) -> Entry:
     confirmed = [word for word in entry.words if word.outcome == "confirmed"]
 
     def answered(word: Word) -> bool:
-        later = [one for one in confirmed if one.at >= word.at]
+        later = [confirmation for confirmation in confirmed if confirmation.at >= word.at]
         return not contributes(entry, word.program_id) and _origins(entry, later) >= CONFIRM_FROM
 
     left = tuple(word for word in entry.words if word.outcome == "confirmed" or not answered(word))
@@ -139,9 +144,9 @@ def _origins(entry: Entry, words: Iterable[Word]) -> int:
 def _newest(words: Iterable[Word]) -> tuple[Word, ...]:
     """Return words in order of time, at most 50 of each outcome."""
     ordered = sorted(words, key=lambda word: (word.at, word.program_id))
-    kept = [
+    newest = [
         word
         for outcome in ("confirmed", "contradicted")
-        for word in [one for one in ordered if one.outcome == outcome][-MAX_WORDS:]
+        for word in [word for word in ordered if word.outcome == outcome][-MAX_WORDS:]
     ]
-    return tuple(sorted(kept, key=lambda word: (word.at, word.program_id)))
+    return tuple(sorted(newest, key=lambda word: (word.at, word.program_id)))

@@ -107,7 +107,10 @@ def _twin(program: Program, lesson: SentLesson) -> Near | None:
     """Return the pattern of the same project in equal words. Raises PagesNeededError when a page may have it."""
     require_read(program, words=lesson.words)
     wanted = lesson.words, lesson.sent.project_id
-    return next((Near(one, 1.0) for one in program.patterns.values() if (one.words, one.project_id) == wanted), None)
+    return next(
+        (Near(pattern, 1.0) for pattern in program.patterns.values() if (pattern.words, pattern.project_id) == wanted),
+        None,
+    )
 
 
 def _called_again(
@@ -133,10 +136,10 @@ def _created(
         called_at=now,
         calls={lesson.id: lesson.call},
     )
-    kept = capped(with_pattern(program, pattern), now, newest=pattern.id)
-    gone = {line.pattern.id for line in kept.archived}
+    bounded = capped(with_pattern(program, pattern), now, newest=pattern.id)
+    gone = {line.pattern.id for line in bounded.archived}
     others = tuple(close for close in _without(related, pattern) if close.pattern.id not in gone)
-    return _capped(Admission(kept.program, "created", pattern, twin, others), kept)
+    return _capped(Admission(bounded.program, "created", pattern, twin, others), bounded)
 
 
 def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequence[Near], now: datetime) -> Admission:
@@ -144,18 +147,18 @@ def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequen
     if old.words == lesson.words:
         new = _with_content(old, lesson, now)
         place = (old.domain, old.project_id) != (new.domain, new.project_id)
-        kept = brought_back(with_pattern(program, new, pending=place), new.id, now)
-        return _capped(Admission(kept.program, "updated", new, None, _without(related, new)), kept)
+        bounded = brought_back(with_pattern(program, new, pending=place), new.id, now)
+        return _capped(Admission(bounded.program, "updated", new, None, _without(related, new)), bounded)
     new = _rewritten(old, lesson, now)
-    active = {id_: one for id_, one in program.paged.items() if id_ != new.id}
-    kept = capped(with_pattern(replace(program, paged=active), new), now, newest=new.id)
+    active = {id_: lesson for id_, lesson in program.paged.items() if id_ != new.id}
+    bounded = capped(with_pattern(replace(program, paged=active), new), now, newest=new.id)
     marked = rewritten_contribution(old, new)
-    return _capped(Admission(kept.program, "updated", new, None, _without(related, new), rewritten=marked), kept)
+    return _capped(Admission(bounded.program, "updated", new, None, _without(related, new), rewritten=marked), bounded)
 
 
-def _capped(admission: Admission, kept: Capped) -> Admission:
+def _capped(admission: Admission, bounded: Capped) -> Admission:
     """Return a store with the lessons that the cap moved."""
-    return admission._replace(program=kept.program, moved=kept.moved, archived=kept.archived)
+    return admission._replace(program=bounded.program, moved=bounded.moved, archived=bounded.archived)
 
 
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
@@ -210,8 +213,8 @@ def _repeated(
     sent = lesson.sent
     stronger = seen_again(twin.pattern, now=seen, confidence=sent.confidence, evidence=sent.evidence)
     stronger = replace(stronger, called_at=now, calls=_called(twin.pattern, lesson))
-    kept = brought_back(with_pattern(program, stronger, pending=False), stronger.id, now)
-    return _capped(Admission(kept.program, "reinforced", stronger, twin, _without(related, stronger)), kept)
+    bounded = brought_back(with_pattern(program, stronger, pending=False), stronger.id, now)
+    return _capped(Admission(bounded.program, "reinforced", stronger, twin, _without(related, stronger)), bounded)
 
 
 def _called(pattern: Pattern, lesson: SentLesson) -> dict[str, str]:

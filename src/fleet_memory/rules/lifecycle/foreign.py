@@ -76,7 +76,7 @@ def fitting_lessons(
             left_out.append(LeftOut("repeated", text.place, f"the words of {lessons[key].place}"))
         else:
             lessons[key] = lesson
-    newest = sorted(lessons.values(), key=lambda one: one.pattern.last_reinforced or now, reverse=True)
+    newest = sorted(lessons.values(), key=lambda lesson: lesson.pattern.last_reinforced or now, reverse=True)
     return FittingLessons(newest, [_shown(part, credential_in) for part in left_out])
 
 

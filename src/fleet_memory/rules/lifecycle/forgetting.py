@@ -55,8 +55,8 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
         echo=False,
         rewrite=None,
     )
-    kept = capped(with_pattern(program, back, pending=False), now, newest=back.id)
-    return Restored(kept.program, back, is_prunable(back, now, program.decay), kept.moved, kept.archived)
+    bounded = capped(with_pattern(program, back, pending=False), now, newest=back.id)
+    return Restored(bounded.program, back, is_prunable(back, now, program.decay), bounded.moved, bounded.archived)
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:

@@ -25,6 +25,8 @@ def result_of(requests: tuple[str, ...], kind: str, request_id: str | None) -> s
     """
     ending = f") {request_id}"
     known = (
-        one.removesuffix(ending) for one in reversed(requests) if one.startswith(f"({kind} ") and one.endswith(ending)
+        request.removesuffix(ending)
+        for request in reversed(requests)
+        if request.startswith(f"({kind} ") and request.endswith(ending)
     )
-    return next((one.removeprefix(f"({kind} ") for one in known), None)
+    return next((request.removeprefix(f"({kind} ") for request in known), None)

@@ -35,7 +35,7 @@ class Merging(NamedTuple):
 
 
 class MergedProgram(NamedTuple):
-    """The program, and the records of what left it. The others are ids of lessons.
+    """The program, and the records of the lessons and notes that left it. The others are ids of lessons.
 
     `divergent`: both stores have another text. `left`: the store archived the lesson since it was in the other store.
     """
@@ -61,8 +61,8 @@ def merged_program(mine: Stating, theirs: Stating, merging: Merging) -> MergedPr
     lessons = _with_lessons(mine.program, theirs.program, merging)
     if not mine.program.exists:
         moved = _moved_in(mine.program, theirs.program, lessons)
-        kept = capped(mine.program if moved == mine.program else moved, merging.now)
-        return MergedProgram(kept.program, (*kept.archived, *theirs.history), (), lessons.left)
+        bounded = capped(mine.program if moved == mine.program else moved, merging.now)
+        return MergedProgram(bounded.program, (*bounded.archived, *theirs.history), (), lessons.left)
     state = merged_state(mine, theirs, merging.max_summaries)
     records = _Records(mine.program.program_id, merging)
     after = replace(merged_marks(state.program, theirs.program), patterns=lessons.patterns)
@@ -73,9 +73,9 @@ def merged_program(mine: Stating, theirs: Stating, merging: Merging) -> MergedPr
         after = records.with_text(after, state.replaced)
     if after == mine.program and not records.records and not state.history:
         return MergedProgram(mine.program, (), lessons.divergent, lessons.left)
-    kept = capped(after, merging.now)
-    archived = (*records.records, *kept.archived, *state.history)
-    return MergedProgram(kept.program, archived, lessons.divergent, lessons.left)
+    bounded = capped(after, merging.now)
+    archived = (*records.records, *bounded.archived, *state.history)
+    return MergedProgram(bounded.program, archived, lessons.divergent, lessons.left)
 
 
 def _moved_in(mine: Program, theirs: Program, lessons: "_Lessons") -> Program:
@@ -83,7 +83,7 @@ def _moved_in(mine: Program, theirs: Program, lessons: "_Lessons") -> Program:
     moved = replace(
         theirs,
         patterns=lessons.patterns,
-        paged={id_: one for id_, one in theirs.paged.items() if id_ in lessons.patterns},
+        paged={id_: lesson for id_, lesson in theirs.paged.items() if id_ in lessons.patterns},
         pending=mine.pending,
         run=mine.run,
         read_version=mine.read_version,
@@ -95,7 +95,7 @@ def _moved_in(mine: Program, theirs: Program, lessons: "_Lessons") -> Program:
 
 def with_lessons_of_pages(program: Program, pages: Mapping[int, Mapping[str, Pattern]]) -> Program:
     """Return a program with the lessons of its pages, by page number; one that no page has is left out."""
-    there = {id_: pattern for id_, one in program.paged.items() if (pattern := pages.get(one.page, {}).get(id_))}
+    there = {id_: pattern for id_, lesson in program.paged.items() if (pattern := pages.get(lesson.page, {}).get(id_))}
     paged = {id_: program.paged[id_] for id_ in there}
     return replace(program, patterns={**program.patterns, **there}, paged=paged) if program.paged else program
 
@@ -110,10 +110,14 @@ def with_other_keys(program: Program, keys: Mapping[str, str]) -> Program:
     return replace(
         program,
         patterns={
-            id_: replace(one, knowledge_key=renamed(one.knowledge_key)) if one.knowledge_key in keys else one
-            for id_, one in program.patterns.items()
+            id_: replace(pattern, knowledge_key=renamed(pattern.knowledge_key))
+            if pattern.knowledge_key in keys
+            else pattern
+            for id_, pattern in program.patterns.items()
         },
-        paged={id_: replace(one, knowledge_key=renamed(one.knowledge_key)) for id_, one in program.paged.items()},
+        paged={
+            id_: replace(lesson, knowledge_key=renamed(lesson.knowledge_key)) for id_, lesson in program.paged.items()
+        },
         against={keys.get(key, key): at for key, at in program.against.items()},
     )
 
@@ -169,7 +173,7 @@ def _with_notes(program: Program, theirs: Program, records: "_Records") -> Progr
 
 
 class _Records:
-    """The records of what left a program, without those that its archive has already."""
+    """The records of the lessons and notes that left a program, without those that its archive has already."""
 
     def __init__(self, program_id: str, merging: Merging) -> None:
         self.records: list[ProgramRecord] = []
@@ -180,7 +184,7 @@ class _Records:
     def add_lesson(self, pattern: Pattern) -> None:
         """Archive a lesson that gave way, unless it is there."""
         known = (line.pattern for line in self._merging.archive if isinstance(line, Archived))
-        if any(one.id == pattern.id and is_same_lesson(one, pattern) for one in known):
+        if any(other.id == pattern.id and is_same_lesson(other, pattern) for other in known):
             return
         self.records.append(
             Archived(
@@ -198,10 +202,10 @@ class _Records:
 
     def with_note(self, program: Program, note: Note) -> Program:
         """Return the program with a note; over the cap the oldest notes are archived, or else this one."""
-        done = notes.with_note(program, note, self._merging.now)
-        if notes.notes_problem(done) is None:
-            self.records += done.archived
-            return done.program
+        noted = notes.with_note(program, note, self._merging.now)
+        if notes.notes_problem(noted) is None:
+            self.records += noted.archived
+            return noted.program
         self._add_note(note, "over the cap of notes, all others are pinned")
         return program
 

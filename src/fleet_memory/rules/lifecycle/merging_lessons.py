@@ -77,9 +77,10 @@ def merged_pattern(one: Pattern, other: Pattern) -> Pattern:
     )
 
 
-def _first_stored(copy: Pattern) -> tuple[datetime, str, str, str, str, str]:
+def _first_stored(copy: Pattern) -> tuple[datetime, str, str, str, bool, str, str]:
+    """Return the order of two copies; of one moment the one with evidence is first, for the merged lesson has it."""
     session, source = copy.session_id or "", copy.source.compact()
-    return copy.stored_at, copy.pattern, session, source, copy.evidence, copy.knowledge_key or ""
+    return copy.stored_at, copy.pattern, session, source, not copy.evidence, copy.evidence, copy.knowledge_key or ""
 
 
 def _newest_first(copy: Pattern) -> tuple[datetime, str, str, float]:

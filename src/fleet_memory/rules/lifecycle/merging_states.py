@@ -44,7 +44,7 @@ def merged_state(mine: Stating, theirs: Stating, max_summaries: int) -> MergedSt
 
     A part that only one has stays. The first program itself if the other has nothing to add.
     """
-    older, newer = sorted((mine, theirs), key=lambda one: one.at) if theirs.at > mine.at else (theirs, mine)
+    older, newer = sorted((mine, theirs), key=lambda copy: copy.at) if theirs.at > mine.at else (theirs, mine)
     config, other_config = _later(older.program.config, newer.program.config)
     baselines, other_baselines = _later(older.program.baselines, newer.program.baselines)
     is_default = newer.program.decay == DecayConfig()
@@ -67,7 +67,7 @@ def merged_state(mine: Stating, theirs: Stating, max_summaries: int) -> MergedSt
 
 
 def merged_marks(mine: Program, theirs: Program) -> Program:
-    """Return the first program with the marks of both: what each was shown, asked and has judged, and its questions.
+    """Return the first program with the marks of both: the texts it was shown, the pairs, its questions.
 
     A text was shown when it was shown first. The two programs' requests, commits, runs and the version that each read
     are of their own stores, so the first keeps its own.
@@ -134,4 +134,4 @@ def _questions(mine: Program, theirs: Program) -> tuple[Missing, ...]:
         known = asked.get(words, question)
         newest = question if question.at >= known.at else known
         asked[words] = replace(newest, times=max(question.times, known.times))
-    return tuple(sorted(asked.values(), key=lambda one: one.at)[-MAX_MISSING:])
+    return tuple(sorted(asked.values(), key=lambda question: question.at)[-MAX_MISSING:])

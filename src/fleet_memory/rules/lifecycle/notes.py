@@ -74,15 +74,15 @@ def names_another_change(program: Program, change: NoteChange) -> bool:
     if change.request_id is None or _edit_key(change) in program.request_ids:
         return False
     start, end = f"(edit {change.note_id} ", f") {change.request_id}"
-    return any(one.startswith(start) and one.endswith(end) for one in program.request_ids)
+    return any(request_id.startswith(start) and request_id.endswith(end) for request_id in program.request_ids)
 
 
-def notes_problem(done: Noted) -> str | None:
+def notes_problem(noted: Noted) -> str | None:
     """Return by how much the notes are over the cap, with advice; None when they fit."""
-    if done.lines <= MAX_NOTE_LINES:
+    if noted.lines <= MAX_NOTE_LINES:
         return None
     return (
-        f"The notes would have {done.lines} lines, at most {MAX_NOTE_LINES}, and all others are pinned. "
+        f"The notes would have {noted.lines} lines, at most {MAX_NOTE_LINES}, and all others are pinned. "
         "Call write_note with the noteId of one and pinned false, or remove true."
     )
 
@@ -94,22 +94,24 @@ def lines_of(program: Program) -> int:
 
 def with_note(program: Program, note: Note, now: datetime) -> Noted:
     """Add a note, or replace the one of its id; over the cap the oldest others that are not pinned are archived."""
-    others = [one for one in program.notes.values() if one.id != note.id]
+    others = [other for other in program.notes.values() if other.id != note.id]
     over = sum(map(_lines, (*others, note))) - MAX_NOTE_LINES
     gone: list[Note] = []
-    for one in others:
-        if over > 0 and not one.pinned:
-            gone.append(one)
-            over -= _lines(one)
-    kept = sorted([*(one for one in others if one not in gone), note], key=lambda one: (one.at, _number(one)))
-    notes = {one.id: one for one in kept}
+    for other in others:
+        if over > 0 and not other.pinned:
+            gone.append(other)
+            over -= _lines(other)
+    in_order = sorted(
+        [*(other for other in others if other not in gone), note], key=lambda note: (note.at, _number(note))
+    )
+    notes = {note.id: note for note in in_order}
     after = replace(program, notes=notes, notes_made=max(program.notes_made, _number(note)))
-    return Noted(after, note.id, tuple(_archived(program, one, "cap", now) for one in gone), changed=True)
+    return Noted(after, note.id, tuple(_archived(program, other, "cap", now) for other in gone), changed=True)
 
 
 def without_note(program: Program, note: Note, now: datetime) -> Noted:
     """Move a note to the archive."""
-    left = {id_: one for id_, one in program.notes.items() if id_ != note.id}
+    left = {id_: other for id_, other in program.notes.items() if id_ != note.id}
     after = replace(program, notes=left)
     return Noted(after, note.id, (_archived(program, note, "forgotten", now),), changed=True)
 
@@ -146,9 +148,9 @@ def _edited(program: Program, old: Note, change: NoteChange) -> Noted:
     return Noted(program, note.id) if note is old else with_note(program, note, change.now)
 
 
-def _remembered(done: Noted, request: str | None) -> Noted:
-    requests = with_request(done.program.request_ids, request)
-    return done._replace(program=replace(done.program, request_ids=requests))
+def _remembered(noted: Noted, request: str | None) -> Noted:
+    requests = with_request(noted.program.request_ids, request)
+    return noted._replace(program=replace(noted.program, request_ids=requests))
 
 
 def _number(note: Note) -> int:

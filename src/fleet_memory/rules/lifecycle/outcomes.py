@@ -67,8 +67,8 @@ def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
         pending=(*program.pending, new.id) if again else program.pending,
         request_ids=with_request(program.request_ids, request),
     )
-    kept = brought_back(after, new.id, report.now) if report.outcome == "confirmed" else Capped(after)
-    return Reported(kept.program, new, revived, moved=kept.moved, archived=kept.archived)
+    bounded = brought_back(after, new.id, report.now) if report.outcome == "confirmed" else Capped(after)
+    return Reported(bounded.program, new, revived, moved=bounded.moved, archived=bounded.archived)
 
 
 def reported_of_entry(program: Program, about: str, entry: Entry, report: OutcomeReport) -> Reported:
@@ -79,7 +79,7 @@ def reported_of_entry(program: Program, about: str, entry: Entry, report: Outcom
     own = pattern_of(program, about)
     if _request(own.id if own else about, report) in program.request_ids:
         return Reported(program, own, entry=entry)
-    said = reported(program, own, report) if own else Reported(_with_request(program, about, report))
+    after = reported(program, own, report) if own else Reported(_with_request(program, about, report))
     waits = report.outcome == "contradicted" and not may_contradict(program.against, entry.key, report.now)
     word = Word(
         program_id=program.program_id,
@@ -93,8 +93,8 @@ def reported_of_entry(program: Program, about: str, entry: Entry, report: Outcom
     )
     change = with_confirmation if word.outcome == "confirmed" else with_contradiction
     against = _against(program.against, word, entry.key)
-    changed = said.program if against == program.against else replace(said.program, against=against)
-    return said._replace(program=changed, entry=change(entry, word), note=_note(entry, word))
+    changed = after.program if against == program.against else replace(after.program, against=against)
+    return after._replace(program=changed, entry=change(entry, word), note=_note(entry, word))
 
 
 def was_reported(program: Program, about: str, report: OutcomeReport) -> bool:
@@ -124,5 +124,5 @@ def _note(entry: Entry, word: Word) -> str:
     if word.evidence:
         return WAITS if word.waits else ""
     name = same_program(word.program_id)
-    stands = any(one.outcome == "contradicted" and same_program(one.program_id) == name for one in entry.words)
+    stands = any(word.outcome == "contradicted" and same_program(word.program_id) == name for word in entry.words)
     return NEEDS_EVIDENCE if word.outcome == "contradicted" or stands else ""

@@ -55,7 +55,7 @@ def capped(program: Program, now: datetime, *, newest: str = "") -> Capped:
     over = len(unpromoted) - program.decay.max_unpromoted_patterns
     if over <= 0:
         return Capped(program)
-    return _moved(program, _weakest([one for one in unpromoted if one.id != newest], now)[:over], now)
+    return _moved(program, _weakest([pattern for pattern in unpromoted if pattern.id != newest], now)[:over], now)
 
 
 def brought_back(program: Program, pattern_id: str, now: datetime) -> Capped:
@@ -71,7 +71,7 @@ def refilled(program: Program, now: datetime, free_bytes: int) -> Program:
 
     The same program when none comes back.
     """
-    room = program.decay.max_unpromoted_patterns - sum(not one.promoted for one in program.active.values())
+    room = program.decay.max_unpromoted_patterns - sum(not pattern.promoted for pattern in program.active.values())
     if room <= 0:
         return program
     unpromoted = [program.patterns[id_] for id_ in program.paged if not program.patterns[id_].promoted]
@@ -79,7 +79,9 @@ def refilled(program: Program, now: datetime, free_bytes: int) -> Program:
     filled = accumulate(pattern.stored_bytes for pattern in strongest)
     back = {pattern.id for pattern, bytes_ in zip(strongest, filled, strict=True) if bytes_ <= free_bytes}
     return (
-        replace(program, paged={id_: one for id_, one in program.paged.items() if id_ not in back}) if back else program
+        replace(program, paged={id_: lesson for id_, lesson in program.paged.items() if id_ not in back})
+        if back
+        else program
     )
 
 
@@ -88,7 +90,9 @@ def with_fitting_pages(before: Program, program: Program, now: datetime) -> Capp
 
     Contributions to entries are the last to leave. Raises PagesNeededError when a page must shrink and was not read.
     """
-    if all(id_ not in program.paged or before.patterns.get(id_) is one for id_, one in program.patterns.items()):
+    if all(
+        id_ not in program.paged or before.patterns.get(id_) is pattern for id_, pattern in program.patterns.items()
+    ):
         return Capped(program)
     sizes = {id_: _size(program, lesson) for id_, lesson in program.paged.items()}
     leaving: dict[str, Pattern] = {}
@@ -97,14 +101,16 @@ def with_fitting_pages(before: Program, program: Program, now: datetime) -> Capp
         excess = sum(sizes[id_] for id_ in ids) - MAX_PAGE_BYTES
         if excess > 0:
             require_whole(program)
-            weakest = sorted(_weakest([program.patterns[id_] for id_ in ids], now), key=lambda one: one.promoted)
-            freed = accumulate((sizes[one.id] for one in weakest), initial=0)
-            leaving |= {one.id: one for one, before in zip(weakest, freed, strict=False) if before < excess}
+            weakest = sorted(
+                _weakest([program.patterns[id_] for id_ in ids], now), key=lambda pattern: pattern.promoted
+            )
+            freed = accumulate((sizes[pattern.id] for pattern in weakest), initial=0)
+            leaving |= {pattern.id: pattern for pattern, before in zip(weakest, freed, strict=False) if before < excess}
     if not leaving:
         return Capped(program)
     paged = {
-        id_: one if one.size == sizes[id_] else replace(one, size=sizes[id_])
-        for id_, one in program.paged.items()
+        id_: lesson if lesson.size == sizes[id_] else replace(lesson, size=sizes[id_])
+        for id_, lesson in program.paged.items()
         if id_ not in leaving
     }
     return _moved(replace(program, paged=paged), [*leaving.values()], now)
@@ -147,7 +153,7 @@ def _moved(program: Program, leaving: Sequence[Pattern], now: datetime) -> Cappe
     for pattern in leaving:
         while (page := _page_with_room(paged.values(), pattern.stored_bytes)) is None:
             require_whole(program)
-            others = [one for id_ in paged if not (one := program.patterns[id_]).promoted]
+            others = [lesson for id_ in paged if not (lesson := program.patterns[id_]).promoted]
             for weakest in _weakest([*others, pattern], now)[: max(1, len(others) // FREED_SHARE)]:
                 paged.pop(weakest.id, None)
                 gone[weakest.id] = weakest

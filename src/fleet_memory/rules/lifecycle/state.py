@@ -64,13 +64,13 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
         baselines=_patched(program.baselines, patch.baselines),
     )
     decay = DecayConfig.from_fields(_patched(program.decay.wire(), patch.decay))
-    kept = _forgetting_by(after, decay, now) if decay != program.decay else Capped(after)
-    after = kept.program
+    bounded = _forgetting_by(after, decay, now) if decay != program.decay else Capped(after)
+    after = bounded.program
     if after == program:
         return Stated(program)
     after = replace(after, state_version=program.state_version + 1)
     if after.context_summary == program.context_summary:
-        return Stated(after, kept.archived, updated=True, moved=kept.moved)
+        return Stated(after, bounded.archived, updated=True, moved=bounded.moved)
     past = PastSummary(
         program_id=program.program_id,
         number=program.summaries,
@@ -79,7 +79,7 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
         context_summary=after.context_summary,
     )
     after = replace(after, summaries=program.summaries + 1)
-    return Stated(after, (*kept.archived, past), updated=True, moved=kept.moved)
+    return Stated(after, (*bounded.archived, past), updated=True, moved=bounded.moved)
 
 
 def too_large(program: Program) -> str | None:

@@ -48,11 +48,11 @@ def shared(room: int, sections: Sequence[Section]) -> list[int]:
     Sections are served in order: each may take all that is not reserved for those after it. Shares add up to 1 at
     most; a section that needs less reserves less. More room never gives any section less.
     """
-    kept = [min(sum(one.sizes), room * one.share) for one in sections]
-    free = room - sum(kept)
+    reserved = [min(sum(section.sizes), room * section.share) for section in sections]
+    free = room - sum(reserved)
     counts = []
-    for one, least in zip(sections, kept, strict=True):
+    for section, least in zip(sections, reserved, strict=True):
         given = free + least
-        counts.append(sum(taken <= given for taken in accumulate(one.sizes)))
-        free = max(0.0, given - sum(one.sizes))
+        counts.append(sum(taken <= given for taken in accumulate(section.sizes)))
+        free = max(0.0, given - sum(section.sizes))
     return counts

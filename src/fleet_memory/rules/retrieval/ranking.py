@@ -81,7 +81,7 @@ class Ranking(Sequence[Ranked]):
 
 
 def fits_well(best: Sequence[Ranked]) -> bool:
-    """Whether the first of `best` (best first, ranked by a question) is about what it asks; False for no match."""
+    """Whether the first of `best` (best first, ranked by a question) answers it; False for no match."""
     return bool(best) and round(best[0].score - STRENGTH_BOOST * best[0].terms.strength, 4) >= FITS_WELL
 
 

@@ -135,8 +135,8 @@ def credential_at(value: object) -> Credential | None:
     keywords = [keyword for keyword in _BY_KEYWORD if keyword in everything]
     if not keywords:
         return None
-    found = ((place, _found(text, keywords)) for place, text in texts)
-    return next((Credential(place, rule) for place, rule in found if rule), None)
+    findings = ((place, _found(text, keywords)) for place, text in texts)
+    return next((Credential(place, rule) for place, rule in findings if rule), None)
 
 
 def _found(text: str, keywords: Iterable[str]) -> str | None:

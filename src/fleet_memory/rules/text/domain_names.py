@@ -124,14 +124,14 @@ def _is_same_word(a: str, b: str) -> bool:
 @lru_cache(maxsize=8192)
 def _forms(word: str) -> frozenset[str]:
     """Return a word, its noun, and its possible singulars: "cache" of "caching" and of "caches"."""
-    found = {word, _NOUNS.get(word, word)}
+    forms = {word, _NOUNS.get(word, word)}
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        found.add(word[:-1])
+        forms.add(word[:-1])
         if word.endswith("ies"):
-            found.add(word[:-3] + "y")
+            forms.add(word[:-3] + "y")
         if word.endswith(("ches", "shes", "ses", "xes", "zes", "oes")):
-            found.add(word[:-2])
-    return frozenset(found)
+            forms.add(word[:-2])
+    return frozenset(forms)
 
 
 def _is_slip(a: str, b: str) -> bool:

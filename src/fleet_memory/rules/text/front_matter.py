@@ -56,9 +56,9 @@ def _fields(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
     fields: dict[str, tuple[str, ...]] = {}
     name = ""
     for line in lines:
-        if found := _FIELD.fullmatch(line):
-            name = found[1]
-            fields[name] = _values(found[2] or "")
+        if field := _FIELD.fullmatch(line):
+            name = field[1]
+            fields[name] = _values(field[2] or "")
         elif name and (item := _ITEM.fullmatch(line)):
             fields[name] = (*fields[name], *_values(item[1]))
     return fields

@@ -42,11 +42,11 @@ def _prose_lines(text: str) -> Iterator[str]:
     """Yield the lines outside fenced code; a blank one stands for each block of code."""
     fence = ""
     for line in text.split("\n"):
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if fence:
-            fence = "" if found and found[1].startswith(fence) else fence
-        elif found:
-            fence = found[1]
+            fence = "" if match and match[1].startswith(fence) else fence
+        elif match:
+            fence = match[1]
             yield ""
         else:
             yield line

@@ -6,7 +6,7 @@ from typing import Final
 from fleet_memory.rules.text.credentials import credential_in
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
-_REPEATED: Final = re.compile(r"[^\s'\"]{10,}")  # what a message may repeat of a call: an id, a key, a name in quotes
+_REPEATED: Final = re.compile(r"[^\s'\"]{10,}")  # the parts of a call that messages repeat: ids, keys, names in quotes
 
 
 def is_shown(word: str) -> bool:

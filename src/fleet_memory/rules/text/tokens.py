@@ -27,15 +27,15 @@ FRAME_WORDS = frozenset(
 @lru_cache(maxsize=1024)
 def words(text: str) -> tuple[str, ...]:
     """Return the lower-case words and the punctuation between them, in order; "don't" becomes "do", "not"."""
-    found: list[str] = []
+    parts: list[str] = []
     for token in _WORD.findall(text.lower().replace("\u2019", "'")):
         if token in _NEGATED:
-            found += [_NEGATED[token], "not"]
+            parts += [_NEGATED[token], "not"]
         elif token.endswith("n't"):
-            found += [token[:-3], "not"]
+            parts += [token[:-3], "not"]
         else:
-            found.append(token.removesuffix("'s"))
-    return tuple(found)
+            parts.append(token.removesuffix("'s"))
+    return tuple(parts)
 
 
 @lru_cache(maxsize=8192)
@@ -45,9 +45,16 @@ def stem(word: str) -> str:
         return word
     if len(word) < 4 or not word.isalpha():
         return word.removesuffix("e")
-    for ending, kept in (("ies", "y"), ("ied", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x")):
+    for ending, replacement in (
+        ("ies", "y"),
+        ("ied", "y"),
+        ("sses", "ss"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("xes", "x"),
+    ):
         if word.endswith(ending):
-            return _base(word.removesuffix(ending) + kept)
+            return _base(word.removesuffix(ending) + replacement)
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     for ending in ("ing", "ed"):

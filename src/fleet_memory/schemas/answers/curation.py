@@ -11,7 +11,7 @@ from fleet_memory.schemas.value import Value
 
 
 class SeedAnswer(Value):
-    """The keys of the rules by what happened to them; `kept` are not among those sent, and stay."""
+    """The keys of the rules by their change; `kept` are not among those sent, and stay."""
 
     dry_run: bool
     added: tuple[str, ...] = ()

@@ -122,11 +122,11 @@ class BearerTokens(TokenVerifier):
         """Return the caller of a token, None for one that admits nobody. Raises VerificationUnavailableError."""
         verifier = self._own if token.startswith(TOKEN_PREFIX) else self._issuer
         try:
-            found = await verifier.verify_token(token) if verifier else None
+            access_token = await verifier.verify_token(token) if verifier else None
         except FleetMemoryError as error:
             _logger.warning("tokens cannot be checked: %s %s", error, error.operator_detail)
             raise VerificationUnavailableError from error
-        return found if isinstance(found, CallerToken) else None
+        return access_token if isinstance(access_token, CallerToken) else None
 
 
 def verifier_of(settings: Settings, lazy: LazyFleet, endpoint: str) -> TokenVerifier:

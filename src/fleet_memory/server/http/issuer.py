@@ -51,8 +51,8 @@ class IssuerTokens(TokenVerifier):
         if header is None:
             return None
         algorithm = str(header["alg"])
-        found = await self._keys.having(header.get("kid"))
-        keys = [key for key in found if _is_for_algorithm(key, algorithm)][:MAX_KEYS_TRIED]
+        candidates = await self._keys.having(header.get("kid"))
+        keys = [key for key in candidates if _is_for_algorithm(key, algorithm)][:MAX_KEYS_TRIED]
         claims = next(filter(None, (self._claims(token, key, algorithm) for key in keys)), None)
         return self._caller(token, claims) if claims else None
 

@@ -60,10 +60,10 @@ class SigningKeys:
         fetched = self._fetched
         if fetched is None or (self._elapsed() - fetched.at >= FRESH_S and not self._fetching.locked()):
             fetched = await self._refreshed()
-        found = fetched.of_id(kid) or (await self._refreshed()).of_id(kid)
-        if not found and self._is_failing:
+        keys = fetched.of_id(kid) or (await self._refreshed()).of_id(kid)
+        if not keys and self._is_failing:
             raise IssuerUnavailableError("The issuer of this token does not answer, and may have a new key.")
-        return found
+        return keys
 
     async def _refreshed(self) -> _Fetched:
         """Return the keys after an attempt to fetch them, unless there was one just now."""

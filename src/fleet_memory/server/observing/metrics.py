@@ -30,7 +30,7 @@ DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 6
 TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
 
 
-COUNTED_EVENTS: Final = tuple(event for part in get_args(LedgerEvent) for event in get_args(part) or (part,))
+LEDGER_EVENTS: Final = tuple(event for part in get_args(LedgerEvent) for event in get_args(part) or (part,))
 """Of the ledger's lines: `LedgerEvent` is a union of literals."""
 
 
@@ -107,7 +107,7 @@ class _Readings(Collector):
             "fleet_memory_ledger_lines",
             "Changes of shared knowledge that this process wrote to the ledger, by event.",
             "event",
-            {event: self._use.ledger[event] for event in COUNTED_EVENTS},
+            {event: self._use.ledger[event] for event in LEDGER_EVENTS},
         )
         if state := self._metrics.state:
             yield from _of_fleet(state)

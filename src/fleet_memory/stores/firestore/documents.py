@@ -78,8 +78,8 @@ class Documents:
             stream = self._client.get_all(places, retry=None, timeout=_STREAM_S)
             return {"/".join(document.ref): document for document in await _read(stream)}
 
-        found = await self._patiently(attempt)
-        return [found.get("/".join(ref)) for ref in refs]  # the answers come in any order
+        documents = await self._patiently(attempt)
+        return [documents.get("/".join(ref)) for ref in refs]  # the answers come in any order
 
     async def find(self, query: Query) -> list[Document]:
         """See `Store.find`."""
@@ -153,7 +153,9 @@ class Documents:
         return [fleet async for fleet in listed]
 
     async def _collections(self, fleet: AsyncDocumentReference) -> list[str]:
-        return [f"{fleet.path}/{one.id}" async for one in fleet.collections(retry=None, timeout=_SILENCE_S)]
+        return [
+            f"{fleet.path}/{collection.id}" async for collection in fleet.collections(retry=None, timeout=_SILENCE_S)
+        ]
 
     def _ref(self, ref: Ref) -> AsyncDocumentReference:
         return self._client.collection(ref.collection).document(ref.id)

@@ -119,7 +119,7 @@ def commit_failure(
     """
     cause = _cause(failure)
     detail = f"{place.told(cause)} ({documents})"
-    if isinstance(cause, _UNANSWERED) or any(isinstance(one, _UNANSWERED) for one in attempts):
+    if isinstance(cause, _UNANSWERED) or any(isinstance(attempt, _UNANSWERED) for attempt in attempts):
         return OutcomeUnknownError(UNCONFIRMED, operator_detail=detail)
     if isinstance(cause, _EXPECTED):
         return ConflictError(CONFLICT, operator_detail=detail)

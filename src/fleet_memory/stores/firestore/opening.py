@@ -64,10 +64,10 @@ async def _credentials(place: DatabaseAddress) -> Credentials:
     look = partial(google.auth.default, scopes=AsyncClient.SCOPE)
     try:
         with anyio.fail_after(OPEN_WITHIN_S - 1):
-            found, _ = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+            credentials, _ = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
     except (GoogleAuthError, OSError, ValueError) as failure:
         raise StoreRejectedError(NO_CREDENTIALS, operator_detail=place.told(failure)) from failure
-    return found
+    return credentials
 
 
 def _channel(place: DatabaseAddress, credentials: Credentials | None) -> Channel:

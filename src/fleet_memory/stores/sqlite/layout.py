@@ -1,4 +1,4 @@
-"""How a document lies in rows, so that a commit writes only what it changes; nothing here touches the file.
+"""How a document lies in rows, so that a commit writes only its changes; nothing here touches the file.
 
 Short fields lie together in the body. A long field is a part of its own, a long map one part per entry, named "field"
 and "map.key"; for each of them the body has null, which no field of a document is.
@@ -141,7 +141,7 @@ def stored_document(ref: Ref, row: DocumentRow, read_parts: Callable[[], Iterabl
 
 
 def encoded(value: Json) -> PartValue:
-    """Return the value of a part. Raises ValueError for what no engine stores, e.g. NaN."""
+    """Return the value of a part. Raises ValueError for a value that no engine stores, e.g. NaN."""
     return value if isinstance(value, str) else as_json(value).encode()
 
 

@@ -104,7 +104,7 @@ def _put(db: sqlite3.Connection, ref: Ref, old: StoredDocument | None, fields: M
 
 
 def insert(db: sqlite3.Connection, ref: Ref, revision: int, change: DocumentChange) -> int:
-    """Insert the row of a new document, and return its number. Raises ValueError for what no engine stores."""
+    """Insert the row of a new document, and return its number. Raises ValueError for a value that no engine stores."""
     columns = (*ref, revision, change.size, as_json(change.body))
     cursor = db.execute("insert into docs(collection, id, revision, bytes, body) values(?, ?, ?, ?, ?)", columns)
     return cursor.lastrowid or 0  # which an insert has
@@ -115,7 +115,7 @@ def write_parts(
 ) -> dict[str, int]:
     """Remove, replace and append the parts of a changed document; return the places of all its parts.
 
-    Raises ValueError for what no engine stores.
+    Raises ValueError for a value that no engine stores.
     """
     places = dict(before)
     for name in change.removed & places.keys():

@@ -67,7 +67,7 @@ _SETTINGS: Final = (
 
 
 def open_database(path: Path, *, may_rebuild: bool = True) -> sqlite3.Connection:
-    """Return a connection, for one thread at a time, to a file that is ready; `prepare` says what it refuses.
+    """Return a connection, for one thread at a time, to a file that is ready; `prepare` names those it refuses.
 
     `may_rebuild` gives an older file today's pages, if that can be done now.
     """

@@ -49,9 +49,9 @@ def read_basic_memory(folder: Path) -> ForeignMemory:
         raise InvalidArgumentError(f"FILE: {folder.name} has no Markdown file")
     texts, left_out = list[ForeignText](), list[LeftOut]()
     for file in files:
-        found = _read_note(file, file.relative_to(folder).as_posix())
-        texts += found.texts
-        left_out += found.left_out
+        note = _read_note(file, file.relative_to(folder).as_posix())
+        texts += note.texts
+        left_out += note.left_out
     return ForeignMemory("basic-memory", texts, left_out)
 
 
@@ -85,20 +85,20 @@ def _stated(note: _Note) -> _Found:
             left_out.append(LeftOut("no statement", note.place, "a task"))
         else:
             blocks.append(block)
-    observations = [found for block in blocks if (found := _observation(note, block.text))]
+    observations = [foreign_text for block in blocks if (foreign_text := _observation(note, block.text))]
     others = [block.text for block in blocks if not _observation(note, block.text)]
     if observations and others:
         left_out.append(LeftOut("no statement", note.place, f"other texts than its observations ({len(others)})"))
     if not blocks:
         left_out.append(LeftOut("no statement", note.place, "neither list item nor paragraph"))
     texts = observations or [_text(note, other) for other in others]
-    return _Found([one._replace(place=f"{note.place}, {number}") for number, one in enumerate(texts, 1)], left_out)
+    return _Found([text._replace(place=f"{note.place}, {number}") for number, text in enumerate(texts, 1)], left_out)
 
 
 def _observation(note: _Note, text: str) -> ForeignText | None:
-    found = _OBSERVATION.fullmatch(text)
-    category = found[1].strip() if found and not _TIMECODE.fullmatch(found[1].strip()) else ""
-    statement = found[2].strip() if found and category else text
+    match = _OBSERVATION.fullmatch(text)
+    category = match[1].strip() if match and not _TIMECODE.fullmatch(match[1].strip()) else ""
+    statement = match[2].strip() if match and category else text
     if not category and not _TAG.search(text):
         return None
     with_context = _CONTEXT.fullmatch(statement)

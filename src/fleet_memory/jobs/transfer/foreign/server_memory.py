@@ -33,9 +33,9 @@ def read_server_memory(file: Path) -> ForeignMemory:
             case {"type": "entity", "name": str(name), "observations": list(observations)} as entity:
                 entities += 1
                 kind = str(entity.get("entityType") or "")
-                found = _observations(name, kind, observations, changed)
-                texts += found.texts
-                left_out += found.left_out
+                observed = _observations(name, kind, observations, changed)
+                texts += observed.texts
+                left_out += observed.left_out
             case {"type": "relation", "from": str(begin), "to": str(end), "relationType": str(relation)}:
                 left_out.append(LeftOut("relation", f"line {number}", f"{begin} {relation} {end}"))
             case _:

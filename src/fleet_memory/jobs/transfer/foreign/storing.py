@@ -83,7 +83,7 @@ async def import_foreign(
     groups = defaultdict[str, list[ForeignLesson]](list)
     for lesson in fitting.lessons:
         groups[lesson.program_id].append(lesson)
-    new, no_room, faded, archived, done = dict[str, list[ForeignLesson]](), list[LeftOut](), 0, 0, 0
+    new, no_room, faded, archived, count = dict[str, list[ForeignLesson]](), list[LeftOut](), 0, 0, 0
     for name, lessons in groups.items():
         taking = _Taking(fleet, memory, name, await _gone(fleet, name))
         size = len(lessons) if dry_run else LESSONS_PER_COMMIT
@@ -91,11 +91,11 @@ async def import_foreign(
             some = lessons[start : start + size]
             taken = await (taking.preview(some) if dry_run else taking.take(some))
             new.setdefault(name, []).extend(taken.new)
-            no_room += [LeftOut("no room", one.place, f"{name} is full") for one in taken.no_room]
+            no_room += [LeftOut("no room", lesson.place, f"{name} is full") for lesson in taken.no_room]
             faded += faded_lessons(taken.new, taken.program, fleet.now())
             archived += len(taken.archived)
-            done += len(some)
-            step(done, len(fitting.lessons))
+            count += len(some)
+            step(count, len(fitting.lessons))
     unchanged = len(fitting.lessons) - sum(map(len, new.values())) - len(no_room)
     return ImportedForeign(new, unchanged, faded, archived, [*fitting.left_out, *no_room])
 
@@ -109,7 +109,7 @@ class _Taking(NamedTuple):
     gone: frozenset[str]
 
     async def preview(self, lessons: Sequence[ForeignLesson]) -> Taken:
-        """Return what taking these lessons would do."""
+        """Return the result that taking these lessons would have."""
         program = await self.fleet.programs.read_whole(self.program_id)
         return self._taken(lessons, [("", "")] * len(lessons), program)
 
