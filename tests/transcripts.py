@@ -8,23 +8,27 @@ blocks of a page run in one shell, one after the other. A comment above a block 
 `<!-- not run, uv: REASON -->`: the same for the lines that begin with `uv `; the others are run.
 `<!-- now: 2026-03-04T09:00:00Z -->`: the memory's clock, for the blocks that follow too.
 
-A command that ends in ` &` goes on running; the next one starts when it has printed something, and the page's end
-stops it. A line that is a verdict is typed, e.g. `same`. Questions whether to go on are answered with yes.
+Each command is a minute later than the one before. A command that ends in ` &` goes on running; the next one starts
+when it has printed something, and the page's end stops it. The port 8765 is any free one. A line that is a verdict is
+typed, e.g. `same`. Questions whether to go on are answered with yes.
 """
 
 import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
 VERDICTS: Final = {"same", "different"}  # lines that a person types
 FIRST_DAY: Final = "2026-03-03T17:00:00Z"
 MAX_PAGE_S: Final = 240  # a busy machine; alone a command takes a second
+_PORT: Final = ":8765"
 _END: Final = "\x1e"  # the record separator: after each command, with its number and exit code
 _BLOCK = re.compile(r"^(?P<indent> *)```(?P<kind>\S*)\n(?P<text>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!-- (not run(?:, [a-z]+)?|now): (.+?) -->\s*$")
@@ -33,6 +37,7 @@ _ANSWERED = """#!/bin/sh
 case "$1" in
     delete-program | import | purge | seed) set -- "$@" --yes ;;
     install) set -- "$@" --yes --no-check ;; # `doctor` has a line of its own
+    serve) set -- "$@" --metrics off ;;      # two servers cannot share their port
 esac
 exec {python} -m fleet_memory "$@"
 """
@@ -139,7 +144,8 @@ def run(home: Path, shown: Sequence[Block]) -> list[Ran]:
     """Run blocks in one shell, in the folder `quorra`; in the output the home is `/home/me`."""
     listed = [(block, command) for block in shown for command in commands(block)]
     log = home / "printed.txt"
-    script = "exec 2>&1\n" + "".join(_scripted(home, at, *each) for at, each in enumerate(listed))
+    port = f":{_free_port()}"
+    script = "exec 2>&1\n" + "".join(_scripted(home, at, *each) for at, each in enumerate(listed)).replace(_PORT, port)
     with log.open("wb") as printed:
         shell = subprocess.Popen(  # noqa: S603 the pages of this repository
             ["/bin/bash", "-c", script],
@@ -153,13 +159,20 @@ def run(home: Path, shown: Sequence[Block]) -> list[Ran]:
             shell.wait(MAX_PAGE_S)
         finally:
             os.killpg(shell.pid, signal.SIGTERM) if _has_members(shell.pid) else None
-    parts = log.read_text(encoding="utf-8").replace(str(home), "/home/me").split(_END)
+    parts = log.read_text(encoding="utf-8").replace(str(home), "/home/me").replace(port, _PORT).split(_END)
     codes = [int(part.partition("\n")[0]) for part in parts[1:]]
     texts = [parts[0], *(part.partition("\n")[2] for part in parts[1:])]
     return [
         Ran(command, texts[at] if at < len(texts) else "", codes[at] if at < len(codes) else None)
         for at, (_, command) in enumerate(listed)
     ]
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
 
 
 def _has_members(group: int) -> bool:
@@ -172,6 +185,7 @@ def _has_members(group: int) -> bool:
 
 def _scripted(home: Path, at: int, block: Block, shown: Shown) -> str:
     """Return the lines of a shell that run a command and then print the end's mark."""
+    now = datetime.fromisoformat(block.now) + timedelta(minutes=at)
     typed = home / f"typed-{at}.txt"
     typed.write_text(shown.typed, encoding="utf-8")
     command = shown.command
@@ -182,6 +196,6 @@ def _scripted(home: Path, at: int, block: Block, shown: Shown) -> str:
     if not block.is_transcript:
         command = f"set -e\n{command}\nset +e"
     return (
-        f"export FLEET_MEMORY_NOW={block.now}\n(exit ${{code:-0}})\n"
+        f"export FLEET_MEMORY_NOW={now:%Y-%m-%dT%H:%M:%SZ}\n(exit ${{code:-0}})\n"
         f"{{ {command}\n}} <{shlex.quote(str(typed))}\ncode=$?; printf '{_END}%d\\n' $code\n"
     )
