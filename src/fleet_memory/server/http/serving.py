@@ -21,6 +21,7 @@ from fleet_memory.errors import SettingsError
 from fleet_memory.rules.identity.tokens import is_live
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.addresses import Addresses, addresses
+from fleet_memory.server.http.answers import CountedAnswers
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
 from fleet_memory.server.http.timeouts import KEEP_ALIVE_S, TimedProtocol
@@ -70,8 +71,10 @@ async def serve_http(
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
         try:
             verifier = await _verifier(settings, lazy, where)
-            async with observed(settings, lazy, metrics) as middleware:
-                app = http_app(settings, lazy, where, verifier, middleware)
+            async with observed(settings, lazy, metrics) as observing:
+                app = http_app(settings, lazy, where, verifier, observing.middleware)
+                if observing.count_answer:
+                    app = CountedAnswers(app, observing.count_answer)
                 listener.listen(_BACKLOG)
                 _announce(bind, port, where)
                 await _Server(_config(app)).serve(sockets=[listener])
