@@ -21,7 +21,8 @@ COPY --from=build /opt/fleet-memory /opt/fleet-memory
 ENV PATH="/opt/fleet-memory/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
     ORT_DISABLE_TELEMETRY=1 \
-    FLEET_MEMORY_STORE=/data/memory.db
+    FLEET_MEMORY_STORE=/data/memory.db \
+    FLEET_MEMORY_TOOLSETS=core,state
 RUN mkdir /data && chown fleet:fleet /data
 USER 10001
 VOLUME /data

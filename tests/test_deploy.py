@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.cli import main
+from fleet_memory.cli.install import INSTALLED_TOOLSETS
 from fleet_memory.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +29,11 @@ def test_the_container_serves_http_on_the_port_that_its_health_check_the_manifes
     assert 'args: [serve, --http, "0.0.0.0:8080"]' in KUBERNETES
     assert "containerPort: 8080" in KUBERNETES
     assert "127.0.0.1:8080:8080" in COMPOSE
+
+
+def test_an_agent_of_every_deployment_can_leave_a_handoff() -> None:
+    assert f"FLEET_MEMORY_TOOLSETS={INSTALLED_TOOLSETS}" in DOCKERFILE
+    assert "FLEET_MEMORY_TOOLSETS" not in KUBERNETES + COMPOSE
 
 
 def test_nothing_runs_as_root() -> None:
