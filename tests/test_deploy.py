@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 KUBERNETES = (ROOT / "deploy" / "kubernetes.yaml").read_text(encoding="utf-8")
 COMPOSE = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
+METRICS = ["--metrics", "0.0.0.0:9464"]  # on loopback nothing outside the container could read them
 
 
 def instruction(name: str) -> str:
@@ -23,12 +24,18 @@ def instruction(name: str) -> str:
 
 def test_the_container_serves_http_on_the_port_that_its_health_check_the_manifest_and_compose_name() -> None:
     assert json.loads(instruction("ENTRYPOINT")) == ["fleet-memory"]
-    assert json.loads(instruction("CMD")) == ["serve", "--http", "0.0.0.0:8080"]
-    assert instruction("EXPOSE") == "8080"
+    assert json.loads(instruction("CMD")) == ["serve", "--http", "0.0.0.0:8080", *METRICS]
+    assert instruction("EXPOSE") == "8080 9464"
     assert "'http://127.0.0.1:8080/healthz'" in DOCKERFILE
-    assert 'args: [serve, --http, "0.0.0.0:8080"]' in KUBERNETES
+    assert 'args: [serve, --http, "0.0.0.0:8080", --metrics, "0.0.0.0:9464"]' in KUBERNETES
     assert "containerPort: 8080" in KUBERNETES
     assert "127.0.0.1:8080:8080" in COMPOSE
+
+
+def test_prometheus_reaches_the_metrics_of_every_container() -> None:
+    assert "containerPort: 9464" in KUBERNETES
+    assert 'prometheus.io/port: "9464"' in KUBERNETES
+    assert "'127.0.0.1:9464:9464'" in COMPOSE
 
 
 def test_an_agent_of_every_deployment_can_leave_a_handoff() -> None:
