@@ -21,11 +21,12 @@ COPY --from=build /opt/fleet-memory /opt/fleet-memory
 ENV PATH="/opt/fleet-memory/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
     ORT_DISABLE_TELEMETRY=1 \
-    FLEET_MEMORY_STORE=/data/memory.db
+    FLEET_MEMORY_STORE=/data/memory.db \
+    FLEET_MEMORY_TOOLSETS=core,state
 RUN mkdir /data && chown fleet:fleet /data
 USER 10001
 VOLUME /data
-EXPOSE 8080
+EXPOSE 8080 9464
 # The process answers; whether its store does is /readyz. Switch it off for stdio: `--no-healthcheck`.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/healthz', timeout=4)"]
@@ -34,4 +35,4 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
 # MCP over stdio: `docker run --interactive --rm --no-healthcheck --volume fleet-memory:/data fleet-memory serve`.
 # "exec" form, so that SIGTERM reaches the server, which ends the calls under way.
 ENTRYPOINT ["fleet-memory"]
-CMD ["serve", "--http", "0.0.0.0:8080"]
+CMD ["serve", "--http", "0.0.0.0:8080", "--metrics", "0.0.0.0:9464"]

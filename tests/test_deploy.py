@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.cli import main
+from fleet_memory.cli.install import INSTALLED_TOOLSETS
 from fleet_memory.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 KUBERNETES = (ROOT / "deploy" / "kubernetes.yaml").read_text(encoding="utf-8")
 COMPOSE = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
+METRICS = ["--metrics", "0.0.0.0:9464"]  # on loopback nothing outside the container could read them
 
 
 def instruction(name: str) -> str:
@@ -22,12 +24,23 @@ def instruction(name: str) -> str:
 
 def test_the_container_serves_http_on_the_port_that_its_health_check_the_manifest_and_compose_name() -> None:
     assert json.loads(instruction("ENTRYPOINT")) == ["fleet-memory"]
-    assert json.loads(instruction("CMD")) == ["serve", "--http", "0.0.0.0:8080"]
-    assert instruction("EXPOSE") == "8080"
+    assert json.loads(instruction("CMD")) == ["serve", "--http", "0.0.0.0:8080", *METRICS]
+    assert instruction("EXPOSE") == "8080 9464"
     assert "'http://127.0.0.1:8080/healthz'" in DOCKERFILE
-    assert 'args: [serve, --http, "0.0.0.0:8080"]' in KUBERNETES
+    assert 'args: [serve, --http, "0.0.0.0:8080", --metrics, "0.0.0.0:9464"]' in KUBERNETES
     assert "containerPort: 8080" in KUBERNETES
     assert "127.0.0.1:8080:8080" in COMPOSE
+
+
+def test_prometheus_reaches_the_metrics_of_every_container() -> None:
+    assert "containerPort: 9464" in KUBERNETES
+    assert 'prometheus.io/port: "9464"' in KUBERNETES
+    assert "'127.0.0.1:9464:9464'" in COMPOSE
+
+
+def test_an_agent_of_every_deployment_can_leave_a_handoff() -> None:
+    assert f"FLEET_MEMORY_TOOLSETS={INSTALLED_TOOLSETS}" in DOCKERFILE
+    assert "FLEET_MEMORY_TOOLSETS" not in KUBERNETES + COMPOSE
 
 
 def test_nothing_runs_as_root() -> None:

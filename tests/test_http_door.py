@@ -128,6 +128,7 @@ def test_a_request_that_is_not_ours_is_refused_in_both_eras(
     assert answer.status_code == status
     assert len(answer.text) < 200
     assert "Traceback" not in answer.text
+    assert ("--allowed-host" in answer.text) == (status == 421)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9", "LocalHost", "[::1]:8765"])

@@ -19,6 +19,7 @@ from fleet_memory.clock import clock
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import NewToken, create_token, revoke_tokens_of
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.http.answers import HOST_ADVICE
 from fleet_memory.settings import load
 from tests.endpoint import Endpoint, served
 from tests.http_server import HttpServer, http_server
@@ -110,6 +111,19 @@ def test_with_a_token_it_starts_and_serves_its_bearer_alone(tmp_path: Path, case
         assert {answer.text for answer in refusals} == {refusals[0].text}  # no hint whether there is such a token
         assert not result(asked(server.url, HEALTH, Authorization=f"Bearer {token}"))["isError"]
         assert httpx2.get(f"{server.base}/healthz").status_code == 200
+
+
+def test_one_that_knows_no_name_of_its_own_says_at_its_start_that_other_machines_are_refused(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    token_of(store)
+    advice = f"other machines get 421: {HOST_ADVICE}"
+    given: dict[str, list[str]] = {"no name": [], "a name": ["--allowed-host", "mem.internal"]}
+    warned = {}
+    for case, flags in given.items():
+        with http_server(store, *flags, bind="0.0.0.0:0") as server:
+            pass
+        warned[case] = advice in server.log
+    assert warned == {"no name": True, "a name": False}
 
 
 def test_a_fleet_that_ever_had_a_token_asks_for_one_on_its_own_machine_too(tmp_path: Path) -> None:

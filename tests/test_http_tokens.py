@@ -131,6 +131,23 @@ def test_nothing_of_a_token_is_logged(opened: Door) -> None:
     assert [case for case, sent in opened.tokens.items() if len(sent) > 40 and sent[-20:] in log] == []
 
 
+def test_the_log_says_once_a_minute_why_a_bearer_is_refused_with_the_id_of_a_token_of_ours(tmp_path: Path) -> None:
+    with door(tmp_path) as opened:
+        for _ in range(3):
+            for case in ("garbage", "another secret", "made up", "revoked", "expired", "long"):
+                assert called(opened.server, opened.tokens[case]).status_code == 401
+    lines = [line.partition("a bearer is refused: ")[2] for line in opened.server.log if "is refused" in line]
+    ids = {case: opened.tokens[case].split("_")[1] for case in ("another secret", "revoked", "expired")}
+    assert sorted(lines) == [
+        f"expired, token {ids['expired']}",
+        "malformed",
+        "malformed, no fm_ token",
+        f"revoked, token {ids['revoked']}",
+        "unknown, not of this fleet",
+        f"wrong secret, token {ids['another secret']}",
+    ]
+
+
 def test_without_an_issuer_clients_are_led_to_none(opened: Door) -> None:
     assert httpx2.get(f"{opened.server.base}/.well-known/oauth-protected-resource/mcp").status_code == 404
 

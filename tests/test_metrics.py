@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.listing import tool_names
-from fleet_memory.server.observing.metrics import DURATION_BUCKETS_S, LEDGER_EVENTS, FleetState, Metrics
+from fleet_memory.server.observing.metrics import DURATION_BUCKETS_S, LEDGER_EVENTS, REFUSING, FleetState, Metrics
 from fleet_memory.server.observing.requests import SeenRequest
 from fleet_memory.server.observing.serving import DEFAULT_METRICS, MetricsAddress
 from fleet_memory.server.served_store import StoreUse
@@ -144,9 +144,9 @@ def test_no_label_names_a_program_and_all_have_few_values() -> None:
     labels = {name for (_, pairs) in samples(text) for name, _ in pairs}
     assert labels == {
         *("mcp_method_name", "gen_ai_tool_name", "error_type", "le"),
-        *("tool", "outcome", "operation", "event", "version"),
+        *("tool", "outcome", "status", "operation", "event", "version"),
     }
-    assert len(samples(text)) < len(tool_names()) + len(DURATION_BUCKETS_S) + len(LEDGER_EVENTS) + 30
+    assert len(samples(text)) < len(tool_names()) + len(DURATION_BUCKETS_S) + len(LEDGER_EVENTS) + len(REFUSING) + 30
 
 
 def test_a_fleet_that_could_not_be_read_has_no_numbers() -> None:

@@ -27,6 +27,7 @@ def families() -> list[Metric]:
     metrics = Metrics(StoreUse(), tool_names())
     metrics.watch(SeenRequest(1, "tools/call", None, None, None, "recall_memory", "ok", 0.1, StoreUse()))
     metrics.state = FleetState(1, 1, 1, 1.0)
+    metrics.is_store_up = True
     return list(metrics.registry.collect())
 
 

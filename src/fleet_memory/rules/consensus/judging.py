@@ -125,7 +125,10 @@ def with_thirds(pair: Pair, programs: Set[str], contributors: Mapping[str, Set[s
     when the number has not changed.
     """
     judged = _third_programs(pair)
-    known = {*map(same_program, _programs(pair)), *(name for judgement in pair.judgements for name in _names(judgement))}
+    known = {
+        *map(same_program, _programs(pair)),
+        *(name for judgement in pair.judgements for name in _names(judgement)),
+    }
     known |= {name for side in (pair.a, pair.b) for name in contributors.get(side.key or "", ())}
     free = islice(of_other_origins(programs, known), MAX_THIRD_PROGRAMS)
     count = len(judged) + sum(1 for _ in free)

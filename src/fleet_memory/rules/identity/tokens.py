@@ -64,9 +64,16 @@ def is_live(record: TokenRecord, now: datetime) -> bool:
     return record.revoked_at is None and (record.expires_at is None or now < record.expires_at)
 
 
-def admits(record: TokenRecord, secret: str, now: datetime) -> bool:
-    """Whether a live token has this secret; the comparison takes as long for every wrong one."""
-    return hmac.compare_digest(record.secret_hash, secret_hash(secret)) and is_live(record, now)
+def bearer_refusal(record: TokenRecord, secret: str, now: datetime) -> str | None:
+    """Return why a token admits no bearer of this secret: "wrong secret", "revoked" or "expired"; None if it does.
+
+    The comparison takes as long for every wrong secret.
+    """
+    if not hmac.compare_digest(record.secret_hash, secret_hash(secret)):
+        return "wrong secret"
+    if is_live(record, now):
+        return None
+    return "revoked" if record.revoked_at else "expired"
 
 
 def revoked(record: TokenRecord, at: datetime, by: str) -> TokenRecord:

@@ -72,6 +72,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_unspecified(host: str) -> bool:
+    """Whether a host, e.g. "0.0.0.0", stands for every address of this machine, and is a name that no client uses."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 

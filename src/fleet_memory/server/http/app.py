@@ -15,6 +15,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import caller_of_token
 from fleet_memory.server.http.addresses import ENDPOINT_PATH, Addresses
+from fleet_memory.server.http.answers import HintedHost
 from fleet_memory.server.http.bearer import UnavailableAnswer, auth_settings
 from fleet_memory.server.http.health import health_routes
 from fleet_memory.settings import Settings
@@ -52,6 +53,7 @@ def http_app(
     )
     app.router.redirect_slashes = False  # a redirect would name the address behind the proxy
     app.add_middleware(UnavailableAnswer)
+    app.add_middleware(HintedHost)
     return _Door(app, addresses.prefix)
 
 

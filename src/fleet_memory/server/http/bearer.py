@@ -20,11 +20,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.tokens import Tokens, VersionedKey, VersionedToken
-from fleet_memory.rules.identity.tokens import TOKEN_PREFIX, admits, is_made_with, parsed_token
+from fleet_memory.rules.identity.tokens import TOKEN_PREFIX, bearer_refusal, is_made_with, parsed_token
 from fleet_memory.schemas.tokens import TokenRecord
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.issuer import IssuerTokens
+from fleet_memory.server.http.refusals import RefusalLog
 from fleet_memory.server.http.short_cache import MAX_AGE_S, ShortCache
 from fleet_memory.server.http.signing_keys import SigningKeys
 from fleet_memory.settings import Settings
@@ -57,6 +58,7 @@ class FleetTokens(TokenVerifier):
         self._endpoint = endpoint
         self._keys = ShortCache[VersionedKey](elapsed)
         self._records = ShortCache[VersionedToken](elapsed)
+        self._refusals = RefusalLog(elapsed)
         self._key: bytes | None = None
         self._noted: dict[str, date] = {}  # by the ids of tokens that admitted somebody
 
@@ -67,13 +69,19 @@ class FleetTokens(TokenVerifier):
         """
         parts = parsed_token(token)
         if parts is None:
+            self._refusals.note("malformed")
             return None
         tokens = await self._tokens()
         if not await self._is_ours(tokens, parts.token_id):
+            self._refusals.note("unknown, not of this fleet")
             return None
         versioned = await self._records.get(parts.token_id, lambda: tokens.read(parts.token_id))
         now = self._now()
-        if versioned is None or not admits(versioned.record, parts.secret, now):
+        if versioned is None:
+            self._refusals.note("unknown, erased or unreadable", parts.token_id)
+            return None
+        if reason := bearer_refusal(versioned.record, parts.secret, now):
+            self._refusals.note(reason, parts.token_id)
             return None
         await self._note_use(tokens, versioned, now.date())
         return self._caller(versioned.record, token)
@@ -117,6 +125,7 @@ class BearerTokens(TokenVerifier):
     def __init__(self, own: TokenVerifier, issuer: TokenVerifier | None) -> None:
         self._own = own
         self._issuer = issuer
+        self._refusals = RefusalLog(time.monotonic)
 
     async def verify_token(self, token: str) -> CallerToken | None:
         """Return the caller of a token, None for one that admits nobody. Raises VerificationUnavailableError."""
@@ -126,6 +135,8 @@ class BearerTokens(TokenVerifier):
         except FleetMemoryError as error:
             _logger.warning("tokens cannot be checked: %s %s", error, error.operator_detail)
             raise VerificationUnavailableError from error
+        if access_token is None and verifier is not self._own:
+            self._refusals.note("not admitted by the issuer's rules" if verifier else "malformed, no fm_ token")
         return access_token if isinstance(access_token, CallerToken) else None
 
 

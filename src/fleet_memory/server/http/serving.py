@@ -19,7 +19,8 @@ from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
 from fleet_memory.rules.identity.tokens import is_live
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.http.addresses import Addresses, addresses, host_and_port
+from fleet_memory.server.http.addresses import Addresses, addresses, host_and_port, is_unspecified
+from fleet_memory.server.http.answers import HOST_ADVICE, CountedAnswers
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
 from fleet_memory.server.http.timeouts import BACKLOG, KEEP_ALIVE_S, WAITING_SHARE, Listener, TimedProtocol, open_files
@@ -72,10 +73,13 @@ async def serve_http(
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
         try:
             verifier = await _verifier(settings, lazy, where)
-            async with observed(settings, lazy, metrics) as middleware:
-                app = http_app(settings, lazy, where, verifier, middleware)
+            async with observed(settings, lazy, metrics) as observing:
+                app = http_app(settings, lazy, where, verifier, observing.middleware)
+                if observing.count_answer:
+                    app = CountedAnswers(app, observing.count_answer)
                 listener.listen(BACKLOG)
-                _announce(bind, port, where)
+                is_named = bool(settings.public_url or allowed_hosts) or not is_unspecified(bind.host)
+                _announce(bind, port, where, is_named=is_named)
                 await _Server(_config(app)).serve(sockets=[listener])
         finally:
             await lazy.close()
@@ -157,11 +161,13 @@ async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> To
     return verifier_of(settings, lazy, where.endpoint)
 
 
-def _announce(bind: Bind, port: int, where: Addresses) -> None:
+def _announce(bind: Bind, port: int, where: Addresses, *, is_named: bool) -> None:
     local = addresses(bind.host, port).endpoint
     lines = [f"fleet-memory serves {local}"]
     if where.endpoint != local:
         lines.append(f"clients reach it at {where.endpoint}")
+    if not is_named:
+        lines.append(f"other machines get 421: {HOST_ADVICE}")
     with suppress(OSError):  # a service may be started without stderr
         sys.stderr.write("\n".join([*lines, ""]))
         sys.stderr.flush()

@@ -30,6 +30,8 @@ DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 6
 TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
 
 
+REFUSING: Final = (401, 403, 413, 421, 500, 503)
+"""Statuses of HTTP that a rate needs the zero of; all of them come before a tool, or instead of its answer."""
 LEDGER_EVENTS: Final = tuple(event for part in get_args(LedgerEvent) for event in get_args(part) or (part,))
 """Of the ledger's lines: `LedgerEvent` is a union of literals."""
 
@@ -47,12 +49,16 @@ class FleetState(NamedTuple):
 
 
 class Metrics:
-    """The metrics of one server. `use` is of its store; `state` is None while the fleet could not be read."""
+    """The metrics of one server. `use` is of its store.
+
+    `state` is None while the fleet could not be read, and `is_store_up` as long as nobody has tried.
+    """
 
     def __init__(self, use: StoreUse, tools: Collection[str]) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # of prometheus_client: series that no alert reads
         self.registry = CollectorRegistry()
         self.state: FleetState | None = None
+        self.is_store_up: bool | None = None
         self._durations = Histogram(
             "mcp_server_operation_duration_seconds",
             "MCP request duration as observed on the receiver, until the result is sent.",
@@ -68,6 +74,14 @@ class Metrics:
         )
         for tool in tools:
             self._calls.labels(tool, OK)  # a rate needs the zero before the first call
+        self._answers = Counter(
+            "fleet_memory_http_answers",
+            "Answers at the endpoint by status of HTTP, before any tool or by it.",
+            ["status"],
+            registry=self.registry,
+        )
+        for status in REFUSING:
+            self._answers.labels(status)
         Info("fleet_memory_build", "The version of this server.", registry=self.registry).info({"version": __version__})
         ProcessCollector(registry=self.registry)
         self.registry.register(_Readings(self, use))
@@ -78,6 +92,10 @@ class Metrics:
         self._durations.labels(seen.method, seen.tool or "", error).observe(seen.seconds)
         if seen.tool:
             self._calls.labels(seen.tool, seen.outcome).inc()
+
+    def count_answer(self, status: int) -> None:
+        """Count an answer at the endpoint."""
+        self._answers.labels(status).inc()
 
     def serve(self, host: str, port: int) -> int:
         """Serve the metrics at http://host:port/metrics until the process ends, and return the port.
@@ -109,6 +127,8 @@ class _Readings(Collector):
             "event",
             {event: self._use.ledger[event] for event in LEDGER_EVENTS},
         )
+        if (is_up := self._metrics.is_store_up) is not None:
+            yield GaugeMetricFamily("fleet_memory_store_up", "1 if the store answered when asked last, else 0.", is_up)
         if state := self._metrics.state:
             yield from _of_fleet(state)
 

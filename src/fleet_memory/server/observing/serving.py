@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import anyio
 from mcp.server.context import ServerMiddleware
@@ -46,11 +46,16 @@ class MetricsAddress:
             _logger.info("metrics are at http://%s:%d/metrics", self.host, port)
 
 
+class Observing(NamedTuple):
+    """The observers of a server: mcp middleware, and a function that takes the status of each answer, if metrics do."""
+
+    middleware: list[ServerMiddleware[LazyFleet]]
+    count_answer: Callable[[int], None] | None
+
+
 @asynccontextmanager
-async def observed(
-    settings: Settings, lazy: LazyFleet, address: MetricsAddress | None
-) -> AsyncIterator[list[ServerMiddleware[LazyFleet]]]:
-    """Yield the middleware of a server over HTTP, and observe its fleet meanwhile; no metrics without an address.
+async def observed(settings: Settings, lazy: LazyFleet, address: MetricsAddress | None) -> AsyncIterator[Observing]:
+    """Yield the observers of a server over HTTP, and observe its fleet meanwhile; no metrics without an address.
 
     Raises SettingsError.
     """
@@ -66,7 +71,7 @@ async def observed(
     # No task group: it would wrap the SystemExit of a server that cannot start.
     reading = asyncio.create_task(_read_often(lazy, metrics)) if metrics else None
     try:
-        yield middleware
+        yield Observing(middleware, metrics.count_answer if metrics else None)
     finally:
         if reading:
             reading.cancel()
@@ -75,13 +80,14 @@ async def observed(
 async def _read_often(lazy: LazyFleet, metrics: Metrics) -> None:
     fleet = await lazy.once_open()
     while True:
+        state = None  # old numbers would be wrong ones
         try:
-            metrics.state = await fleet_state(fleet)
-        except FleetMemoryError:  # calls that fail for it are counted; old numbers would be wrong ones
-            metrics.state = None
+            state = await fleet_state(fleet)
+        except FleetMemoryError as error:
+            _logger.warning("the fleet's numbers cannot be read: %s %s", error, error.operator_detail)
         except Exception:  # the outermost edge of this task
-            metrics.state = None
             _logger.exception("the fleet's numbers could not be read")
+        metrics.state, metrics.is_store_up = state, state is not None
         await anyio.sleep(READ_EVERY_S)
 
 

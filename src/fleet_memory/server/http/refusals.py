@@ -1,0 +1,27 @@
+"""Logs why bearers are refused, without a text of theirs and without letting them flood the log."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+LOG_EVERY_S: Final = 60.0  # seconds between two lines of one reason and token; chosen
+
+_logger = logging.getLogger(__name__)
+
+
+class RefusalLog:
+    """Writes a line for each reason and token, at most one in `LOG_EVERY_S`; metrics count every refusal.
+
+    `elapsed` counts seconds and never goes back.
+    """
+
+    def __init__(self, elapsed: Callable[[], float]) -> None:
+        self._elapsed = elapsed
+        self._last: dict[tuple[str, str], float] = {}
+
+    def note(self, reason: str, token_id: str = "") -> None:
+        """Log a refusal; `token_id` is of a token that this fleet made, so those are few."""
+        now, key = self._elapsed(), (reason, token_id)
+        if now - self._last.get(key, -LOG_EVERY_S) >= LOG_EVERY_S:
+            self._last[key] = now
+            _logger.warning("a bearer is refused: %s%s", reason, token_id and f", token {token_id}")
