@@ -319,6 +319,7 @@ def test_list_and_show_have_the_candidates_that_were_never_published(
 ) -> None:
     change(settings, teach_a_candidate)
     key = next(word for word in printed(capsys, "show", "ram/rebase").split() if word.startswith("pattern/"))
+    assert f"  candidate of {key}\n" in printed(capsys, "show", "yori/open")
     text = printed(capsys, "show", key).splitlines()[1]
     assert printed(capsys, "show", key).splitlines()[0] == f"{key}: candidate"
     assert answered(capsys, "show", key)["contributors"] == ["ram", "yori"]

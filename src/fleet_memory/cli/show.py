@@ -58,7 +58,9 @@ async def _lesson(fleet: Fleet, program_id: str, lesson_id: str) -> tuple[dict[s
     if lesson is None:
         return await _archived(fleet, program, lesson_id)
     snapshot = await fleet.knowledge.snapshots.read()
-    answer = pattern_answer(lesson, fleet.now(), program, await keys_for(fleet, [lesson], snapshot))
+    is_free = fleet.caller.sees_other_programs  # to read the key of a candidate, which has words of another's lesson
+    keys = {lesson.knowledge_key or ""} if is_free else await keys_for(fleet, [lesson], snapshot)
+    answer = pattern_answer(lesson, fleet.now(), program, keys)
     more = {
         "storedAt": format_instant(lesson.stored_at),
         "lastReinforced": format_instant(lesson.last_reinforced),
