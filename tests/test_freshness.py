@@ -22,25 +22,22 @@ def test_a_reason_has_a_count_and_its_consequence() -> None:
     reasons = [freshness(pending, 0, START, START).reason for pending in (0, 1, 2, 12)]
     assert reasons == [
         "All is considered.",
-        "1 stored pattern not consolidated yet: a little may be missing, nothing to do.",
-        "2 stored patterns not consolidated yet: a little may be missing, nothing to do.",
-        "12 stored patterns not consolidated yet: verify before relying on it.",
+        "1 lesson waits for the next run: a little may be missing, nothing to do.",
+        "2 lessons wait for the next run: a little may be missing, nothing to do.",
+        "12 lessons wait for the next run: verify before relying on it.",
     ]
 
 
 def test_a_reason_counts_the_pairs_that_wait_though_every_lesson_has_been_considered() -> None:
     assert [freshness(pending, pairs, START, START).reason for pending, pairs in ((0, 1), (2, 3))] == [
         "All is considered; 1 open pair waits for a verdict.",
-        "2 stored patterns not consolidated yet: a little may be missing, nothing to do; "
-        "3 open pairs wait for a verdict.",
+        "2 lessons wait for the next run: a little may be missing, nothing to do; 3 open pairs wait for a verdict.",
     ]
 
 
 def test_after_a_day_without_a_run_the_reason_is_that_no_process_proposes() -> None:
     assert NOBODY_PROPOSES not in freshness(1, 0, START, START + days(1)).reason
-    assert freshness(1, 0, START, START + days(1.01)).reason == (
-        f"1 stored pattern not consolidated yet: {NOBODY_PROPOSES}."
-    )
+    assert freshness(1, 0, START, START + days(1.01)).reason == f"1 lesson waits for the next run: {NOBODY_PROPOSES}."
     assert NOBODY_PROPOSES not in freshness(0, 0, START, START + days(30)).reason
     assert NOBODY_PROPOSES not in freshness(1, 0, None, START).reason
 
@@ -49,11 +46,11 @@ def test_only_lessons_that_are_still_there_wait() -> None:
     assert count_waiting(program(pattern(), pending=("p1", "gone"))) == 1
 
 
-def test_own_patterns_are_read_live() -> None:
+def test_own_lessons_are_read_live() -> None:
     assert own_freshness(0, START) == Freshness(
         grade="up_to_date",
         is_stale=False,
         pending=0,
-        reason="Own patterns are read live. All of them have been considered.",
+        reason="Own lessons are read live. All of them have been considered.",
     )
-    assert own_freshness(2, START).reason == "Own patterns are read live. 2 of them not consolidated yet."
+    assert own_freshness(2, START).reason == "Own lessons are read live. 2 of them wait for the next run."

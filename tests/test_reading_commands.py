@@ -11,13 +11,21 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.curation import retire_entry
+from fleet_memory.jobs.judging import Judge, Judged, judge
+from fleet_memory.jobs.policy import set_policy
+from fleet_memory.rules.consensus.deciding import with_membership
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.schemas.pairs import NewVerdict
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.programs import Program
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import documents, learn
-from tests.shared import KEY, learnt, shared_entry
+from tests.shared import KEY, Lesson, learnt, opened_pair, shared_entry
 
 NOW = "2026-03-01T09:00:00Z"
 CLAIM = "Look whether a task is still free before you claim it"
@@ -294,3 +302,54 @@ def test_show_and_log_name_the_token_that_something_was_written_with(
     assert "retired by basher (token t1): no longer" in out
     assert main(["log", "--limit", "1"]) == 0
     assert f"retired {KEY} by basher (token t1): no longer" in capsys.readouterr().out
+
+
+async def teach_a_candidate(fleet: Fleet) -> None:
+    """Let two programs learn the same under a policy that asks for three votes."""
+    await set_policy(fleet, ["threshold", "3"])
+    pair = await opened_pair(fleet, Lesson("ram", "Rebase before you push", "rebase"), Lesson("yori", "Rebase often"))
+    (verdict,) = await judge(
+        fleet, Judge(None), [NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": "same"})]
+    )
+    assert isinstance(verdict, Judged)
+
+
+def test_list_and_show_have_the_candidates_that_were_never_published(
+    settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(settings, teach_a_candidate)
+    key = next(word for word in printed(capsys, "show", "ram/rebase").split() if word.startswith("pattern/"))
+    assert f"  candidate of {key}\n" in printed(capsys, "show", "yori/open")
+    text = printed(capsys, "show", key).splitlines()[1]
+    assert printed(capsys, "show", key).splitlines()[0] == f"{key}: candidate"
+    assert answered(capsys, "show", key)["contributors"] == ["ram", "yori"]
+    assert printed(capsys, "list", "--state", "candidate") == f"{key}: {text} (2 agents, candidate)\n"
+    assert answered(capsys, "list", "--state", "candidate")["total"] == 1
+    assert printed(capsys, "list") == f"{KEY}: {CLAIM} (2 agents)\n"
+    unknown = printed(capsys, "list", "--state", "candidate", "--domain", "task")
+    assert unknown == "nothing matches\nClose domains are tasks.\n"
+    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "sark")
+    assert main(["show", key]) == 1
+
+
+def test_show_names_a_lessons_project_and_session_and_that_it_is_an_echo(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def write(fleet: Fleet) -> None:
+        lesson = {"pattern": "Pin each action", "domain": "ci", "confidence": 0.8, "evidence": "seen", "id": "pinned"}
+        sent = NewPattern.model_validate({**lesson, "projectId": "web", "sessionId": "s-7"})
+        await store_memory(fleet, "ram", sent)
+
+        def echoing(before: Program) -> ProgramChange:
+            return ProgramChange(with_membership(before, "pinned", KEY, echo=True))
+
+        await fleet.programs.update("ram", echoing, fleet.now())
+
+    change(settings, write)
+    lines = printed(capsys, "show", "ram/pinned").splitlines()
+    assert lines[-2:] == ["  project web; session s-7", f"  in {KEY} as an echo, without a vote"]
+    answer = answered(capsys, "show", "ram/pinned")
+    assert (answer["projectId"], answer["sessionId"], answer["echo"]) == ("web", "s-7", True)
+    plain = answered(capsys, "show", "basher/mine")
+    assert {"projectId", "sessionId", "echo"} & plain.keys() == set()
+    assert "echo" not in printed(capsys, "show", "basher/mine")

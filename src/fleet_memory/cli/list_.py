@@ -10,6 +10,7 @@ from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.looking import existing_program
+from fleet_memory.repositories.snapshots import row_of
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.rules.text.closest import close_names
@@ -22,6 +23,7 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
 from fleet_memory.tools.gsp_search import gsp_search
 from fleet_memory.tools.retrieval import keys_for
+from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer
 
 EXAMPLE: Final = "fleet-memory list --program basher --domain git"
@@ -47,7 +49,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         of = "entries, without --program" if program is None else "lessons"
         raise InvalidArgumentError(f"--state: the states of {of}, are {', '.join(known)}")
     if program is None:
-        listed = with_memory(settings, lambda fleet: _entries(fleet, given))
+        entries = _candidates if given.state == "candidate" else _entries
+        listed = with_memory(settings, lambda fleet: entries(fleet, given))
     else:
         listed = with_memory(settings, lambda fleet: _lessons(fleet, program, given))
     close = [f"Close domains are {', '.join(listed.close)}."] if listed.close else []
@@ -74,6 +77,18 @@ async def _entries(fleet: Fleet, given: argparse.Namespace) -> Listed:
     if given.domain is None and given.state is None and not answer.total:
         lines.append("`fleet-memory who` lists the programs, --program lists the lessons of one.")
     return Listed(wire, lines, answer.total - len(answer.knowledge), answer.suggestions or ())
+
+
+async def _candidates(fleet: Fleet, given: argparse.Namespace) -> Listed:
+    """List the candidates, also those that were never published, which no snapshot has. Billed 1 read each."""
+    stored = [versioned.entry for versioned in await fleet.knowledge.in_state("candidate") if versioned.entry]
+    matching = [entry for entry in stored if given.domain in (None, entry.value.domain)]
+    shown = sorted(matching, key=lambda entry: (-entry.value.confidence, entry.key))[: given.limit]
+    answers = [knowledge_answer(row_of(entry, 0, 0), fleet.now()) for entry in shown]
+    domains = {entry.value.domain for entry in stored}
+    close = () if given.domain is None or given.domain in domains else close_names(given.domain, domains)
+    wire: dict[str, object] = {"entries": [answer.wire() for answer in answers], "total": len(matching)}
+    return Listed(wire, [*map(entry_line, answers)], len(matching) - len(shown), close)
 
 
 async def _lessons(fleet: Fleet, program_id: str, given: argparse.Namespace) -> Listed:

@@ -41,7 +41,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the entry or the lesson; a lesson of the archive with how to bring it back."""
     name: str = given.name
     if name.startswith(KEY_PREFIXES):
-        entry = with_memory(settings, lambda fleet: read_entry(fleet, name, MAX_TOKENS, with_tokens=True))
+        entry = with_memory(settings, lambda fleet: read_entry(fleet, name, MAX_TOKENS, for_people=True))
         print_answer(entry.wire(), "\n".join(_entry_lines(entry)), as_json=given.json)
         return 0
     program, lesson_id = (settings.program, name) if settings.program else name.rpartition("/")[::2]
@@ -58,11 +58,15 @@ async def _lesson(fleet: Fleet, program_id: str, lesson_id: str) -> tuple[dict[s
     if lesson is None:
         return await _archived(fleet, program, lesson_id)
     snapshot = await fleet.knowledge.snapshots.read()
-    answer = pattern_answer(lesson, fleet.now(), program, await keys_for(fleet, [lesson], snapshot))
+    is_free = fleet.caller.sees_other_programs  # to read the key of a candidate, which has words of another's lesson
+    keys = {lesson.knowledge_key or ""} if is_free else await keys_for(fleet, [lesson], snapshot)
+    answer = pattern_answer(lesson, fleet.now(), program, keys)
     more = {
         "storedAt": format_instant(lesson.stored_at),
         "lastReinforced": format_instant(lesson.last_reinforced),
         "evidenceLog": [line.wire() for line in lesson.evidence_log],
+        **({"sessionId": lesson.session_id} if lesson.session_id else {}),
+        **({"echo": True} if lesson.echo else {}),
         **({"token": lesson.source.token} if lesson.source.token else {}),
     }
     return {"programId": program_id, **answer.wire(), **more}, [*_lesson_lines(program_id, lesson, answer, snapshot)]
@@ -87,8 +91,12 @@ def _lesson_lines(program_id: str, lesson: Pattern, answer: PatternAnswer, snaps
     yield f"  domain {lesson.domain}; confidence {lesson.confidence:.2f}; strength {strength:.2f}{stale}"
     stored = f"{lesson.stored_at:%Y-%m-%d}{with_token(lesson.source.token)}"
     yield f"  stored {stored}, last reinforced {lesson.last_reinforced:%Y-%m-%d}"
+    names = {"project": lesson.project_id, "session": lesson.session_id}
+    if places := "; ".join(f"{word} {one_line(name)}" for word, name in names.items() if name):
+        yield f"  {places}"
     if answer.knowledge_key:
-        yield f"  {membership(answer.knowledge_key, snapshot)}"
+        echo = " as an echo, without a vote" if lesson.echo else ""
+        yield f"  {membership(answer.knowledge_key, snapshot)}{echo}"
     for line in lesson.evidence_log:
         yield _dated(line.at, line.outcome, line.text)
 

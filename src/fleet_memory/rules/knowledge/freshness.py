@@ -8,20 +8,21 @@ from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.knowledge import Freshness
 from fleet_memory.schemas.programs import Program
 
-STALE_FROM_PENDING: Final = 10  # patterns; Source: docs/consolidation.md, "Freshness", chosen
+STALE_FROM_PENDING: Final = 10  # lessons; Source: docs/consolidation.md, "Freshness", chosen
 UNATTENDED_AFTER: Final = timedelta(days=1)  # without a run while lessons wait; Source: docs/consolidation.md, chosen
 NOBODY_PROPOSES: Final = "nobody proposes: run fleet-memory maintain daily"
 
 
 def freshness(pending: int, to_judge: int, consolidated_at: datetime | None, now: datetime) -> Freshness:
-    """Grade the fleet's knowledge by the lessons that no run has considered yet; `to_judge` counts open pairs.
+    """Grade the fleet's knowledge by the lessons that wait for the next run; `to_judge` counts open pairs.
 
-    The reason counts both: pairs wait although every lesson has been considered.
+    Lessons of an entry wait too, after the verdict that closed their pair: the run looks for their next pairs. The
+    reason counts both: pairs wait although every lesson has been considered.
     """
     stale = pending >= STALE_FROM_PENDING
     advice = "verify before relying on it" if stale else "a little may be missing, nothing to do"
     considered = (
-        f"{counted(pending, 'stored pattern')} not consolidated yet: "
+        f"{_waiting(counted(pending, 'lesson'), pending)}: "
         f"{NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}"
         if pending
         else "All is considered"
@@ -43,7 +44,7 @@ def count_waiting(program: Program) -> int:
 
 
 def own_freshness(pending: int, now: datetime) -> Freshness:
-    """Return how much of a program's own memory waits for consolidation; its own patterns are read live.
+    """Return how much of a program's own memory waits for consolidation; its own lessons are read live.
 
     The open pairs of the fleet are not counted here.
     """
@@ -51,9 +52,13 @@ def own_freshness(pending: int, now: datetime) -> Freshness:
         freshness(pending, 0, now, now),
         to_judge=None,
         consolidated_at=None,
-        reason="Own patterns are read live. "
-        + (f"{pending} of them not consolidated yet." if pending else "All of them have been considered."),
+        reason="Own lessons are read live. "
+        + (f"{_waiting(f'{pending} of them', pending)}." if pending else "All of them have been considered."),
     )
+
+
+def _waiting(lessons: str, count: int) -> str:
+    return f"{lessons} {'waits' if count == 1 else 'wait'} for the next run"
 
 
 def _is_unattended(consolidated_at: datetime | None, now: datetime) -> bool:
