@@ -135,6 +135,20 @@ def test_a_fleet_that_ever_had_a_token_asks_for_one_on_its_own_machine_too(tmp_p
         assert [asked(server.url, HEALTH, **each).status_code for each in headers] == [401, 401]
 
 
+@pytest.mark.parametrize("flags", [(), ("--program", "basher")], ids=["unbound", "bound"])
+def test_a_server_on_its_own_machine_asks_for_tokens_from_the_first_on(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    store = tmp_path / "memory.db"
+    with http_server(store, *flags) as server:
+        assert not result(asked(server.url, HEALTH, Authorization="Bearer of-no-fleet"))["isError"]
+        wren = token_of(store, "wren")
+        while (answer := asked(server.url, HEALTH)).status_code == 200:
+            assert server.process.poll() is None  # that there is no token counts for five seconds
+        assert answer.status_code == 401
+        own = call("memory_health", programId="wren")
+        assert not result(asked(server.url, own, Authorization=f"Bearer {wren}"))["isError"]
+        assert result(asked(server.url, HEALTH, Authorization=f"Bearer {wren}"))["isError"]
+
+
 def test_one_bound_to_a_program_takes_no_tokens(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     with http_server(store, "--program", "basher") as server:

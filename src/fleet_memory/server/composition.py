@@ -23,6 +23,7 @@ from fleet_memory.stores import Store
 
 if TYPE_CHECKING:  # numpy and most of this package, see server/listing.py
     from fleet_memory.fleet import Caller, Fleet
+    from fleet_memory.repositories.tokens import Tokens
     from fleet_memory.similarity import Embedder, JudgeModel
 
 MAX_PROGRAMS_READ_SQLITE: Final = 1_000  # Source: docs/consolidation.md, chosen
@@ -59,6 +60,10 @@ class LazyFleet:
                     self._opened = await self._open()
                     self._is_open.set()
         return self._opened[1]
+
+    async def tokens(self) -> "Tokens":
+        """Return the tokens of the fleet, opened by the first caller."""
+        return (await self.fleet()).tokens
 
     async def once_open(self) -> "Fleet":
         """Return the fleet as soon as somebody else has opened it."""

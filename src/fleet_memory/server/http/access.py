@@ -18,9 +18,9 @@ class CallerToken(AccessToken):
     toolsets: tuple[str, ...] | None = None
 
 
-def caller_of_token() -> Caller:
-    """Return the caller of the request that this task serves; the unbound one where the server takes no tokens."""
+def caller_of_token(process: Caller) -> Caller:
+    """Return the caller of the request that this task serves; that of the process where it was asked for no token."""
     token = get_access_token()
     if not isinstance(token, CallerToken):
-        return Caller(connection=UNBOUND_CONNECTION)
+        return process
     return Caller(token.program_id, token.role, token.token_id, token.toolsets)

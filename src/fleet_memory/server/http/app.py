@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from mcp.server.auth.provider import TokenVerifier
@@ -11,12 +12,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.http.access import caller_of_token
+from fleet_memory.server.http.access import UNBOUND_CONNECTION, caller_of_token
 from fleet_memory.server.http.addresses import ENDPOINT_PATH, Addresses
 from fleet_memory.server.http.answers import HintedHost
 from fleet_memory.server.http.bearer import UnavailableAnswer, auth_settings
+from fleet_memory.server.http.first_token import FirstTokenDoor, OpenUntilFirstToken
 from fleet_memory.server.http.health import health_routes
 from fleet_memory.settings import Settings
 
@@ -33,12 +36,13 @@ def http_app(
     settings: Settings,
     lazy: LazyFleet,
     addresses: Addresses,
-    verifier: TokenVerifier | None = None,
+    verifier: TokenVerifier,
     middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
 ) -> ASGIApp:
-    """Return the app of one server; with a verifier each call needs a token, without one the caller is unbound."""
-    if verifier or settings.program is None:
-        lazy.identified = caller_of_token
+    """Return the app of one server; where no token is needed, the caller is that of the process."""
+    unbound = Caller(connection=UNBOUND_CONNECTION)
+    process = Caller(settings.program, session_id=settings.session_id) if settings.program else unbound
+    lazy.identified = partial(caller_of_token, process)
     server = create_server(settings, lazy=lazy, middleware=middleware)
     app = server._lowlevel_server.streamable_http_app(  # private, as in server/stdio.py
         streamable_http_path=ENDPOINT_PATH,
@@ -47,11 +51,13 @@ def http_app(
         transport_security=TransportSecuritySettings(
             allowed_hosts=list(addresses.hosts), allowed_origins=list(addresses.origins)
         ),
-        auth=auth_settings(settings, addresses.endpoint) if verifier else None,
+        auth=auth_settings(settings, addresses.endpoint),
         token_verifier=verifier,
         custom_starlette_routes=health_routes(lazy),
     )
     app.router.redirect_slashes = False  # a redirect would name the address behind the proxy
+    if isinstance(verifier, OpenUntilFirstToken):
+        app.add_middleware(FirstTokenDoor, verifier=verifier)
     app.add_middleware(UnavailableAnswer)
     app.add_middleware(HintedHost)
     return _Door(app, addresses.prefix)

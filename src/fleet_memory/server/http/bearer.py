@@ -148,10 +148,7 @@ def verifier_of(settings: Settings, lazy: LazyFleet, endpoint: str) -> TokenVeri
     issuer = settings.issuer
     signed = IssuerTokens(issuer, endpoint, SigningKeys(issuer)) if issuer else None
 
-    async def tokens() -> Tokens:
-        return (await lazy.fleet()).tokens
-
-    return BearerTokens(FleetTokens(tokens, lazy.now, endpoint), signed)
+    return BearerTokens(FleetTokens(lazy.tokens, lazy.now, endpoint), signed)
 
 
 def auth_settings(settings: Settings, endpoint: str) -> AuthSettings:

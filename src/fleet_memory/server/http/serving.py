@@ -23,6 +23,7 @@ from fleet_memory.server.http.addresses import Addresses, addresses, host_and_po
 from fleet_memory.server.http.answers import HOST_ADVICE, CountedAnswers
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
+from fleet_memory.server.http.first_token import OpenUntilFirstToken
 from fleet_memory.server.http.timeouts import BACKLOG, KEEP_ALIVE_S, WAITING_SHARE, Listener, TimedProtocol, open_files
 from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.observing.serving import MetricsAddress, observed
@@ -141,8 +142,8 @@ def _bound(bind: Bind) -> socket.socket:
     return listener
 
 
-async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier | None:
-    """Return the verifier of this server's tokens; None where only this machine reaches it, and nobody has any.
+async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier:
+    """Return the verifier of this server's tokens; where only this machine reaches it, it asks for them from the first.
 
     A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token where others reach it;
     none where an issuer signs tokens.
@@ -150,7 +151,7 @@ async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> To
     if settings.issuer is None:
         tokens = (await lazy.fleet()).tokens
         if where.is_local and (await tokens.read_key()).key is None:
-            return None
+            return OpenUntilFirstToken(lazy.tokens, verifier_of(settings, lazy, where.endpoint))
         if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await tokens.all()):
             raise SettingsError(
                 "--http: other machines would reach this server, and its fleet has no live token. "
