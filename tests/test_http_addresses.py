@@ -135,6 +135,7 @@ def test_an_address_to_listen_on_has_a_host_and_a_port(text: str, bind: Bind) ->
         "h:+1",
         "h:x",
         "[h]:1",
+        "a@h:1",
         "[1:80",
         "*:80",
         f"{'a' * 70}.com:80",

@@ -157,7 +157,14 @@ def test_a_slash_at_the_end_of_the_endpoint_is_no_redirect(server: HttpServer, s
     assert answer.status_code == 200
 
 
-BROKEN = {"no JSON": b"{", "an array": b"[]", "a number": b"7", "no UTF-8": b"\xff\xfe", "deep": b"[" * 100_000}
+BROKEN = {
+    "no JSON": b"{",
+    "an array": b"[]",
+    "a number": b"7",
+    "no UTF-8": b"\xff\xfe",
+    "deep": b"[" * 100_000,
+    "no method": b'{"zebra": "figs"}',
+}
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -166,7 +173,11 @@ def test_a_body_that_is_no_message_is_a_plain_refusal(server: HttpServer, case: 
     answer = httpx2.post(server.url, content=BROKEN[case], headers=headers)
     assert answer.status_code == 400
     assert set(answer.json()) == {"jsonrpc", "id", "error"}
-    assert "Traceback" not in answer.text
+    assert answer.json()["error"]["message"] in (
+        "Parse error",
+        "Validation error",
+        "Body must be a single JSON-RPC request or notification object",
+    )
 
 
 def chunks(size: int) -> Iterator[bytes]:

@@ -325,6 +325,26 @@ def test_a_call_under_way_is_answered_before_the_server_leaves(
         assert not [line for line in server.log if "Traceback" in line]
 
 
+def test_a_second_signal_cuts_the_calls_under_way_and_says_so_in_one_line(tmp_path: Path, slow: Endpoint) -> None:
+    env = {"FLEET_MEMORY_EMBEDDER_URL": slow.url}
+    with (
+        http_server(tmp_path / "memory.db", "--embedder", "openai:m", env=env) as server,
+        ThreadPoolExecutor() as pool,
+    ):
+        calling: Future[httpx2.Response] = pool.submit(asked, server.url, STORE)
+        while not slow.asked:
+            assert not calling.done()
+        server.process.send_signal(signal.SIGTERM)
+        while is_answered(server):
+            assert not calling.done()
+        code = server.end(signal.SIGTERM)
+        assert isinstance(calling.exception(LIMIT_S), httpx2.TransportError)
+    assert (code, [line.partition(": ")[2] for line in server.log[1:]]) == (
+        128 + signal.SIGTERM,
+        ["calls under way that were cut: 1; clients may repeat them"],
+    )
+
+
 def is_answered(server: HttpServer) -> bool:
     try:
         return httpx2.get(f"{server.base}/healthz").status_code == 200

@@ -2,7 +2,11 @@
 
 import re
 from collections.abc import Sequence
+<<<<<<< HEAD
 from functools import partial
+=======
+from http import HTTPStatus
+>>>>>>> fixdoor
 from typing import Final
 
 from mcp.server.auth.provider import TokenVerifier
@@ -28,6 +32,7 @@ _ONCE: Final = (
     b"origin",
     b"authorization",
 )  # of two, a proxy may have checked the other; h11 refuses two Hosts
+_REPORT: Final = re.compile(rb'(?<="message":")(Parse error|Validation error): (?:[^"\\]|\\.)*')
 _PLACES: Final = {b"host": ("Invalid Host header", 421), b"origin": ("Invalid Origin header", 403)}
 _PLACE: Final = re.compile(rb"([a-z]+://)?([^:/@\[\]]*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
@@ -84,7 +89,7 @@ class _Door:
             return
 
         try:
-            await self._app({**scope, "path": path, "headers": headers}, _whole(receive), send)
+            await self._app({**scope, "path": path, "headers": headers}, _whole(receive), _brief(send))
         except ClientDisconnect:  # no fault of the server's to log
             return
 
@@ -100,6 +105,26 @@ def _refusal(method: str, headers: Sequence[tuple[bytes, bytes]]) -> Response | 
         if name in _PLACES and not _PLACE.fullmatch(value):
             return PlainTextResponse(*_PLACES[name])
     return None
+
+
+def _brief(send: Send) -> Send:
+    """Return a `send` that leaves the parser's report out of the refusal of a body: it repeats what came."""
+    start: Message | None = None
+
+    async def sent(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start" and message["status"] == HTTPStatus.BAD_REQUEST:
+            start = message
+            return
+        if start is not None:
+            body = _REPORT.sub(rb"\1", message.get("body", b""))
+            length = (b"content-length", str(len(body)).encode())
+            headers = [header for header in start["headers"] if header[0] != length[0]]
+            await send({**start, "headers": [*headers, length]})
+            start, message = None, {**message, "body": body}
+        await send(message)
+
+    return sent
 
 
 def _whole(receive: Receive) -> Receive:

@@ -1,5 +1,6 @@
 """Runs the HTTP server: its socket, its start, and its end without losing a call."""
 
+import logging
 import os
 import signal
 import socket
@@ -33,6 +34,8 @@ from fleet_memory.store_address import quoted
 GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
 
+_logger = logging.getLogger(__name__)
+
 
 class Bind(NamedTuple):
     """The address that a server listens on; port 0 is any free one."""
@@ -55,7 +58,7 @@ def bind_of(text: str, flag: str = "--http") -> Bind:
 async def serve_http(
     settings: Settings, bind: Bind, allowed_hosts: Sequence[str], metrics: MetricsAddress | None
 ) -> int:
-    """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code.
+    """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code: 0 if none was cut.
 
     Raises SettingsError for an address that cannot be bound, or that other machines reach without a token; the
     store's errors where it does not answer.
@@ -79,12 +82,18 @@ async def serve_http(
                 if observing.count_answer:
                     app = CountedAnswers(app, observing.count_answer)
                 listener.listen(BACKLOG)
+<<<<<<< HEAD
                 is_named = bool(settings.public_url or allowed_hosts) or not is_unspecified(bind.host)
                 _announce(bind, port, where, is_named=is_named)
                 await _Server(_config(app)).serve(sockets=[listener])
+=======
+                _announce(bind, port, where)
+                server = _Server(_config(app))
+                await server.serve(sockets=[listener])
+>>>>>>> fixdoor
         finally:
             await lazy.close()
-    return 0
+    return server.exit_code
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:
@@ -106,8 +115,22 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 class _Server(uvicorn.Server):
     """Drains at the first signal and leaves by its exit code, not by the signal; at the second it leaves at once.
 
+    `exit_code` is 0, or that of the signal where calls were cut.
+
     The handler is no method of the server: sse-starlette would find the server by it, and cut running calls.
     """
+
+    exit_code = 0
+    _signal = 0
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for the calls under way, and say in one line how many were cut."""
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)  # it writes a traceback of each
+        calls = [*self.server_state.tasks]
+        await super().shutdown(sockets)
+        if cut := sum(not call.done() or bool(call.cancelling()) for call in calls):
+            _logger.warning("calls under way that were cut: %d; clients may repeat them", cut)
+            self.exit_code = 128 + self._signal
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -116,6 +139,7 @@ class _Server(uvicorn.Server):
         def leave(number: int, _: FrameType | None) -> None:
             self.force_exit = self.should_exit
             self.should_exit = True
+            self._signal = number
             leaving = threading.Timer(EXIT_WITHIN_S, os._exit, [128 + number])
             leaving.daemon = True
             leaving.start()
