@@ -173,7 +173,7 @@ async def test_a_write_names_its_token_to_people_alone(fleet: Fleet) -> None:
     (promoted,) = (await consolidated(fleet)).promoted
     await reinforce_memory(sark, "sark", promoted.key, evidence="seen again")
     await reinforce_memory(sark, "sark", promoted.key, evidence="wrong after all", outcome="contradicted")
-    entry = await read_entry(fleet, promoted.key, 100_000, with_tokens=True)
+    entry = await read_entry(fleet, promoted.key, 100_000, for_people=True)
     assert {line.program_id: line.token for line in entry.provenance} == {"basher": "t1", "sark": "t2"}
     assert [(word.program_id, word.token) for word in entry.words] == [("sark", "t2")]
     assert [line.token for line in entry.ledger[-1:]] == ["t2"]

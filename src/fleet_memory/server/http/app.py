@@ -2,11 +2,8 @@
 
 import re
 from collections.abc import Sequence
-<<<<<<< HEAD
 from functools import partial
-=======
 from http import HTTPStatus
->>>>>>> fixdoor
 from typing import Final
 
 from mcp.server.auth.provider import TokenVerifier

@@ -82,15 +82,10 @@ async def serve_http(
                 if observing.count_answer:
                     app = CountedAnswers(app, observing.count_answer)
                 listener.listen(BACKLOG)
-<<<<<<< HEAD
                 is_named = bool(settings.public_url or allowed_hosts) or not is_unspecified(bind.host)
                 _announce(bind, port, where, is_named=is_named)
-                await _Server(_config(app)).serve(sockets=[listener])
-=======
-                _announce(bind, port, where)
                 server = _Server(_config(app))
                 await server.serve(sockets=[listener])
->>>>>>> fixdoor
         finally:
             await lazy.close()
     return server.exit_code
