@@ -13,6 +13,7 @@ from mcp.types import Implementation, RequestParamsMeta, ToolAnnotations
 
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.rules.identity.tokens import made_token
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.composition import LazyFleet, caller_of_process
 from fleet_memory.server.registration import ToolSpec, registered
@@ -49,9 +50,11 @@ def server(settings: Settings) -> MCPServer[LazyFleet]:
     return MCPServer("test", lifespan=lifespan, tools=[registered(ToolSpec(name_caller, "Name the caller", READS))])
 
 
-async def callers(settings: Settings, mode: str, *metas: RequestParamsMeta) -> list[CallerAnswer]:
+async def callers(
+    settings: Settings, mode: str, *metas: RequestParamsMeta, client_info: Implementation = EDITOR
+) -> list[CallerAnswer]:
     with anyio.fail_after(30):
-        async with Client(server(settings), mode=mode, client_info=EDITOR) as client:
+        async with Client(server(settings), mode=mode, client_info=client_info) as client:
             results = [await client.call_tool("name_caller", {}, meta=meta) for meta in metas]
     return [CallerAnswer.from_fields(result.structured_content or {}) for result in results]
 
@@ -66,6 +69,31 @@ async def test_a_call_names_its_client_its_session_and_its_model(settings: Setti
         CallerAnswer(client="editor", session_id="started-in"),
         CallerAnswer(client="editor", session_id="started-in"),
     ]
+
+
+TOKEN = made_token(b"key", b"12345", bytes(range(32))).token
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("Visual Studio Code", "Visual Studio Code"),
+        ("n" * 101, "n" * 100),
+        ("\x1b[2J\x1b[31mred", None),
+        ("one\ntwo", None),
+        ("from the \u202eright", None),
+        (f"editor {TOKEN}", None),
+    ],
+)
+async def test_a_clients_name_with_a_control_character_or_a_credential_is_ignored(
+    settings: Settings, mode: str, name: str, stored: str | None
+) -> None:
+    meta = cast("RequestParamsMeta", {"fleet-memory/session": TOKEN, "fleet-memory/model": TOKEN})
+    (caller,) = await callers(
+        replace(settings, program="basher"), mode, meta, client_info=Implementation(name=name, version="1")
+    )
+    assert caller == CallerAnswer(client=stored)
 
 
 async def test_an_unbound_process_is_one_connection_and_another_process_is_another(settings: Settings) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from mcp.server.mcpserver import Context
 
 from fleet_memory.fleet import Caller
+from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.settings import is_name
 
 SESSION_META_KEY: Final = "fleet-memory/session"  # of a request's `_meta`: the session that the agent works in
@@ -17,12 +18,14 @@ MAX_CLIENT_CHARS: Final = 100  # characters; a longer client's name is cut; chos
 def caller_of_request(context: Context[Any, Any], caller: Caller) -> Caller:  # Any: of no concern here
     """Return the caller with the client, session and model that a request names; an invalid name is ignored.
 
-    The client is that of `initialize`, or of the request itself where the protocol has no `initialize`.
+    So is one with a control character or a credential: names are stored, and people read them in a terminal. The client
+    is that of `initialize`, or of the request itself where the protocol has no `initialize`.
     """
     request = context.request_context
     meta: Mapping[str, object] = request.meta or {}
     client = request.session.client_params
-    name = client.client_info.name[:MAX_CLIENT_CHARS] if client else ""
+    sent = client.client_info.name if client else ""
+    name = sent[:MAX_CLIENT_CHARS] if sent.isprintable() and credential_in(sent) is None else ""
     return replace(
         caller,
         client=name or caller.client,
@@ -33,4 +36,4 @@ def caller_of_request(context: Context[Any, Any], caller: Caller) -> Caller:  # 
 
 def _named(meta: Mapping[str, object], key: str) -> str | None:
     value = meta.get(key)
-    return value if isinstance(value, str) and is_name(value) else None
+    return value if isinstance(value, str) and is_name(value) and credential_in(value) is None else None
