@@ -23,6 +23,14 @@ pwd.getpwuid = getpwuid
 from fleet_memory.cli import main
 sys.exit(main(sys.argv[1:]))
 """
+INTERRUPTED_IMPORT = """
+import runpy, sys
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == "fleet_memory.cli.printing": raise KeyboardInterrupt
+sys.meta_path.insert(0, CtrlC())
+runpy.run_module("fleet_memory", run_name="__main__")
+"""
 
 
 class Ended(NamedTuple):
@@ -126,3 +134,7 @@ def test_ctrl_c_ends_a_command_without_a_word(environment: dict[str, str]) -> No
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=LIMIT_S)
     assert (process.returncode, err) == (130, b"")
+
+
+def test_ctrl_c_while_a_command_is_imported_ends_it_without_a_word(environment: dict[str, str]) -> None:
+    assert run([sys.executable, "-c", INTERRUPTED_IMPORT, "check"], environment) == (130, "", "")

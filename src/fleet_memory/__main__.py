@@ -2,7 +2,11 @@
 
 import sys
 
-from fleet_memory.cli import main
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or ["serve"]))
+    try:
+        from fleet_memory.cli import main
+
+        code = main(sys.argv[1:] or ["serve"])
+    except KeyboardInterrupt:  # while the command line is imported; from there it answers one itself
+        code = 130
+    sys.exit(code)
