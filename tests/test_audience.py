@@ -88,6 +88,13 @@ async def test_a_call_outside_of_a_tokens_toolsets_names_the_toolset(settings: S
         )
 
 
+async def test_an_admin_is_advised_toolsets_that_the_setting_takes(settings: Settings, mode: str) -> None:
+    async with called_by(settings, Caller("basher", "admin", "t1"), mode) as client:
+        words = await refusal(client, "gsp_diff")
+    _, _, advised = words.partition("FLEET_MEMORY_TOOLSETS=")
+    assert load({"toolsets": advised}, {}).toolsets == ("core", "state", "knowledge")
+
+
 async def test_prompts_know_a_bound_caller_and_the_tools_that_it_is_served(settings: Settings, mode: str) -> None:
     async with called_by(settings, replace(BASHER, toolsets=("core",)), mode) as client:
         required = [one.required for prompt in (await client.list_prompts()).prompts for one in prompt.arguments or ()]

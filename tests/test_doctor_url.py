@@ -249,7 +249,7 @@ def test_the_command_prints_findings_as_doctor_does_and_never_the_token(
         "name": "token",
         "ok": False,
         "text": "401: it is unknown, expired or revoked",
-        "advice": "create another where the service runs: fleet-memory token create",
+        "advice": "create another with the service's store: fleet-memory token create --program NAME --store STORE",
     }
     assert "NO  token" in text
     assert TOKEN not in text + json.dumps(answer)

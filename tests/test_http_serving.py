@@ -91,7 +91,7 @@ def test_a_server_that_others_reach_needs_a_live_token(tmp_path: Path, case: str
     store = tmp_path / "memory.db"
     words = (
         "fleet-memory: --http: other machines would reach this server, and its fleet has no live token. "
-        "Create one: fleet-memory token create --program NAME\n"
+        f"Create one: fleet-memory token create --program NAME --store {store} --fleet default\n"
     )
     if case == "another address":
         token_of(store)

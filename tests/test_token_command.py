@@ -66,6 +66,17 @@ def test_a_token_allows_all_toolsets_or_some(
     assert json.loads(out).get("toolsets") == allowed
 
 
+def test_a_second_revocation_says_that_it_changes_nothing_and_whose_the_first_was(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    token, _ = answered(capsys, "token", "create", "--program", "basher")
+    first, _ = answered(capsys, "token", "revoke", token.strip(), "--now", "2030-03-07T12:00:00Z")
+    second, _ = answered(capsys, "token", "revoke", token.strip(), "--now", "2030-03-08T12:00:00Z")
+    assert first.startswith("revoked: 1 token\n")
+    assert second.startswith("nothing changed: revoked before, on 2030-03-07 by ")
+    assert "within 5 seconds" not in second
+
+
 def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixture[str]) -> None:
     answered(capsys, "token", "create", "--program", "basher")
     answered(capsys, "token", "create", "--program", "basher", "--also")
@@ -80,7 +91,11 @@ def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixt
         (["create"], 2, "token create: --program is missing, e.g. --program basher"),
         (["create", "--program", "a b"], 2, "--program: must be 1-100 letters"),
         (["create", "--program", "basher", "--toolsets", "core,magic"], 2, "--toolsets: 'magic' is unknown"),
-        (["create", "--program", "basher", "--toolsets", "curation"], 2, "--toolsets: 'curation' is unknown"),
+        (
+            ["create", "--program", "basher", "--toolsets", "curation"],
+            2,
+            "--toolsets: curation is for admins alone: leave",
+        ),
         (["create", "k3x9", "--program", "basher"], 2, "token create: takes no ID"),
         (["list", "--expires", "90d"], 2, "--expires: counts with create alone"),
         (["list", "--also"], 2, "--also: counts with create alone"),

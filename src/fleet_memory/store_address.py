@@ -37,6 +37,15 @@ def location(text: str) -> StoreLocation:
     raise ValueError(f"{quoted(text)} is no store")
 
 
+def store_text(place: StoreLocation) -> str:
+    """Return the address of a location, which `location` reads again."""
+    match place:
+        case SqliteFile(path):
+            return str(path)
+        case FirestoreDatabase(project, database):
+            return f"firestore://{project}/{database}"
+
+
 def _file(path: str, text: str) -> SqliteFile:
     if not path.strip() or "\0" in path:
         raise ValueError(f"{quoted(text)} names no file")

@@ -88,7 +88,8 @@ def _list(given: argparse.Namespace, settings: Settings) -> int:
         return await list_tokens(fleet, given.program), fleet.now()
 
     records, now = with_memory(settings, work)
-    text = "\n".join(_line(record, now) for record in records) or "no tokens; `fleet-memory token create` makes one"
+    none = "no tokens; `fleet-memory token create --program NAME` makes one"
+    text = "\n".join(_line(record, now) for record in records) or none
     print_answer({"tokens": [_wire(record, now) for record in records]}, text, as_json=given.json)
     return 0
 
@@ -98,15 +99,18 @@ def _revoke(given: argparse.Namespace, settings: Settings) -> int:
         raise InvalidArgumentError("token revoke: give the token's ID or --program PROGRAM; `token list` shows both")
 
     async def work(fleet: Fleet) -> tuple[Sequence[TokenRecord], datetime]:
+        begun = fleet.now()
         if given.token is not None:
-            return [await revoke_token(fleet, given.token)], fleet.now()
-        return await revoke_tokens_of(fleet, given.program), fleet.now()
+            return [await revoke_token(fleet, given.token)], begun
+        return await revoke_tokens_of(fleet, given.program), begun
 
-    records, now = with_memory(settings, work)
-    lines = [f"revoked: {counted(len(records), 'token')}", *(_line(record, now) for record in records)]
-    if records:
+    records, begun = with_memory(settings, work)
+    lines = [f"revoked: {counted(len(records), 'token')}", *(_line(record, begun) for record in records)]
+    if records and records[0].revoked_at and records[0].revoked_at < begun:  # only one that is named by its id
+        lines[0] = f"nothing changed: revoked before, on {records[0].revoked_at.date()} by {records[0].revoked_by}"
+    elif records:
         lines.append("Every server refuses it within 5 seconds.")
-    print_answer({"revoked": [_wire(record, now) for record in records]}, "\n".join(lines), as_json=given.json)
+    print_answer({"revoked": [_wire(record, begun) for record in records]}, "\n".join(lines), as_json=given.json)
     return 0 if records else EXIT_NO
 
 
@@ -145,6 +149,8 @@ def _toolsets(text: str | None, role: Role) -> tuple[str, ...] | None:
     """Return the toolsets that a token allows; None for all, those of later versions too."""
     if text is None or text.strip() == EVERY_TOOLSET:
         return None
+    if role != "admin" and CURATION in [part.strip() for part in text.split(",")]:
+        raise InvalidArgumentError(f"--toolsets: {CURATION} is for admins alone: leave it out, or pass --role admin")
     try:
         return parsed_toolsets(text, (*TOOLSETS, CURATION) if role == "admin" else TOOLSETS)
     except ValueError as problem:

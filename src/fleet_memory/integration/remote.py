@@ -38,6 +38,7 @@ _INITIALIZE: Final = {
         "clientInfo": {"name": _CALLER, "version": __version__},
     },
 }
+_CREATE: Final = f"with the service's store: {NAME} token create --program NAME --store STORE"
 # status of an MCP request -> why, and the remedy
 _REFUSALS: Final = {
     403: (
@@ -145,16 +146,15 @@ class _Walk:
         if self._address.is_local:
             self._add("door", f"{served}, as a service of this machine may")
         else:
-            advice = f"give each agent its token: {NAME} token create"
+            advice = f"give each agent its token, {_CREATE}"
             self.found.append(Finding("door", is_ok=False, text=served, advice=advice))
 
     async def _present_token(self, client: httpx2.AsyncClient) -> None:
-        create = f"where the service runs: {NAME} token create"
         if not self._authorization:
-            raise _FailedError("token", "there is none in the variable", f"create one {create}")
+            raise _FailedError("token", "there is none in the variable", f"create one {_CREATE}")
         answer = await self._initialized(client, self._authorization)
         if answer.status == 401:
-            raise _FailedError("token", "401: it is unknown, expired or revoked", f"create another {create}")
+            raise _FailedError("token", "401: it is unknown, expired or revoked", f"create another {_CREATE}")
         self._require_served("token", answer)
         self._add("token", "is accepted")
 

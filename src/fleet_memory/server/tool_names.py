@@ -74,9 +74,10 @@ class ToolNames(NamedTuple):
             return f"{name} is in the toolset {home}, for tokens of the role admin; people have commands for it"
         if home in self.withheld:
             return f"{name} is in the toolset {home}; your token allows {', '.join(self.served) or 'none here'}"
+        wanted = ",".join((*(toolset for toolset in self.served if toolset != CURATION), home))
         return (
             f"{name} is in the toolset {home}; this server serves {', '.join(self.served)}: "
-            f"start it with {_VARIABLE}={','.join((*self.served, home))}"
+            f"start it with {_VARIABLE}={wanted}"
         )
 
     def _unknown(self, name: str) -> str:

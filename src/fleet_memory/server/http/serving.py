@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -29,7 +30,7 @@ from fleet_memory.server.http.timeouts import BACKLOG, KEEP_ALIVE_S, WAITING_SHA
 from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.observing.serving import MetricsAddress, observed
 from fleet_memory.settings import Settings
-from fleet_memory.store_address import quoted
+from fleet_memory.store_address import quoted, store_text
 
 GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
@@ -172,9 +173,10 @@ async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> To
         if where.is_local and (await tokens.read_key()).key is None:
             return OpenUntilFirstToken(lazy.tokens, verifier_of(settings, lazy, where.endpoint))
         if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await tokens.all()):
+            create = f"fleet-memory token create --program NAME --store {shlex.quote(store_text(settings.store))}"
             raise SettingsError(
                 "--http: other machines would reach this server, and its fleet has no live token. "
-                "Create one: fleet-memory token create --program NAME"
+                f"Create one: {create} --fleet {settings.fleet}"
             )
     if settings.program:
         raise SettingsError("--program: does not count where each caller's token names its program; leave it out.")
