@@ -199,7 +199,8 @@ def test_the_models_libraries_are_required_where_they_have_wheels(
 def test_every_dependency_has_its_line_and_every_line_its_dependency() -> None:
     project = tomllib.loads(read("pyproject.toml"))
     lines = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
-    lines += project["project"]["optional-dependencies"]["dev"]
+    extras = project["project"]["optional-dependencies"]
+    lines += [*extras["dev"], *extras["docs"]]
     rows = re.findall(r"^\| `([\w-]+)` \|", read("docs/dependencies.md"), re.MULTILINE)
     assert sorted(rows) == sorted(Requirement(line).name for line in lines)
 

@@ -61,8 +61,7 @@ def http_app(
     if isinstance(verifier, OpenUntilFirstToken):
         app.add_middleware(FirstTokenDoor, verifier=verifier)
     app.add_middleware(UnavailableAnswer)
-    app.add_middleware(HintedHost)
-    return _Door(app, addresses.prefix)
+    return HintedHost(_Door(app, addresses.prefix))
 
 
 class _Door:

@@ -51,10 +51,10 @@ class OpenUntilFirstToken(TokenVerifier):
     async def _needs_none(self) -> bool:
         if self._is_open:
             try:
-                found = await self._keys.get("", (await self._tokens()).read_key)
+                key = await self._keys.get("", (await self._tokens()).read_key)
             except FleetMemoryError as error:
                 raise VerificationUnavailableError from error
-            self._is_open = found is None or found.key is None
+            self._is_open = key is None or key.key is None
         return self._is_open
 
 
