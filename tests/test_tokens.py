@@ -109,6 +109,8 @@ async def test_a_second_live_token_of_a_program_is_asked_for(fleet: Fleet) -> No
     first = await create_token(fleet, NewToken("basher"))
     with pytest.raises(InvalidArgumentError, match=f"basher has a live token, {first.record.token_id}: .* --also"):
         await create_token(fleet, NewToken("basher"))
+    with pytest.raises(InvalidArgumentError, match="Basher has a live token"):
+        await create_token(fleet, NewToken("Basher"))
     second = await create_token(fleet, NewToken("basher", is_another=True))
     await create_token(fleet, NewToken("sark"))
     assert await list_tokens(fleet, "basher") == sorted(
@@ -176,6 +178,9 @@ async def test_an_unknown_token_is_named_and_a_whole_one_is_not_repeated(fleet: 
     with pytest.raises(UnknownNameError) as refusal:
         await revoke_token(fleet, made.token)
     assert made.secret not in str(refusal.value)
+    with pytest.raises(UnknownNameError) as mistyped:
+        await revoke_token(fleet, made.token[:-1])
+    assert str(mistyped.value).startswith("there is no token fm_…;")
 
 
 async def test_a_bound_program_has_nothing_to_do_with_tokens(fleet: Fleet) -> None:
