@@ -56,10 +56,13 @@ class CreatedToken(NamedTuple):
 async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
     """Create a token and its line in the ledger in one commit.
 
-    Raises ForbiddenError unless the caller may curate, InvalidArgumentError where the program has a live token and the
-    order does not say that it is another. Billed 1 read for each token of the fleet and 1R 3W.
+    Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a person's name, and where the
+    program has a live token and the order does not say that it is another. Billed 1 read for each token of the fleet
+    and 1R 3W.
     """
     fleet.caller.require_curation()
+    if same_program(order.program_id) == PERSON:
+        raise InvalidArgumentError(f"{order.program_id} is how the ledger names a person; choose another name")
     tokens = fleet.tokens
 
     async def attempt() -> CreatedToken:
