@@ -11,10 +11,12 @@ from fleet_memory.errors import (
     ForbiddenError,
     InvalidArgumentError,
     OutcomeUnknownError,
+    SettingsError,
     UnknownNameError,
 )
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token, revoke_tokens_of
+from fleet_memory.rules.identity.claims import bearer_of
 from fleet_memory.rules.identity.tokens import (
     ID_BYTES,
     SECRET_BYTES,
@@ -25,6 +27,7 @@ from fleet_memory.rules.identity.tokens import (
     secret_hash,
 )
 from fleet_memory.schemas.tokens import TokenRecord
+from fleet_memory.settings import load
 from fleet_memory.stores import Query, Write
 from tests.fleets import NOW, at, interrupted, on, writing
 from tests.wrapped import Wrapped
@@ -109,6 +112,8 @@ async def test_a_second_live_token_of_a_program_is_asked_for(fleet: Fleet) -> No
     first = await create_token(fleet, NewToken("basher"))
     with pytest.raises(InvalidArgumentError, match=f"basher has a live token, {first.record.token_id}: .* --also"):
         await create_token(fleet, NewToken("basher"))
+    with pytest.raises(InvalidArgumentError, match="Basher has a live token"):
+        await create_token(fleet, NewToken("Basher"))
     second = await create_token(fleet, NewToken("basher", is_another=True))
     await create_token(fleet, NewToken("sark"))
     assert await list_tokens(fleet, "basher") == sorted(
@@ -176,6 +181,9 @@ async def test_an_unknown_token_is_named_and_a_whole_one_is_not_repeated(fleet: 
     with pytest.raises(UnknownNameError) as refusal:
         await revoke_token(fleet, made.token)
     assert made.secret not in str(refusal.value)
+    with pytest.raises(UnknownNameError) as mistyped:
+        await revoke_token(fleet, made.token[:-1])
+    assert str(mistyped.value).startswith("there is no token fm_…;")
 
 
 async def test_a_bound_program_has_nothing_to_do_with_tokens(fleet: Fleet) -> None:
@@ -189,3 +197,11 @@ async def test_a_bound_program_has_nothing_to_do_with_tokens(fleet: Fleet) -> No
     with pytest.raises(ForbiddenError):
         await revoke_tokens_of(bound, "basher")
     assert await list_tokens(fleet) == []
+
+
+async def test_no_program_that_is_bound_has_the_name_of_a_person_in_the_ledger(fleet: Fleet) -> None:
+    with pytest.raises(InvalidArgumentError, match="how the ledger names a person"):
+        await create_token(fleet, NewToken("Operator", "admin"))
+    with pytest.raises(SettingsError, match="how the ledger names a person"):
+        load({"program": "operator"}, {})
+    assert bearer_of({"sub": "operator"}, "sub", "role") is None

@@ -194,7 +194,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
     return Settings(
         named_store=given.optional("store", location),
         fleet=given.read("fleet", _name),
-        program=given.optional("program", _name),
+        program=given.optional("program", _program),
         toolsets=given.read("toolsets", parsed_toolsets),
         embedder=embedder,
         embedder_url=url,
@@ -261,6 +261,12 @@ def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError(f"{quoted(text)} is no name")
     return text
+
+
+def _program(text: str) -> str:
+    if text.casefold() == "operator":  # rules.consensus.deciding.PERSON
+        raise ValueError(f"{quoted(text)} is how the ledger names a person")
+    return _name(text)
 
 
 def _key(embedder: str, url: str, environment: Mapping[str, str]) -> str:

@@ -14,8 +14,10 @@ from fleet_memory.repositories.tokens import VersionedToken, versioned_token
 from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.identity.tokens import (
     ID_BYTES,
+    ID_CHARS,
     KEY_BYTES,
     SECRET_BYTES,
+    TOKEN_PREFIX,
     TokenParts,
     is_live,
     made_token,
@@ -25,6 +27,7 @@ from fleet_memory.rules.identity.tokens import (
     token_words,
 )
 from fleet_memory.rules.knowledge.entries import ledger_id
+from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import LedgerEvent, LedgerLine
 from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord
@@ -53,20 +56,21 @@ class CreatedToken(NamedTuple):
 async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
     """Create a token and its line in the ledger in one commit.
 
-    Raises ForbiddenError unless the caller may curate, InvalidArgumentError where the program has a live token and the
-    order does not say that it is another. Billed 1 read for each token of the program and 1R 3W.
+    Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a person's name, and where the
+    program has a live token and the order does not say that it is another. Billed 1 read for each token of the fleet
+    and 1R 3W.
     """
     fleet.caller.require_curation()
+    if same_program(order.program_id) == PERSON:
+        raise InvalidArgumentError(f"{order.program_id} is how the ledger names a person; choose another name")
     tokens = fleet.tokens
 
     async def attempt() -> CreatedToken:
         before, now = await tokens.read_key(), fleet.now()
         key = before.key or TokenKey(key=secrets.token_hex(KEY_BYTES))
-        live = [
-            versioned.record.token_id
-            for versioned in await tokens.all(order.program_id)
-            if is_live(versioned.record, now)
-        ]
+        name = same_program(order.program_id)
+        records = (versioned.record for versioned in await tokens.all())
+        live = [each.token_id for each in records if same_program(each.program_id) == name and is_live(each, now)]
         if live and not order.is_another:
             raise InvalidArgumentError(
                 f"{order.program_id} has a live token, {live[-1]}: revoke it, or pass --also for another one"
@@ -122,8 +126,9 @@ async def revoke_token(fleet: Fleet, token: str) -> TokenRecord:
 
     async def attempt() -> TokenRecord:
         versioned = await fleet.tokens.read(token_id)
-        if versioned is None:
-            raise UnknownNameError(f"there is no token {token_id!r}; `fleet-memory token list` shows them")
+        if versioned is None:  # an id that is too long may be a mistyped token, which is a secret
+            shown = repr(token_id) if len(token_id) <= ID_CHARS else f"{TOKEN_PREFIX}…"
+            raise UnknownNameError(f"there is no token {shown}; `fleet-memory token list` shows them")
         (record,) = await _revoke(fleet, [versioned], "")
         return record
 

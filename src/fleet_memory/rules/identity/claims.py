@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 
+from fleet_memory.rules.consensus.deciding import PERSON
+from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.schemas.value import InvalidValueError
 
@@ -15,9 +17,10 @@ def bearer_of(claims: Mapping[str, object], program_claim: str, role_claim: str)
     program, role = claims.get(program_claim), claims.get(role_claim, [])
     fields = {"programId": _single(program), **({} if role == [] else {"role": _single(role)})}
     try:
-        return ClaimedBearer.from_fields(fields)
+        bearer = ClaimedBearer.from_fields(fields)
     except InvalidValueError:
         return None
+    return None if same_program(bearer.program_id) == PERSON else bearer  # a ledger would take it for a person
 
 
 def is_for_resource(claims: Mapping[str, object], resources: Sequence[str]) -> bool:

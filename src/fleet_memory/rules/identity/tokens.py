@@ -17,6 +17,7 @@ from fleet_memory.schemas.tokens import TokenRecord
 
 TOKEN_PREFIX: Final = "fm_"  # noqa: S105 a spelling, no secret
 ID_BYTES: Final = 5  # random bytes of an id, and as many of their hash; chosen: 16 letters are still read out
+ID_CHARS: Final = 16  # letters of a token's id
 SECRET_BYTES: Final = 32  # bytes; 256 bits, as many as SHA-256 keeps apart
 KEY_BYTES: Final = 32  # bytes of the key of ids
 MAX_LIFETIME_DAYS: Final = 3_650  # days; chosen
