@@ -152,12 +152,14 @@ def test_a_port_without_tls_is_named() -> None:
             "door",
             "401: somebody before the service asks",
         ),
-        ({**HEALTHY, "/mcp": Reply(403)}, "door", "403: "),
+        ({**HEALTHY, "/mcp": Reply(403)}, "door", "403: somebody before the service refuses callers without"),
+        ({**HEALTHY, **CLOSED, "/mcp with a token": Reply(403)}, "token", "403: the token may not enter"),
         (HEALTHY, "door", "404: nothing answers at this path"),
         ({**HEALTHY, "/mcp": Reply(405)}, "door", "405: no MCP is served at this path"),
         ({**HEALTHY, "/mcp": Reply(406)}, "door", "406: "),
         ({**HEALTHY, "/mcp": Reply(413)}, "door", "413: "),
-        ({**HEALTHY, "/mcp": Reply(421)}, "door", "421: the service does not know this host name"),
+        ({**HEALTHY, "/mcp": Reply(421)}, "host", "421: the service does not know this host name"),
+        ({**HEALTHY, **CLOSED, "/mcp with a token": Reply(421)}, "host", "421: the service does not know this host"),
         ({**HEALTHY, "/mcp": Reply(503)}, "door", "503: the service is not ready or is ending"),
         (
             {**HEALTHY, "/mcp": Reply(200, {"Content-Type": "text/html"}, "<p>Sign in</p>")},
@@ -172,7 +174,10 @@ def test_a_port_without_tls_is_named() -> None:
         ({**HEALTHY, **CLOSED}, "token", "401: it is unknown, expired or revoked"),
         ({**HEALTHY, **CLOSED, "/mcp with a token": Reply(429)}, "token", "429: too many calls"),
         ({**HEALTHY, "/mcp": Reply(200, JSON, "weather")}, "discovery", "this is weather, not fleet-memory"),
-        ({**HEALTHY, "/mcp": Reply(200, JSON, "{}")}, "discovery", "it fails: "),
+        *(
+            ({**HEALTHY, "/mcp": Reply(200, JSON, body)}, "door", "200, application/json: this is no MCP server")
+            for body in ("{}", "[1, 2]", '{"jsonrpc": "2.0", "id": 1, "result": {}}')
+        ),
     ],
 )
 def test_the_step_that_fails_is_the_last_and_gives_the_reason(
@@ -189,6 +194,14 @@ def test_health_that_a_front_end_hides_does_not_end_the_walk() -> None:
         *[("connection", True), ("health", True), ("ready", True), ("door", True)],
         ("token", False),
     ]
+
+
+def test_health_of_a_page_that_answers_everything_is_not_taken_for_ours() -> None:
+    page = Reply(200, {"Content-Type": "text/html"}, "<p>Sign in</p>")
+    with front_end({"/healthz": page, "/readyz": page, "/mcp": page}) as base:
+        found = {finding.name: finding.text for finding in remote_findings(address_of(base), TOKEN)}
+    assert found["health"] == "/healthz answers 200, but not as ours does: another service, or a page before it"
+    assert found["ready"] == "/readyz answers 200, but not as ours does: another service, or a page before it"
 
 
 def test_without_a_token_a_closed_door_asks_for_one() -> None:

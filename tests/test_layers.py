@@ -108,6 +108,7 @@ LAYERS = {
         "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs tomlkit",
     ),
+    "integration.connecting": layer("", "httpx2"),
     "integration.remote": layer("integration rules.retrieval", "anyio httpx2 mcp"),
     "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
     "cli": layer(
@@ -183,6 +184,7 @@ VIOLATIONS = {
     "server.turns": ["from fleet_memory.similarity.minilm import MiniLM"],
     "server.std_streams": ["import mcp"],
     "integration": ["from fleet_memory.repositories.programs import Programs"],
+    "integration.connecting": ["import mcp"],
     "integration.remote": ["from fleet_memory.settings import Settings"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],
     "cli": ["from fleet_memory.stores.sqlite import SqliteStore"],

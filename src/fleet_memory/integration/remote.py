@@ -4,9 +4,7 @@ Nothing is stored and nothing is marked as shown. No finding repeats the token.
 """
 
 import json
-import socket
-import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple
 
@@ -18,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from fleet_memory import __version__
 from fleet_memory.integration.address import Address
 from fleet_memory.integration.clients import NAME
+from fleet_memory.integration.connecting import connection_problem
 from fleet_memory.integration.diagnosis import Finding
 from fleet_memory.integration.probing import first_of
 from fleet_memory.rules.retrieval.budget import tokens
@@ -106,7 +105,7 @@ class _Walk:
         try:
             answer = await _answered(client.stream("GET", f"{address.above}/healthz"))
         except (httpx2.TransportError, TimeoutError) as error:
-            text, advice = _connection_problem(error)
+            text, advice = connection_problem(error, MAX_ANSWER_S)
             raise _FailedError("connection", f"{address.above}: {text}", advice) from error
         advice = "" if address.is_secret else "use https: whoever is between can read the token and every lesson"
         self._add("connection", f"{address.above} answers", advice)
@@ -117,9 +116,7 @@ class _Walk:
         elif answer.status >= 500:
             raise _FailedError("health", f"/healthz answers {answer.status}", _REFUSALS.get(answer.status, ("", ""))[1])
         else:  # the steps that follow decide
-            self._add(
-                "health", f"/healthz answers {answer.status}: hidden by a front end, as on Cloud Run, or not ours"
-            )
+            self._add("health", _foreign("/healthz", answer))
 
     async def _ask_readiness(self, client: httpx2.AsyncClient) -> None:
         answer = await _asked("ready", client.stream("GET", f"{self._address.above}/readyz"))
@@ -129,7 +126,7 @@ class _Walk:
             reason = _shown(str(answer.json.get("reason")))
             raise _FailedError("ready", f"its store does not answer: {reason}", f"run {NAME} check where it runs")
         else:
-            self._add("ready", f"/readyz answers {answer.status}: hidden by a front end, or not ours")
+            self._add("ready", _foreign("/readyz", answer))
 
     async def _try_door(self, client: httpx2.AsyncClient) -> None:
         """Ask without a token: only a service of this machine may serve that."""
@@ -141,6 +138,9 @@ class _Walk:
             self._add("door", "closed to callers without a token")
             await self._present_token(client)
             return
+        if answer.status == 403:
+            text = "403: somebody before the service refuses callers without a sign-in of its own"
+            raise _FailedError("door", text, _REFUSALS[403][1])
         self._require_served("door", answer)
         served = "open: it serves callers without a token" + (" and reads none" if self._authorization else "")
         if self._address.is_local:
@@ -162,8 +162,8 @@ class _Walk:
         """Raise _FailedError for an answer that is not of an MCP server to a caller whom it serves."""
         if answer.status in _REFUSALS:
             why, advice = _REFUSALS[answer.status]
-            raise _FailedError(step, f"{answer.status}: {why}", advice)
-        if answer.status != 200 or answer.kind not in (_STREAM, "application/json"):
+            raise _FailedError("host" if answer.status == 421 else step, f"{answer.status}: {why}", advice)
+        if answer.status != 200 or not answer.is_of_mcp:
             to = f" to {answer.location}" if answer.location else ""
             text = f"{answer.status}{to}, {answer.kind or 'without content'}: this is no MCP server"
             raise _FailedError(step, text, "give the address of the service, which ends in /mcp")
@@ -230,12 +230,30 @@ class _Answer(NamedTuple):
     has_length: bool
     json: Mapping[str, object]
 
+    @property
+    def is_of_mcp(self) -> bool:
+        """Whether it may be the answer to `_INITIALIZE`; a stream is left to the client to read."""
+        result = self.json.get("result")
+        return self.kind == _STREAM or (
+            self.kind == "application/json" and isinstance(result, dict) and "protocolVersion" in result
+        )
+
+
+def _foreign(path: str, answer: _Answer) -> str:
+    """Return the words for an answer that is not of our route; the steps that follow decide."""
+    if answer.status == 200:
+        return f"{path} answers 200, but not as ours does: another service, or a page before it"
+    return f"{path} answers {answer.status}: hidden by a front end, as on Cloud Run, or not ours"
+
 
 async def _asked(step: str, stream: AbstractAsyncContextManager[httpx2.Response]) -> _Answer:
     """Return the answer to a request. Raises _FailedError where none comes although the service was reached before."""
     try:
         return await _answered(stream)
     except (httpx2.TransportError, TimeoutError) as error:
+        if not isinstance(error, TimeoutError | httpx2.TimeoutException):
+            text, advice = connection_problem(error, MAX_ANSWER_S)
+            raise _FailedError("connection", f"/healthz was answered, then {text}", advice) from error
         raise _FailedError(
             step,
             f"no answer within {MAX_ANSWER_S:.0f} s, though /healthz was answered: {type(error).__name__}",
@@ -266,30 +284,6 @@ async def _answered(stream: AbstractAsyncContextManager[httpx2.Response]) -> _An
     )
 
 
-def _connection_problem(error: BaseException) -> tuple[str, str]:
-    """Return why nothing was reached, by the error's causes, and the remedy."""
-    causes = list(_causes(error))
-    if any(isinstance(cause, socket.gaierror) for cause in causes):
-        return "the host's name is unknown (DNS)", "mend the name, or the network's name server"
-    certificate = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
-    if certificate:
-        text = f"the certificate is not trusted (TLS): {certificate.verify_message}"
-        return text, "renew it, or let SSL_CERT_FILE name the authority's certificate"
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return "no TLS is spoken there", "is it http, or another port?"
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-        return "refused: nothing listens there", "is the service running, and is the port right?"
-    if any(isinstance(cause, TimeoutError | httpx2.TimeoutException) for cause in causes):
-        return f"no answer within {MAX_ANSWER_S:.0f} s", "does a firewall drop it?"
-    return f"the connection breaks: {type(causes[-1]).__name__}", "is it http or https, and does HTTPS_PROXY fit?"
-
-
 def _shown(text: str) -> str:
     """Return a text of the service for a terminal: short, on one line, without characters that steer one."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:_SHOWN_CHARS]
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
