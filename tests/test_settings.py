@@ -132,6 +132,12 @@ def test_lists_and_levels_are_read_with_good_will() -> None:
     assert (settings.toolsets, settings.log_level) == (("core",), "DEBUG")
 
 
+@pytest.mark.parametrize(("text", "rate"), [("", Rate(600, 16)), ("60/4", Rate(60, 4)), ("off", None), ("OFF", None)])
+def test_a_rate_is_calls_a_minute_and_at_once_and_off_is_no_limit(text: str, rate: Rate | None) -> None:
+    assert load({}, {"FLEET_MEMORY_RATE": text}).rate == rate
+    assert load({"rate": text or None}, {}).rate == rate
+
+
 @pytest.mark.parametrize(
     ("given", "now", "seconds"),
     [

@@ -233,18 +233,19 @@ class _Given(NamedTuple):
     environment: Mapping[str, str]
 
     def read(self, name: str, parse: Callable[[str], _T]) -> _T:
-        given = self.optional(name, parse)
-        return parse(_SETTING[name].default) if given is None else given
-
-    def optional(self, name: str, parse: Callable[[str], _T]) -> _T | None:
         setting = _SETTING[name]
         source, text = setting.flag, self.flags.get(name)
         if text is None:
-            source, text = setting.variable, self.environment.get(setting.variable) or None
+            source, text = setting.variable, self.environment.get(setting.variable) or setting.default
         try:
-            return None if text is None else parse(text)
+            return parse(text)
         except ValueError as problem:
             raise SettingsError(f"{source}: {problem}. Allowed: {setting.allowed}.") from problem
+
+    def optional(self, name: str, parse: Callable[[str], _T]) -> _T | None:
+        """Return a setting as `read` does, None where it is not given, whatever its default."""
+        is_given = self.flags.get(name) is not None or self.environment.get(_SETTING[name].variable)
+        return self.read(name, parse) if is_given else None
 
 
 def _issuer(given: _Given) -> IssuerSettings | None:
