@@ -5,7 +5,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import fleet_memory
+
 ROOT = Path(__file__).parent.parent
+PACKAGE = Path(fleet_memory.__file__).parent
 PAGE = ROOT / "docs" / "troubleshooting.md"
 OF_OTHERS = {  # uv, pip, the shell, clients; and examples
     "invalid peer certificate: UnknownIssuer",
@@ -29,7 +32,7 @@ def quoted(page: str) -> Iterator[str]:
 
 
 def texts_of_the_program() -> str:
-    trees = (ast.parse(file.read_text(encoding="utf-8")) for file in (ROOT / "src").rglob("*.py"))
+    trees = (ast.parse(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py"))
     constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return "\n".join(value for value in constants if isinstance(value, str))
 
