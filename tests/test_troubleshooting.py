@@ -12,6 +12,7 @@ PACKAGE = Path(fleet_memory.__file__).parent
 PAGE = ROOT / "docs" / "troubleshooting.md"
 OF_OTHERS = {  # uv, pip, the shell, clients; and examples
     "invalid peer certificate: UnknownIssuer",
+    "No matching distribution found",
     "CERTIFICATE_VERIFY_FAILED",
     "fleet-memory: command not found",
     "spawn fleet-memory ENOENT",
