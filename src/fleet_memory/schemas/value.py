@@ -6,6 +6,7 @@ field and pydantic checks at run time. It never changes, so that a value derived
 argument of a tool.
 """
 
+import threading
 from collections.abc import Mapping
 from dataclasses import field, fields
 from functools import cached_property
@@ -38,6 +39,8 @@ _CONFIG: Final = ConfigDict(
     json_schema_extra=_published,
 )
 _CODECS: Final[dict[type, TypeAdapter[Any]]] = {}  # Any: each class maps to its own adapter, which `codec` types
+
+_BUILDING: Final = threading.RLock()  # a class may ask for the codec of another while it is built
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
@@ -93,9 +96,13 @@ class Input(BaseModel):
 
 
 def codec(kind: type[_T]) -> TypeAdapter[_T]:
-    """Return the codec of this class, made once per class."""
+    """Return the codec of this class, made once per class: several threads may ask for it at once."""
     if kind not in _CODECS:
-        _CODECS[kind] = TypeAdapter(kind)
+        with _BUILDING:
+            if kind not in _CODECS:
+                adapter = TypeAdapter(kind)
+                adapter.rebuild()  # whole before another thread sees it
+                _CODECS[kind] = adapter
     return _CODECS[kind]
 
 

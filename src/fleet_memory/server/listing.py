@@ -5,6 +5,8 @@ servers are started and never called: the first call imports the code, and that 
 """
 
 import gc
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +27,7 @@ LISTING: Final = Path(__file__).with_name("listing.json")
 
 _ENTRIES: Final = TypeAdapter(dict[str, list[ToolEntry]]).validate_json(LISTING.read_bytes())
 _imported: Final[dict[str, Tool]] = {}
+_IMPORTING: Final = threading.Lock()
 
 
 class ListedTool(Tool):
@@ -41,7 +44,7 @@ class ListedTool(Tool):
             lazy: LazyFleet = context.request_context.lifespan_context
             load = _imported_for_good if lazy.owns_process else _imported_tool
             try:
-                _imported[self.name] = await to_thread.run_sync(load, self.name)
+                await to_thread.run_sync(_import_once, self.name, load)
             except Exception as crash:  # an edge as in FleetTool.run: a library may not load on this machine
                 raise crashed(self.name) from crash
         result: CallToolResult = await _imported[self.name].run(arguments, context, convert_result)
@@ -72,6 +75,13 @@ def _listed_tool(entry: ToolEntry) -> Tool:
         is_async=True,
         context_kwarg=None,
     )
+
+
+def _import_once(name: str, load: Callable[[str], Tool]) -> None:
+    """Import a tool, unless another thread has done so meanwhile: over HTTP first calls come at once."""
+    with _IMPORTING:
+        if name not in _imported:
+            _imported[name] = load(name)
 
 
 def _imported_tool(name: str) -> Tool:
