@@ -18,7 +18,6 @@ from mcp.server.context import ServerMiddleware
 
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller
-from fleet_memory.rate import MAX_RATE, Rate
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.limits import CallLimits
@@ -27,6 +26,7 @@ from fleet_memory.server.observing.log_format import REQUESTS, JsonLines
 from fleet_memory.server.observing.metrics import Metrics
 from fleet_memory.server.observing.requests import RequestObserver, log_request
 from fleet_memory.settings import load
+from fleet_memory.settings.rate import MAX_RATE, Rate
 
 BATCH = 20  # calls of one server, then of the other
 LESSON = {"pattern": "Pin versions of tools", "domain": "build", "confidence": 0.9, "evidence": "It broke twice"}

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
-from tests.wrapped import Wrapped
 
 
 class Bill(NamedTuple):
@@ -15,7 +15,7 @@ class Bill(NamedTuple):
     sums: int = 0
 
 
-class Billed(Wrapped):
+class Billed(ForwardingStore):
     """A store that counts billed reads and writes. Source: cloud.google.com/firestore/pricing"""
 
     def __init__(self, store: Store) -> None:

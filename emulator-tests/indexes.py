@@ -5,8 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Write
-from tests.wrapped import Wrapped
 
 FILE = Path(__file__).parent.parent / "firestore.indexes.json"
 OWN = "examples"  # the collection group of tests with queries that the product never sends
@@ -65,7 +65,7 @@ def problems(query: Query, summed: str | None, known: Declared) -> list[str]:
     return found
 
 
-class Watched(Wrapped):
+class Watched(ForwardingStore):
     """A store that fails a test with a query that Firestore would refuse, or writes a document twice in a commit."""
 
     asked: ClassVar[set[tuple[str, tuple[str, ...], str | None, str | None]]] = set()

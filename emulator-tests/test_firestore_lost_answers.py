@@ -12,12 +12,12 @@ from fleets import fleet_on, learn, lesson
 
 from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.schemas.session import SessionNote
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +64,7 @@ class Wire:
                     await near.send(chunk)
 
 
-class Lossy(Wrapped):
+class Lossy(ForwardingStore):
     """A store whose wire is cut once its next commit has been applied, before the answer is through."""
 
     def __init__(self, store: Store, direct: Store, wire: Wire, tasks: TaskGroup) -> None:

@@ -18,13 +18,13 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Json, Query, Ref, Store
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import at, show
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +40,7 @@ TEXTS: Final = (
 OWN: Final = {"commits", "ledger"}  # fields with ids of commits, new each time
 
 
-class Counting(Wrapped):
+class Counting(ForwardingStore):
     """A store that counts the documents it reads."""
 
     def __init__(self, store: Store) -> None:

@@ -3,8 +3,8 @@
 import pytest
 from settling import settled
 
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -12,7 +12,7 @@ PROGRAM, LINE = Ref("fleets/f1/programs", "basher"), Ref("fleets/f1/ledger", "l1
 LEFT = (Write(PROGRAM, {"n": 1}), Write(LINE, {"n": 1}))  # the last commit of a server that is dead
 
 
-class Late(Wrapped):
+class Late(ForwardingStore):
     """A store that carries out a commit after a number of reads: as Firestore may, when its client was killed."""
 
     def __init__(self, store: Store, after_reads: int, *writes: Write) -> None:

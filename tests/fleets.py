@@ -11,9 +11,9 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Store, Write
 from fleet_memory.tools.store_memory import store_memory
-from tests.wrapped import Wrapped
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 FLEET = "default"
@@ -23,7 +23,7 @@ Meanwhile = Callable[[], Awaitable[object]]
 Matches = Callable[[Sequence[Write]], bool]
 
 
-class Interrupted(Wrapped):
+class Interrupted(ForwardingStore):
     """A store on which something happens once, just before the first commit that matches."""
 
     def __init__(self, store: Store, matches: Matches, meanwhile: Meanwhile) -> None:

@@ -13,10 +13,6 @@ PACKAGE = Path(fleet_memory.__file__).parent
 GROUND = {
     "errors",
     "settings",
-    "issuer_settings",
-    "rate",
-    "setting",
-    "setting_values",
     "store_address",
     "clock",
     "allocator",

@@ -16,6 +16,7 @@ from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.schemas.tokens import Role
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
@@ -25,7 +26,6 @@ from tests.asking import LEARNT, booted, contrary, ids, judged, left, numbered, 
 from tests.fleets import NOW, at, documents, learn, on
 from tests.lessons import days, pattern
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair, shared_entry
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ def fleet(fleet: Fleet) -> Fleet:
     return at(replace(fleet, caller=Caller()), NOW)
 
 
-class Commits(Wrapped):
+class Commits(ForwardingStore):
     """A store that remembers its commits."""
 
     def __init__(self, store: Store) -> None:

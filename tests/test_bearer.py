@@ -11,12 +11,13 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import CreatedToken, NewToken, create_token, list_tokens, revoke_token
 from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.rules.identity.tokens import made_token, parsed_token
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.bearer import BearerTokens, FleetTokens, VerificationUnavailableError
 from fleet_memory.server.http.short_cache import MAX_AGE_S, MAX_VALUES, ShortCache
 from fleet_memory.stores import Document, Ref, Write
 from tests.fleets import NOW, at, on
-from tests.wrapped import Counted, Wrapped
+from tests.wrapped import Counted
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +34,7 @@ class Seconds:
         return self.now
 
 
-class Failing(Wrapped):
+class Failing(ForwardingStore):
     """A store that answers nothing while it is down."""
 
     is_down = False
@@ -46,7 +47,7 @@ class Failing(Wrapped):
             raise StoreUnavailableError("The store did not answer.")
         return await super().get(*refs)
 
-    async def commit(self, *writes: Write) -> object:  # type: ignore[override]  # as `Wrapped` has it, or an error
+    async def commit(self, *writes: Write) -> object:  # type: ignore[override]  # as `ForwardingStore` has it, or an error
         if self.is_down:
             raise StoreUnavailableError("The store did not answer.")
         return await super().commit(*writes)
@@ -199,7 +200,7 @@ async def test_a_store_that_is_down_is_no_refusal_and_is_asked_once_by_all_who_w
 async def test_no_call_fails_for_the_note_of_its_tokens_use(fleet: Fleet) -> None:
     created = await create_token(fleet, NewToken("basher"))
 
-    class ReadOnly(Wrapped):
+    class ReadOnly(ForwardingStore):
         async def commit(self, *_: Write) -> object:  # type: ignore[override]  # it never returns
             raise StoreUnavailableError("The store did not answer.")
 
@@ -213,7 +214,7 @@ async def test_the_note_of_a_use_brings_no_revoked_or_erased_token_back(fleet: F
     revision = versioned.revision
     await fleet.tokens.store.commit(fleet.tokens.erase(versioned))
 
-    class Behind(Wrapped):
+    class Behind(ForwardingStore):
         async def get(self, *refs: Ref) -> list[Document | None]:
             if refs == (fleet.tokens.paths.token(created.record.token_id),):
                 return [Document(refs[0], created.record.wire(), revision)]

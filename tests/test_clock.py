@@ -8,11 +8,11 @@ import pytest
 
 from fleet_memory.clock import MAX_OFFSET, StoreClock, clock
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.server.store_time import ObservedStore
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from tests.wrapped import Wrapped
 
 TRUE = datetime(2026, 3, 7, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -106,7 +106,7 @@ def test_two_commits_at_once_correct_once() -> None:
     assert machine.error == timedelta(0)
 
 
-class Elsewhere(Wrapped):
+class Elsewhere(ForwardingStore):
     """A store on a server where it is another time."""
 
     def __init__(self, store: Store, time: datetime) -> None:

@@ -21,11 +21,11 @@ from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.similarity import Profile
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store, Write
 from tests.fleets import documents, on
 from tests.living import MINUTE, Json, Machine, called, lesson
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -141,7 +141,7 @@ class Mirrored(Lexical):
     name = "mirrored/1"
 
 
-class LargestCommit(Wrapped):
+class LargestCommit(ForwardingStore):
     """A store that remembers the size of its largest commit, in characters of values."""
 
     def __init__(self, store: Store) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
@@ -18,7 +19,6 @@ from fleet_memory.tools.write_note import write_note
 from tests.fleets import NOW, at, learn, on
 from tests.living import Machine
 from tests.shared import published_keys
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +54,7 @@ async def test_a_program_that_was_stored_again_every_fortnight_is_never_forgotte
     assert await recalled(machine) == ["Run the linter before pushing"]
 
 
-class LosesAnswers(Wrapped):
+class LosesAnswers(ForwardingStore):
     """A store that applies every commit, and loses the answers of the first `count`."""
 
     def __init__(self, store: Store, count: int) -> None:

@@ -18,6 +18,7 @@ from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Word
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.value import Value
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import ABSENT, Document, Ref, Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
@@ -37,7 +38,6 @@ from tests.older import (
     migrated,
     unpacked,
 )
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -51,7 +51,7 @@ class ChangedProgram(Value):
     archived: tuple[Archived, ...] = ()
 
 
-class Failing(Wrapped):
+class Failing(ForwardingStore):
     """A store whose n-th commit fails, before it is applied or after; commits of nothing but a lease do not count."""
 
     def __init__(self, store: Store, nth: int, *, is_applied: bool) -> None:
@@ -70,7 +70,7 @@ class Failing(Wrapped):
         raise OutcomeUnknownError("The store did not confirm the last write.")
 
 
-class Counting(Wrapped):
+class Counting(ForwardingStore):
     """A store that counts its reads of single documents."""
 
     reads = 0

@@ -11,12 +11,12 @@ import jwt
 import pytest
 
 from fleet_memory.errors import IssuerUnavailableError
-from fleet_memory.issuer_settings import IssuerSettings
 from fleet_memory.rules.identity.claims import bearer_of, is_for_resource, principal_id
 from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.issuer import LEEWAY_S, MAX_JWT_CHARS, IssuerTokens
 from fleet_memory.server.http.signing_keys import FRESH_S, MIN_PAUSE_S, USABLE_S, SigningKeys
+from fleet_memory.settings.issuer import IssuerSettings
 from tests.issuer import EC, ED, OTHER_RSA, RSA, SHORT_RSA, Issuer, issuing, public_json, public_pem, signed
 
 pytestmark = pytest.mark.anyio

@@ -15,9 +15,9 @@ from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Ref, Write
 from tests.fleets import NOW, at, learn, on
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ CLAIM = "Check that a task is still free before you claim it"
 BUSY = "program-00"
 
 
-class WithoutBusy(Wrapped):
+class WithoutBusy(ForwardingStore):
     """A store that refuses to let the busy program's lessons join an entry, and commits of many programs."""
 
     async def commit(self, *writes: Write) -> datetime:
@@ -83,7 +83,7 @@ async def test_lessons_that_were_skipped_are_considered_by_the_next_run(fleet: F
     assert await contributors(fleet) == [BUSY, "program-01"]
 
 
-class ReadsOfPrograms(Wrapped):
+class ReadsOfPrograms(ForwardingStore):
     """A store that counts the programs that are asked for by name, and the commits of joins."""
 
     read = 0

@@ -14,6 +14,7 @@ from fleet_memory.rules.health.waiting import WaitingTotals
 from fleet_memory.rules.knowledge.state import doubts, entry_state
 from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.programs import Asked
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Query, Write
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -22,7 +23,7 @@ from tests.asking import booted, contrary, current, ids, judged, left, numbered,
 from tests.fleets import NOW, at, documents, learn, on, show
 from tests.lessons import days, new_pattern
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair
-from tests.wrapped import Counted, Wrapped
+from tests.wrapped import Counted
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +36,7 @@ def fleet(fleet: Fleet) -> Fleet:
     return at(replace(fleet, caller=Caller()), NOW)
 
 
-class WithoutPairs(Wrapped):
+class WithoutPairs(ForwardingStore):
     """A store that does not take pairs for a while."""
 
     async def commit(self, *writes: Write) -> datetime:

@@ -17,7 +17,6 @@ from mcp.types import CallToolResult, TextContent
 from fleet_memory.clock import clock
 from fleet_memory.errors import RateLimitedError
 from fleet_memory.fleet import Caller
-from fleet_memory.rate import Rate
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.limits import Allowance, CallLimits
@@ -30,6 +29,7 @@ from fleet_memory.server.turns import (
     turns_of_call,
 )
 from fleet_memory.settings import Settings
+from fleet_memory.settings.rate import Rate
 from fleet_memory.similarity.openai import OpenAI
 from fleet_memory.stores import Document, Ref
 from fleet_memory.stores.sqlite import SqliteStore

@@ -7,17 +7,17 @@ import pytest
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.looking import latest_lines, latest_programs
 from fleet_memory.schemas.knowledge import LedgerLine
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query
 from tests.fleets import at, on
 from tests.shared import learnt
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-class Found(Wrapped):
+class Found(ForwardingStore):
     """A store that counts the documents that its queries return."""
 
     documents = 0

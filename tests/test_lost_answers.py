@@ -14,10 +14,10 @@ from fleet_memory.repositories.programs import MAX_COMMITS, VersionedChange
 from fleet_memory.rules.lifecycle.notes import Noted, new_note, with_note
 from fleet_memory.schemas.knowledge import Entry, EntryValue
 from fleet_memory.schemas.programs import Program
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from tests.fleets import at, learn
 from tests.lessons import START
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ LOST = OutcomeUnknownError("The store did not confirm the last write.")
 KEY = "pattern/ci/pin"
 
 
-class LosingAnswers(Wrapped):
+class LosingAnswers(ForwardingStore):
     """A store whose first commits each meet a fate: "applied" or "dropped" before the answer is lost, or "late".
 
     A "late" commit is applied when the next one arrives.

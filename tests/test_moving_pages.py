@@ -12,19 +12,19 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.schemas.state import DecayPatch
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from tests.fleets import NOW, at, learn, on
 from tests.moving import bring, export_to, known_to_agents, sealed
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
 OLD, NEW = ("ash", "birch"), ("elm", "fir")
 
 
-class ChangedBefore(Wrapped):
+class ChangedBefore(ForwardingStore):
     """A store on which something happens once, just before the first read of a collection."""
 
     def __init__(self, store: Store, group: str, meanwhile: Callable[[], Awaitable[object]]) -> None:
@@ -91,7 +91,7 @@ class KilledError(Exception):
     """The import ended here."""
 
 
-class KilledAfter(Wrapped):
+class KilledAfter(ForwardingStore):
     """A store that takes so many commits and no more."""
 
     def __init__(self, store: Store, commits: int) -> None:

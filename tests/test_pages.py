@@ -18,6 +18,7 @@ from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.programs import MAX_PAGES, DecayConfig, Program
 from fleet_memory.schemas.session import SessionReport
 from fleet_memory.schemas.state import DecayPatch
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
@@ -28,14 +29,13 @@ from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from tests.fleets import NOW, at, interrupted, learn, on, writing
 from tests.lessons import new_pattern, pattern, program
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
 OLD, NEW = ("ash", "birch"), ("elm", "fir")
 
 
-class MovingStore(Wrapped):
+class MovingStore(ForwardingStore):
     """A store on which something happens once, just before the first read of a page."""
 
     def __init__(self, store: Store, meanwhile: Callable[[], Awaitable[object]]) -> None:
@@ -48,7 +48,7 @@ class MovingStore(Wrapped):
         return await super().get(*refs)
 
 
-class WatchedStore(Wrapped):
+class WatchedStore(ForwardingStore):
     """A store that notes how many documents each call reads at most."""
 
     most = 0

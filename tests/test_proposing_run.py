@@ -19,10 +19,10 @@ from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.fleets import FLEET, NOW, at, documents, interrupted, learn, lease_to_another, on, writing
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -148,7 +148,7 @@ async def test_a_cold_server_finds_the_same_as_a_warm_one(fleet: Fleet) -> None:
     assert again.memory.pairs == fleet.memory.pairs
 
 
-class Counted(Wrapped):
+class Counted(ForwardingStore):
     """A store that remembers the programs that were read one by one, and the queries of the programs."""
 
     def __init__(self, store: Store) -> None:

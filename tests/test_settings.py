@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.rate import Rate
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import CURATION, SETTINGS, TOOLSETS, Settings, load
+from fleet_memory.settings.rate import Rate
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile
 
 

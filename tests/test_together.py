@@ -9,12 +9,12 @@ from fleet_memory.errors import ConflictError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_both
 from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Document, Query, Ref, Store
 from fleet_memory.tools.gsp_search import gsp_search
 from fleet_memory.tools.recall_memory import recall_memory
 from tests.fleets import FLEET, learn
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ class Meeting:
             await self.is_full.wait()
 
 
-class MeetingStore(Wrapped):
+class MeetingStore(ForwardingStore):
     """A store that answers each read at the meeting of the next reads."""
 
     def __init__(self, store: Store, *meetings: int) -> None:
@@ -109,7 +109,7 @@ async def test_search_waits_for_the_snapshot_and_its_vector_together_and_then_fo
 
 
 async def test_a_store_that_is_down_is_named_to_the_caller_of_a_recall(fleet: Fleet) -> None:
-    class Down(Wrapped):
+    class Down(ForwardingStore):
         async def get(self, *_refs: Ref) -> list[Document | None]:
             raise StoreUnavailableError("down")
 

@@ -20,6 +20,7 @@ from fleet_memory.rules.identity.claims import bearer_of
 from fleet_memory.rules.identity.tokens import (
     ID_BYTES,
     SECRET_BYTES,
+    is_live,
     is_made_with,
     lifetime,
     made_token,
@@ -27,10 +28,10 @@ from fleet_memory.rules.identity.tokens import (
     secret_hash,
 )
 from fleet_memory.schemas.tokens import TokenRecord
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.settings import load
 from fleet_memory.stores import Query, Write
 from tests.fleets import NOW, at, interrupted, on, writing
-from tests.wrapped import Wrapped
 
 pytestmark = pytest.mark.anyio
 
@@ -126,7 +127,9 @@ async def test_a_program_whose_token_expired_or_was_revoked_gets_another(fleet: 
     later = at(fleet, NOW + timedelta(hours=1))
     second = await create_token(later, NewToken("basher"))
     await revoke_token(later, second.record.token_id)
-    await create_token(later, NewToken("basher"))
+    third = await create_token(later, NewToken("basher"))
+    live = [record for record in await list_tokens(later, "basher") if is_live(record, later.now())]
+    assert live == [third.record]
 
 
 async def test_two_who_create_a_programs_first_token_at_once_get_one(fleet: Fleet) -> None:
@@ -137,7 +140,7 @@ async def test_two_who_create_a_programs_first_token_at_once_get_one(fleet: Flee
 
 
 async def test_a_lost_answer_loses_no_token(fleet: Fleet) -> None:
-    class Losing(Wrapped):
+    class Losing(ForwardingStore):
         async def commit(self, *writes: Write) -> object:  # type: ignore[override]  # it never returns
             await super().commit(*writes)
             raise OutcomeUnknownError("the answer was lost")

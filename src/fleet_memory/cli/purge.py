@@ -67,7 +67,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _wanted(given: argparse.Namespace) -> Wanted:
-    """Return the wish. Raises InvalidArgumentError for a name without its program, and for one beside flags."""
+    """Return the wish. Raises InvalidArgumentError for a name without its program, and for one with flags."""
     text = sys.stdin.read().strip() if given.text == "-" else given.text  # there it is in no shell's history
     flags = Wanted(text, given.program, given.pattern, given.entry, given.why)
     if given.name is None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from fleet_memory.cli.settings_flags import ALL
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.std_streams import claim_streams
-from fleet_memory.setting_values import OFF
 from fleet_memory.settings import Settings
+from fleet_memory.settings.values import OFF
 
 if TYPE_CHECKING:
     from fleet_memory.server.observing.requests import RequestObserver

@@ -1,11 +1,11 @@
 """The address of a service, and the environment variable of its token, as a person gives them."""
 
 import re
-from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.settings.values import is_loopback
 
 TOKEN_VARIABLE: Final = "FLEET_MEMORY_TOKEN"  # noqa: S105 the name of a variable
 _ENDPOINT: Final = "/mcp"
@@ -22,10 +22,7 @@ class Address(NamedTuple):
     @property
     def is_local(self) -> bool:
         """Whether it is this machine's own, e.g. of "127.0.0.1"."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost" or self.host.endswith(".localhost")
+        return is_loopback(self.host)
 
     @property
     def is_secret(self) -> bool:

@@ -133,7 +133,7 @@ def _content(file: Path) -> Fact:
 
 @contextmanager
 def _draft(file: Path, fact: Fact) -> Iterator[Path]:
-    """Yield a new file with a fact beside `file`, in a folder of the user alone."""
+    """Yield a new file with a fact next to `file`, in a folder of the user alone."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with draft_beside(file, json.dumps(fact).encode()) as draft:
         yield draft

@@ -85,7 +85,7 @@ class ServerEntry:
         return self.client.key, NAME
 
     def _dropped(self, entry: Mapping[str, object]) -> list[str]:
-        """Return the keys of an entry that make no sense beside an address, in the order of the file."""
+        """Return the keys of an entry that make no sense with an address, in the order of the file."""
         gone = (_OF_START | _REMOTE) - self.entry.keys() if _is_remote(self.entry) else frozenset()
         return [key for key in entry if key in gone]
 

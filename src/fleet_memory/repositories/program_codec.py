@@ -58,7 +58,7 @@ def versioned_program(document: Document) -> VersionedProgram:
 def decoded_entries(document: Document, known: Entries | None = None) -> Entries:
     """Return the entries of a document; in place of each one that is stored as a `known` one, that one itself.
 
-    Those that are new beside `known` keep their stored texts. Raises the errors of `versioned_program`.
+    Those that are not in `known` keep their stored texts. Raises the errors of `versioned_program`.
     """
     fields = document.fields
     patterns, notes = cast("_Texts", fields["patterns"]), cast("_Texts", fields.get("notes", {}))

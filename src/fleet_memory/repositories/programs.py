@@ -116,10 +116,10 @@ class Programs:
         known: list[VersionedProgram] = []
 
         async def commit_on(before: VersionedProgram) -> _C:
-            outcome, beside = await change(before.program)
+            outcome, others = await change(before.program)
             room = with_room(before.program, outcome.program, now)
             outcome = with_archived(outcome, room, tuple(outcome.archived))
-            await self.commit([VersionedChange(before, room.program, outcome.archived)], beside)
+            await self.commit([VersionedChange(before, room.program, outcome.archived)], others)
             return outcome
 
         async def attempt() -> _C:

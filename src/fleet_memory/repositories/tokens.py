@@ -29,7 +29,7 @@ class Tokens(FleetDocuments):
     async def read(self, token_id: str) -> VersionedToken | None:
         """Return a token; None for an unknown id. Billed 1 read.
 
-        One that cannot be read, e.g. of a role that a later version has, is logged and None too: it admits nobody.
+        One that cannot be read, e.g. of a role that a later version has, is logged and None too: it is not admitted.
         """
         (document,) = await self.store.get(self.paths.token(token_id))
         return next(iter_readable([document] if document else [], versioned_token), None)

@@ -12,7 +12,7 @@ Role: TypeAlias = Literal["agent", "judge", "auditor", "admin"]
 class TokenRecord(Value):
     """One token: the program that it binds, its role, and the toolsets that it allows, None for all.
 
-    `secret_hash` is the SHA-256 of its secret in hex. The secret has 256 random bits, so that nobody can try them all:
+    `secret_hash` is the SHA-256 of its secret in hex. The secret has 256 random bits, too many to try:
     a salt or a slow hash would add nothing. `expires_at` is None for a token that does not expire. `last_used_on` is
     the day of its last use, None before the first.
     """

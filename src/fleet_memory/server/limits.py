@@ -14,9 +14,9 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.types import CallToolResult, TextContent
 
 from fleet_memory.errors import RateLimitedError
-from fleet_memory.rate import Rate
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.turns import TurnsOfPrograms, turns_of_call
+from fleet_memory.settings.rate import Rate
 
 RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
 _SWEEP_FROM: Final = 1_024  # tokens; below, those that wait for nothing take no memory to speak of

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Final
 
 from fleet_memory.errors import ConflictError
+from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.server.turns import store_turn
-from fleet_memory.stores import Document, Query, Ref, Store, StoreHealth, Write
+from fleet_memory.stores import Document, Query, Ref, Store, Write
 
 MATCHES_PER_READ: Final = 1_000  # of a count. Source: `Store.total`
 _LEDGER: Final = "/ledger"  # how the path of the ledger ends; see repositories/paths.py
@@ -42,11 +43,11 @@ def counted_call() -> Iterator[StoreUse]:
         _use_of_call.reset(token)
 
 
-class ServedStore(Store):
+class ServedStore(ForwardingStore):
     """A store that adds each operation to `whole` and to its call; a sum of a field counts as 1 read."""
 
     def __init__(self, store: Store, whole: StoreUse) -> None:
-        self._store = store
+        super().__init__(store)
         self._whole = whole
 
     async def get(self, *refs: Ref) -> list[Document | None]:
@@ -86,18 +87,6 @@ class ServedStore(Store):
             use.writes += len(writes)
             use.ledger.update(event for event in events if isinstance(event, str))
         return at
-
-    async def scrub(self) -> bool:
-        """See `Store.scrub`."""
-        return await self._store.scrub()
-
-    async def check(self) -> StoreHealth:
-        """See `Store.check`."""
-        return await self._store.check()
-
-    async def close(self) -> None:
-        """See `Store.close`."""
-        await self._store.close()
 
     def _count_reads(self, count: int) -> None:
         for use in self._uses():

@@ -3,27 +3,16 @@
 from datetime import datetime
 
 from fleet_memory.clock import StoreClock
-from fleet_memory.stores import Document, Query, Ref, Store, StoreHealth, Write
+from fleet_memory.server.forwarding_store import ForwardingStore
+from fleet_memory.stores import Store, Write
 
 
-class ObservedStore(Store):
-    """A store that sets a clock at each commit; every call is passed on as it is."""
+class ObservedStore(ForwardingStore):
+    """A store that sets a clock at each commit."""
 
     def __init__(self, store: Store, clock: StoreClock) -> None:
-        self._store = store
+        super().__init__(store)
         self._clock = clock
-
-    async def get(self, *refs: Ref) -> list[Document | None]:
-        """See `Store.get`."""
-        return await self._store.get(*refs)
-
-    async def find(self, query: Query) -> list[Document]:
-        """See `Store.find`."""
-        return await self._store.find(query)
-
-    async def total(self, query: Query, field: str | None = None) -> int:
-        """See `Store.total`."""
-        return await self._store.total(query, field)
 
     async def commit(self, *writes: Write) -> datetime:
         """See `Store.commit`."""
@@ -32,15 +21,3 @@ class ObservedStore(Store):
         if writes:  # without any, the answer is this machine's own time
             self._clock.observe(store_time, asked_at)
         return store_time
-
-    async def scrub(self) -> bool:
-        """See `Store.scrub`."""
-        return await self._store.scrub()
-
-    async def check(self) -> StoreHealth:
-        """See `Store.check`."""
-        return await self._store.check()
-
-    async def close(self) -> None:
-        """See `Store.close`."""
-        await self._store.close()

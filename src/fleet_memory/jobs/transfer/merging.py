@@ -54,7 +54,7 @@ class Merged(NamedTuple):
     `written` and `unchanged` count its programs with their pages and history, its entries, pairs, and lines of ledger
     and archive. The others name lessons, as program/lesson, and entries. `divergent`: the store has another text, and
     both are kept. `archived`: they left for the cap. `left`: they are in the archive for longer than in the file, or
-    their program had no room. `rules`: people set them there, and nobody here.
+    their program had no room. `rules`: people set them there and not here.
     """
 
     fleet: str

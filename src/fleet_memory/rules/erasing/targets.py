@@ -23,7 +23,7 @@ ERASED: Final = "(erased)"  # in place of a text whose document stays
 _HASHED: Final = "erased-"  # the start of an erased lesson's id
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _HASH_END: Final = re.compile(r"[0-9a-f]{6}|[0-9a-f]{10}")  # of an id; of a key that another text had already
-# Marks that nobody sees, e.g. the soft hyphen. Source: Unicode's property Default_Ignorable_Code_Point
+# Invisible marks, e.g. the soft hyphen. Source: Unicode's property Default_Ignorable_Code_Point
 _UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -31,7 +31,7 @@ _UNSEEN: Final = re.compile(
 
 
 def folded(text: str) -> str:
-    """Return a text as purges compare it: Unicode form, case, spacing and marks that nobody sees folded."""
+    """Return a text as purges compare it: Unicode form, case, spacing and invisible marks folded."""
     return " ".join(unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold().split())
 
 

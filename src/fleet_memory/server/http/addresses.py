@@ -5,6 +5,8 @@ from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from fleet_memory.settings.values import is_loopback
+
 ENDPOINT_PATH: Final = "/mcp"
 _METADATA_PATH: Final = "/.well-known/oauth-protected-resource"  # then the resource's path: RFC 9728, section 3.1
 _MARKS: Final = str.maketrans("", "", "-._")  # that a name may have, with its letters and digits
@@ -62,14 +64,6 @@ def host_and_port(text: str) -> tuple[str, int | None]:
         raise ValueError("no name and no address")
     host.encode("idna")  # a part of a name has up to 63 characters
     return host, port
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host, e.g. "::1" or "localhost", is this machine and no other can reach it."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_unspecified(host: str) -> bool:

@@ -128,7 +128,7 @@ class BearerTokens(TokenVerifier):
         self._refusals = RefusalLog(time.monotonic)
 
     async def verify_token(self, token: str) -> CallerToken | None:
-        """Return the caller of a token, None for one that admits nobody. Raises VerificationUnavailableError."""
+        """Return the caller of a token, None for one that is not admitted. Raises VerificationUnavailableError."""
         verifier = self._own if token.startswith(TOKEN_PREFIX) else self._issuer
         try:
             access_token = await verifier.verify_token(token) if verifier else None

@@ -7,10 +7,10 @@ from typing import Final
 import jwt
 from mcp.server.auth.provider import TokenVerifier
 
-from fleet_memory.issuer_settings import IssuerSettings
 from fleet_memory.rules.identity.claims import bearer_of, is_for_resource, principal_id
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.signing_keys import JsonKey, SigningKeys
+from fleet_memory.settings.issuer import IssuerSettings
 
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {  # asymmetric ones alone: name -> kind of key, curve
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
@@ -43,7 +43,7 @@ class IssuerTokens(TokenVerifier):
         self._audiences = [issuer.audience] if issuer.audience else [endpoint, f"{endpoint}/"]
 
     async def verify_token(self, token: str) -> CallerToken | None:
-        """Return the caller that a token's claims name, None for a token that admits nobody.
+        """Return the caller that a token's claims name, None for a token that is not admitted.
 
         Raises IssuerUnavailableError.
         """

@@ -12,7 +12,7 @@ import httpx2
 from anyio import to_thread
 
 from fleet_memory.errors import IssuerUnavailableError
-from fleet_memory.issuer_settings import IssuerSettings, issuer_address
+from fleet_memory.settings.issuer import IssuerSettings, issuer_address
 
 FRESH_S: Final = 600.0  # seconds until keys are fetched again: a key that the issuer withdrew is taken so long. Chosen
 USABLE_S: Final = 86_400.0  # seconds that keys are used while the issuer does not answer; chosen

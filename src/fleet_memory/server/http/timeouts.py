@@ -111,7 +111,7 @@ class TimedProtocol(H11Protocol):
 class Listener(socket.socket):
     """A listening TCP socket that makes room where the process may open no more files.
 
-    asyncio would log a traceback for each try, thousands a second, and accept nobody while idle connections stay.
+    asyncio would log a traceback for each try, thousands a second, and accept no client while idle connections stay.
     """
 
     _warned_at = float("-inf")

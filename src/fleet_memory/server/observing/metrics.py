@@ -51,7 +51,7 @@ class FleetState(NamedTuple):
 class Metrics:
     """The metrics of one server. `use` is of its store.
 
-    `state` is None while the fleet could not be read, and `is_store_up` as long as nobody has tried.
+    `state` is None while the fleet could not be read, and `is_store_up` before the first try.
     """
 
     def __init__(self, use: StoreUse, tools: Collection[str]) -> None:

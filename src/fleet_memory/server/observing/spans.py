@@ -17,7 +17,7 @@ from fleet_memory import __version__
 from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.requests import METHODS, OTHER_METHOD, TOOL_CALL, UNKNOWN_TOOL
 
-_SCOPE: Final = "mcp-python-sdk"  # the tracer of mcp; nobody else's spans leave
+_SCOPE: Final = "mcp-python-sdk"  # the tracer of mcp; no other library's spans leave
 _METHOD: Final = "mcp.method.name"
 _TOOL: Final = "gen_ai.tool.name"
 _OPERATION: Final = "gen_ai.operation.name"

@@ -61,7 +61,7 @@ _SETTINGS: Final = (
     # It costs one fsync a commit: 0.05 to 3 ms by disk, where an agent stores once in seconds.
     "pragma synchronous = full",
     "pragma fullfsync = on",  # macOS: its plain fsync leaves the data in the drive's cache. Ignored elsewhere
-    f"pragma page_size = {PAGE_BYTES}",  # of a file that is created, or written anew by VACUUM
+    f"pragma page_size = {PAGE_BYTES}",  # of a file that is created, or rewritten by VACUUM
     f"pragma journal_size_limit = {LOG_BYTES}",  # a longer log, e.g. of a conversion, is cut by a later commit
 )
 

@@ -1,11 +1,11 @@
-"""The settings of an issuer: whose signed tokens a server takes beside the fleet's own, and how it reads them."""
+"""The settings of an issuer, whose signed tokens a server takes in addition to the fleet's own."""
 
 import re
-from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from fleet_memory.setting import Setting
+from fleet_memory.settings.row import Setting
+from fleet_memory.settings.values import is_loopback
 from fleet_memory.store_address import quoted
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]{1,200}")
@@ -30,7 +30,7 @@ ISSUER_ROWS: Final = (
         "issuer",
         "",
         "an https address, exactly as `iss` spells it; http on this machine alone",
-        "The OAuth issuer whose signed tokens (JWTs) `serve --http` takes beside the fleet's own. "
+        "The OAuth issuer whose signed tokens (JWTs) `serve --http` takes in addition to the fleet's own. "
         "Clients are told where it is.",
     ),
     Setting(
@@ -68,7 +68,7 @@ def issuer_address(text: str) -> str:
         raise ValueError("holds a user or a password")  # not repeated here
     if not _PRINTABLE.fullmatch(text) or not parts.hostname or parts.query or parts.fragment or parts.port == 0:
         raise ValueError(f"{quoted(text)} is no address")
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_machine(parts.hostname)):
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
         raise ValueError(f"{quoted(text)} is no https address")
     return text
 
@@ -78,10 +78,3 @@ def claim_name(text: str) -> str:
     if not _PRINTABLE.fullmatch(text):
         raise ValueError(f"{quoted(text)} is no name")
     return text
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

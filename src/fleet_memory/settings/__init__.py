@@ -10,10 +10,10 @@ from typing import Final, NamedTuple, TypeVar
 import platformdirs
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.issuer_settings import ISSUER_ROWS, IssuerSettings, claim_name, issuer_address
-from fleet_memory.rate import MAX_RATE, Rate
-from fleet_memory.setting import Setting
-from fleet_memory.setting_values import (
+from fleet_memory.settings.issuer import ISSUER_ROWS, IssuerSettings, claim_name, issuer_address
+from fleet_memory.settings.rate import MAX_RATE, Rate
+from fleet_memory.settings.row import Setting
+from fleet_memory.settings.values import (
     MAX_MAINTENANCE_MINUTES,
     MIN_MAINTENANCE_MINUTES,
     OFF,
@@ -51,7 +51,7 @@ class Settings:
     session of the client that started the server, None where it names none. `named_store` is None for the user's own.
     `public_url` is the address of `serve --http` for clients, None for the one that it binds. `prompt_lessons`
     lets a hook answer a person's prompt with lessons that fit it. `rate` is None for no limit.
-    `issuer` signs tokens beside the fleet's own.
+    `issuer` signs tokens in addition to the fleet's own.
     """
 
     named_store: StoreLocation | None

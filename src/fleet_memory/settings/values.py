@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -75,3 +76,11 @@ def instant(text: str) -> datetime:
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{quoted(text)} is no instant") from error
     raise ValueError(f"{quoted(text)} has no zone")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, e.g. "::1" or "localhost", is this machine and no other can reach it."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
