@@ -16,9 +16,11 @@ VERSION: Final = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 
 
 def release(root: Path, version: str, day: date) -> None:
-    """Write the version into every file under `root` that has it. Raises ValueError for a version that is none."""
+    """Write the version into every file under `root` that has it. Raises ValueError if it is none, or has a date."""
     if not VERSION.fullmatch(version):
         raise ValueError(f"{version!r} is no version, e.g. 0.2.0 or 0.2.0rc1")
+    if f"\n## [{version}] - " in (root / "CHANGELOG.md").read_text(encoding="utf-8"):
+        raise ValueError(f"CHANGELOG.md has a date for {version} already")
     _replace(root / "src/fleet_memory/__init__.py", r'(?<=^__version__ = ")[^"]+', version)
     for name in COPIES:
         _replace(root / name, r'(?<="version": ")[^"]+', version)

@@ -2,9 +2,12 @@
 
 import ast
 import json
+import os
 import re
 import runpy
 import shutil
+import subprocess
+import sys
 import tomllib
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
@@ -19,6 +22,7 @@ from zipfile import ZipFile
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 import fleet_memory
 from fleet_memory import __version__
@@ -26,6 +30,7 @@ from fleet_memory import __version__
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(fleet_memory.__file__).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+MAX_CHANGELOG_LINE = 160
 REPOSITORY = "https://github.com/fleet-memory/fleet-memory"
 WHOLE = re.compile(r"https?://\S+")
 PAGE = re.compile(
@@ -72,14 +77,43 @@ def test_a_release_changes_the_version_everywhere_and_dates_its_changes(tmp_path
     assert "## [Unreleased]\n\n## [99.1.0] - 2031-02-03\n" in read("CHANGELOG.md", tmp_path)
     with pytest.raises(ValueError, match="no version"):
         release(tmp_path, "1.0", date(2031, 2, 3))
+    with pytest.raises(ValueError, match=r"has a date for 99\.1\.0 already"):
+        release(tmp_path, "99.1.0", date(2031, 2, 4))
 
 
 def test_the_changelog_has_unreleased_changes_on_top_and_a_date_for_every_version() -> None:
     first, *headings = re.findall(r"^## (.+)$", read("CHANGELOG.md"), re.MULTILINE)
     assert first == "[Unreleased]"
-    days = [re.fullmatch(r"\[\d+\.\d+\.\d+\w*\] - (\d{4}-\d\d-\d\d)", heading) for heading in headings]
-    assert all(days)
-    assert all(after[1] >= before[1] for after, before in pairwise(day for day in days if day))
+    dated = [re.fullmatch(r"\[(\d+\.\d+\.\d+\w*)\] - (\d{4}-\d\d-\d\d)", heading) for heading in headings]
+    assert None not in dated
+    parts = [(Version(part[1]), date.fromisoformat(part[2])) for part in dated if part]
+    assert all(newer > older and day >= before for (newer, day), (older, before) in pairwise(parts))
+    assert parts[0][0] == Version(__version__)
+
+
+def test_the_changelog_has_short_lines() -> None:
+    lines = read("CHANGELOG.md").splitlines()
+    assert [line for line in lines if len(line) > MAX_CHANGELOG_LINE] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the workflow runs on Linux")
+def test_the_notes_of_a_release_are_its_part_of_the_changelog_with_whole_addresses(tmp_path: Path) -> None:
+    workflow = read(".github/workflows/release.yml")
+    (script,) = re.findall(r"^ +(awk -v head=.+?>release/notes\.md)$", workflow, re.MULTILINE | re.DOTALL)
+    (tmp_path / "release").mkdir()
+    parts = (
+        "## [Unreleased]\n\n- Soon\n\n## [0.2.0] - 2026-01-02\n\n- A [page](docs/faq.md)\n\n## [0.1.0] - 2026-01-01\n"
+    )
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{parts}")
+    env = os.environ | {"version": "0.2.0", "GITHUB_REPOSITORY": "fleet-memory/fleet-memory"}
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, check=True)  # noqa: S603, S607 the workflow's own line
+    assert read("release/notes.md", tmp_path) == f"\n- A [page]({REPOSITORY}/blob/v0.2.0/docs/faq.md)\n\n"
+
+
+def test_every_link_of_the_changelog_leads_to_the_docs() -> None:
+    """So that the notes of a release can make each a whole address."""
+    links = re.findall(r"\]\(([^)]+)", read("CHANGELOG.md"))
+    assert [link for link in links if not link.startswith(("docs/", "https://"))] == []
 
 
 def test_the_registry_entry_is_one_that_the_registry_takes() -> None:
