@@ -22,16 +22,16 @@ def test_a_reason_has_a_count_and_its_consequence() -> None:
     reasons = [freshness(pending, 0, START, START).reason for pending in (0, 1, 2, 12)]
     assert reasons == [
         "All is considered.",
-        "1 lesson waits for the next run: a little may be missing, nothing to do.",
-        "2 lessons wait for the next run: a little may be missing, nothing to do.",
-        "12 lessons wait for the next run: verify before relying on it.",
+        "1 lesson waits for the next run: a little is missing here until then.",
+        "2 lessons wait for the next run: a little is missing here until then.",
+        "12 lessons wait for the next run: verify knowledge before you rely on it.",
     ]
 
 
 def test_a_reason_counts_the_pairs_that_wait_though_every_lesson_has_been_considered() -> None:
     assert [freshness(pending, pairs, START, START).reason for pending, pairs in ((0, 1), (2, 3))] == [
         "All is considered; 1 open pair waits for a verdict.",
-        "2 lessons wait for the next run: a little may be missing, nothing to do; 3 open pairs wait for a verdict.",
+        "2 lessons wait for the next run: a little is missing here until then; 3 open pairs wait for a verdict.",
     ]
 
 

@@ -53,7 +53,7 @@ def test_a_healthy_fleet_has_nothing_to_do_and_exits_0(capsys: pytest.CaptureFix
         "rates     100% were never reinforced",
         "knowledge none",
         "soon      in 30 days 0 more lessons stale, 0 more entries to verify",
-        "waiting   2 lessons wait for the next run: a little may be missing, nothing to do.",
+        "waiting   2 lessons wait for the next run: a little is missing here until then.",
     ]
 
 

@@ -667,6 +667,15 @@ def test_an_entry_that_was_there_before_comes_back_without_the_client(home: Path
     assert not (home / "calls").exists()
 
 
+def test_users_of_claude_code_read_how_to_allow_the_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    allowing = "until you allow `mcp__fleet-memory`"
+    for client, count in (("claude-code", 1), ("cursor", 0)):
+        assert main(["install", client, "--yes", "--no-check"]) == 0
+        assert capsys.readouterr().out.count(allowing) == count
+    assert main(["install", "claude-code", "--undo", "--yes"]) == 0
+    assert allowing not in capsys.readouterr().out
+
+
 def test_with_the_plugin_nothing_is_installed_twice(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".claude").mkdir()
     (home / ".claude/settings.json").write_text('{"enabledPlugins": {"fleet-memory@fleet-memory": true}}')

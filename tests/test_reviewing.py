@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import anyio
 import pytest
@@ -223,6 +224,22 @@ def test_the_command_publishes_a_pair_that_a_person_judges_the_same(
     assert f"\n{opened[1].pair_id}: different\n" in out
     assert f"\n{opened[0].pair_id}: same; {KEY} is fresh\n2 judged, 0 left\n" in out
     assert anyio.run(with_fleet, settings, published_keys) == [KEY]
+    assert main(["review"]) == 0
+    assert capsys.readouterr().out == "no pair waits; 4 lessons wait for the next run: fleet-memory maintain\n"
+
+
+def test_before_the_first_run_people_read_which_command_opens_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "new.db"))
+    for program_id, text in (("basher", "Check that a task is free"), ("sark", "Pin numpy below 2")):
+        pattern = {"pattern": text, "domain": "tasks", "confidence": 0.9, "evidence": ""}
+        assert main(["call", "store_memory", json.dumps({"programId": program_id, "pattern": pattern})]) == 0
+    capsys.readouterr()
+    assert main(["review"]) == 0
+    assert capsys.readouterr().out == "no pair waits; 2 lessons wait for the next run: fleet-memory maintain\n"
+    assert main(["maintain"]) == 0
+    capsys.readouterr()
     assert main(["review"]) == 0
     assert capsys.readouterr().out == "no pair waits\n"
 

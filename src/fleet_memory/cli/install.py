@@ -30,6 +30,7 @@ EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
 _SELDOM: Final = ("now", "judge_url", "log_level", "log_format", *HTTP)  # what is given by the entry's `env` if at all
 USES: Final = tuple(setting.name for setting in SETTINGS if setting.name not in _SELDOM)
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
+ALLOWING: Final = "Claude Code asks before each call, until you allow `mcp__fleet-memory` under /permissions."
 MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to edit now
 
 
@@ -98,8 +99,9 @@ def _outcome(given: argparse.Namespace, changes: Sequence[FileChange]) -> list[s
         return [f"Nothing to do: {given.client} {'does not have' if given.undo else 'already has'} fleet-memory."]
     if given.dry_run:
         return ["Nothing was changed."]
-    restart = [] if given.undo else [f"Restart {given.client} to see it; `--undo` takes it out again."]
-    return [f"Changed {change.file}" for change in changes] + restart
+    notes = [] if given.undo else [f"Restart {given.client} to use it; `--undo` takes it out again."]
+    notes += [ALLOWING] if notes and given.client == "claude-code" else []
+    return [f"Changed {change.file}" for change in changes] + notes
 
 
 def _found(given: argparse.Namespace, settings: Settings, address: Address | None) -> list[Finding]:

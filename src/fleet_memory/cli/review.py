@@ -14,6 +14,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.settings import Settings
@@ -24,9 +25,9 @@ USES: Final = MEMORY
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 _CHOICE: Final = "/".join((*VERDICTS, "skip", "quit"))
 HELP: Final = """\
-same        whoever follows one does all that the other asks, and nothing else
-different   one asks for something that the other does not
-contradict  both cannot be followed
+same        following one text does all that the other asks, and nothing else
+different   anything else, e.g. one asks for something that the other does not
+contradict  nobody can follow both: they choose otherwise, or one denies the other
 unsure      the texts do not settle it
 skip        leave it for later
 quit        stop here"""
@@ -74,13 +75,20 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     count = review_pairs(pairs, sys.stdin, say, lambda verdict: _outcome(carry_out(verdict)))
     if count:
         with_memory(settings, publish_now)
-    say(f"{count} judged, {len(pairs) - count} left" if pairs else "no pair waits")
+    say(f"{count} judged, {len(pairs) - count} left" if pairs else with_memory(settings, _nothing_waits))
     return 0
 
 
 async def _waiting(fleet: Fleet) -> list[WaitingPair]:
     fleet.caller.require_curation()
     return await waiting_pairs(fleet)
+
+
+async def _nothing_waits(fleet: Fleet) -> str:
+    """Return why no pair waits, e.g. for somebody who has just stored two lessons."""
+    pending = await fleet.programs.count_pending()
+    waiting = counted(pending, "lesson waits", "lessons wait")
+    return f"no pair waits; {waiting} for the next run: fleet-memory maintain" if pending else "no pair waits"
 
 
 async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:

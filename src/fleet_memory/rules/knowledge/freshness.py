@@ -20,7 +20,7 @@ def freshness(pending: int, to_judge: int, consolidated_at: datetime | None, now
     reason counts both: pairs wait although every lesson has been considered.
     """
     stale = pending >= STALE_FROM_PENDING
-    advice = "verify before relying on it" if stale else "a little may be missing, nothing to do"
+    advice = "verify knowledge before you rely on it" if stale else "a little is missing here until then"
     considered = (
         f"{_waiting(counted(pending, 'lesson'), pending)}: "
         f"{NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}"
