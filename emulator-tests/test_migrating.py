@@ -1,4 +1,4 @@
-"""A memory of a version before is migrated alike in each of its forms, and whole after kills at random moments."""
+"""A memory of an earlier version is migrated alike in each of its forms, and whole after kills at random moments."""
 
 import os
 import random
@@ -47,7 +47,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=FORMS)
 async def memory(version: str, request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    """A store of this test's own that has the memory of a version before."""
+    """A store of this test's own that has the memory of an earlier version."""
     async with open_memory(await FORMS[request.param](version, request)) as store:
         yield store
 

@@ -91,7 +91,7 @@ async def test_twenty_megabytes_are_refused_without_being_echoed(client: Client)
 
 async def test_a_pattern_that_does_not_exist_names_the_next_call(client: Client) -> None:
     refused = await client.call_tool("reinforce_memory", {"programId": "basher", "patternId": "nothing"})
-    assert "pattern_not_found: basher has no pattern 'nothing'. Call recall_memory" in str(refused.content)
+    assert "pattern_not_found: basher has no lesson 'nothing'. Call recall_memory" in str(refused.content)
     refused = await client.call_tool("reinforce_memory", {"programId": "basher", "patternId": "pattern/a/b"})
     assert "knowledge_not_found: " in str(refused.content)
 

@@ -154,7 +154,7 @@ async def crash() -> Done:
         (["store_memory", "{broken"], 2, "JSON: Expecting property name"),
         (["store_memory", "[1]"], 2, "JSON: must be an object"),
         (["stor_memory", "{}"], 2, "invalid_argument: stor_memory: unknown tool, did you mean store_memory?"),
-        (["reinforce_memory", '{"programId": "a", "patternId": "p"}'], 1, "pattern_not_found: a has no pattern 'p'."),
+        (["reinforce_memory", '{"programId": "a", "patternId": "p"}'], 1, "pattern_not_found: a has no lesson 'p'."),
         (["memory_health", '{"programId": "a"}', "--program", "b"], 1, "forbidden: You are b "),
         (["memory_health", '{"programId": "a"}', "--store", "{file}/memory.db"], 3, "store_unavailable: "),
         (["memory_health", "{}", "--fleet", "a b"], 2, "--fleet: 'a b' is no name"),

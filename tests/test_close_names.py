@@ -33,14 +33,14 @@ async def refused(call: Awaitable[object]) -> str:
 async def test_a_misspelt_id_is_answered_with_close_ids_of_the_program_alone(fleet: Fleet) -> None:
     await learnt(fleet, "wren", LOOK, "check-claims")
     await learnt(fleet, "atlas", CHECK, "check-claim")
-    said = "pattern_not_found: wren has no pattern 'chek-claims'. Close ids are check-claims."
+    said = "pattern_not_found: wren has no lesson 'chek-claims'. Close ids are check-claims."
     assert await refused(reinforce_memory(fleet, "wren", "chek-claims")) == said
     assert await refused(forget_memory(fleet, "wren", "chek-claims", "no")) == said
 
 
 async def test_an_id_that_is_like_nothing_is_answered_with_the_tool_that_lists_ids(fleet: Fleet) -> None:
     await learnt(fleet, "wren", LOOK, "check-claims")
-    said = "pattern_not_found: wren has no pattern 'zzz'. Call recall_memory to list its patterns."
+    said = "pattern_not_found: wren has no lesson 'zzz'. Call recall_memory to list its lessons."
     assert await refused(reinforce_memory(fleet, "wren", "zzz")) == said
 
 
@@ -48,7 +48,7 @@ async def test_an_id_that_is_the_end_of_a_key_is_answered_with_the_key(fleet: Fl
     await shared_entry(fleet, "basher", "iso")
     said = await refused(reinforce_memory(fleet, "wren", "look-whether-task-still-free-before"))
     assert said == (
-        "pattern_not_found: wren has no pattern 'look-whether-task-still-free-before'. "
+        "pattern_not_found: wren has no lesson 'look-whether-task-still-free-before'. "
         f"Close keys of shared knowledge are {KEY}."
     )
     assert f"Close keys are {KEY}." in await refused(gsp_read(fleet, "look-whether-task-still-free"))
@@ -56,7 +56,7 @@ async def test_an_id_that_is_the_end_of_a_key_is_answered_with_the_key(fleet: Fl
 
 async def test_a_key_to_forget_is_answered_with_the_id_of_the_programs_lesson(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
-    said = f"pattern_not_found: basher has no pattern {KEY!r}. Close ids are mine."
+    said = f"pattern_not_found: basher has no lesson {KEY!r}. Close ids are mine."
     assert await refused(forget_memory(fleet, "basher", KEY, "no")) == said
 
 

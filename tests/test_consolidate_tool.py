@@ -261,7 +261,7 @@ async def test_a_verdict_on_a_pair_of_changed_texts_is_refused_and_the_pair_is_n
 async def test_a_judge_must_be_named_and_a_dry_run_takes_no_verdicts(fleet: Fleet) -> None:
     pair = await near_lessons(fleet)
     before = await documents(fleet)
-    with pytest.raises(InvalidArgumentError, match="programId: say who judges"):
+    with pytest.raises(InvalidArgumentError, match="programId: required with verdicts"):
         await consolidated(fleet, None, verdict(pair.pair_id))
     with pytest.raises(InvalidArgumentError, match="cannot be tried in a dry run"):
         await pattern_consolidate(fleet, no_progress, "sark", verdicts=(verdict(pair.pair_id),), dry_run=True)

@@ -77,7 +77,7 @@ async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_n
         {"pairId": two.pair_id, "state": "different"},
         {
             "pairId": two.pair_id,
-            "error": f"invalid_argument: pairId: {two.pair_id!r} was named before; say one thing of a pair",
+            "error": f"invalid_argument: pairId: {two.pair_id!r} was named before; give one verdict for each pair",
         },
     ]
     assert "kept" in (await fleet.programs.read("basher")).patterns

@@ -406,7 +406,7 @@ async def test_half_an_emoji_is_refused() -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("missing", "pattern_not_found: basher has no pattern 'p1'. Call recall_memory to list its patterns."),
+        ("missing", "pattern_not_found: basher has no lesson 'p1'. Call recall_memory to list its lessons."),
         ("conflict", "conflict: Someone else wrote first. (retryable)"),
         ("down", "store_unavailable: The store does not answer. (retryable)"),
         ("embedder", "internal: The model failed."),

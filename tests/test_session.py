@@ -110,7 +110,7 @@ async def test_a_word_about_an_unknown_name_is_answered_with_close_ones(client: 
     assert errors[0] == (
         f"knowledge_not_found: reinforcements.0: There is no knowledge entry '{key}x'. Close keys are {key}."
     )
-    assert errors[1] == ("pattern_not_found: reinforcements.1: basher has no pattern 'batches'. Close ids are batch.")
+    assert errors[1] == ("pattern_not_found: reinforcements.1: basher has no lesson 'batches'. Close ids are batch.")
     assert errors[2].endswith(f"Close keys of shared knowledge are {key}.")
 
 

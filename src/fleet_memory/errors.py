@@ -84,7 +84,7 @@ class SettingsError(FleetMemoryError):
 
 
 class PatternNotFoundError(FleetMemoryError):
-    """The program has no pattern of that id."""
+    """The program has no lesson of that id."""
 
     code = "pattern_not_found"
     exit_code = EXIT_NO
@@ -93,8 +93,8 @@ class PatternNotFoundError(FleetMemoryError):
         close = [f"Close ids are {', '.join(ids)}."] if ids else []
         close += [f"Close keys of shared knowledge are {', '.join(keys)}."] if keys else []
         super().__init__(
-            f"{program_id} has no pattern {pattern_id!r}. "
-            + (" ".join(close) or "Call recall_memory to list its patterns.")
+            f"{program_id} has no lesson {pattern_id!r}. "
+            + (" ".join(close) or "Call recall_memory to list its lessons.")
         )
 
 

@@ -34,33 +34,33 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final = (  # in the order of --help
-    Command("serve", "serve", "serve one MCP client over stdin and stdout"),
+    Command("serve", "serve", "serve one MCP client over stdin and stdout, or many over HTTP"),
     Command("call", "call", "call one tool and print its answer"),
-    Command("check", "check", "say whether the memory can be read and is intact"),
-    Command("health", "health", "show how the fleet's memory does, or one program's with --program"),
+    Command("check", "check", "check that the memory can be read and is intact"),
+    Command("health", "health", "show the state of the fleet's memory, or of one program's with --program"),
     Command("list", "list_", "list the lessons of --program, or the fleet's entries"),
     Command("show", "show", "show an entry with its sources, words and history, or a lesson"),
     Command("search", "search", "find lessons and entries by meaning and words"),
     Command("log", "log", "show the changes of shared knowledge, the newest first"),
-    Command("who", "who", "show which agent taught what"),
+    Command("who", "who", "list the agents, with their lessons and entries"),
     Command("domains", "domains", "list the domains, the commonest first"),
-    Command("maintain", "maintain", "archive what faded and consolidate, for cron"),
+    Command("maintain", "maintain", "archive faded lessons and propose pairs, e.g. from cron"),
     Command("export", "export", "write the fleet's memory to a file"),
-    Command("import", "import_", "put a file of `export` into the store"),
+    Command("import", "import_", "merge a file of `export` into the store"),
     Command("reembed", "reembed", "move the memory to the configured embedder"),
-    Command("seed", "seed", "set the rules of the house from a file"),
+    Command("seed", "seed", "set rules that every agent reads, from a file"),
     Command("retire", "retire", "take an entry of shared knowledge out of use"),
     Command("reinstate", "reinstate", "bring a retired entry back"),
     Command("reword", "reword", "give an entry another text"),
-    Command("split", "split", "take the contribution of --program out of an entry: it is not the same"),
+    Command("split", "split", "take a wrong contribution, that of --program, out of an entry"),
     Command("policy", "policy", "show or set the rules of the fleet, e.g. the votes that publish an entry"),
     Command("restore", "restore", "bring back a lesson or note of --program from the archive, or list them"),
     Command("delete-program", "delete_program", "archive a program's lessons and notes and remove the program"),
     Command("purge", "purge", "erase a text, a program, one lesson or an entry for good"),
     Command("token", "token", "create, list and revoke the tokens of agents that connect over HTTP"),
-    Command("review", "review", "judge the pairs that wait for a reader"),
+    Command("review", "review", "judge pairs of lessons that may be the same"),
     Command("install", "install", "add the server to a client's configuration"),
-    Command("doctor", "doctor", "say what works on this machine and what does not, and what to do"),
+    Command("doctor", "doctor", "check this machine and its clients, and name the remedies"),
     Command("hook", "hook", "answer a coding client's hook, e.g. SessionStart"),
     Command("demo", "demo", "watch three agents learn and share"),
 )
@@ -69,7 +69,7 @@ READING: Final = frozenset(  # commands that change nothing
 )
 _COMMANDS_FOR_CALLS: Final = {
     "Call recall_memory with scope 'shared' to list the entries.": "`fleet-memory list` lists the entries.",
-    "Call recall_memory to list its patterns.": "`fleet-memory list --program NAME` lists its lessons.",
+    "Call recall_memory to list its lessons.": "`fleet-memory list --program NAME` lists its lessons.",
 }
 
 _logger = logging.getLogger(__name__)

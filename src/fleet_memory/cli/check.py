@@ -1,4 +1,4 @@
-"""`fleet-memory check`: say whether the memory can be read and is intact."""
+"""`fleet-memory check`: check that the memory can be read and is intact."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""`fleet-memory doctor`: say what works on this machine, or of the service at --url, what does not and what to do."""
+"""`fleet-memory doctor`: check this machine and its clients, or the service at --url, and name the remedies."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""`fleet-memory health`: show how the fleet's memory does, or one program's with --program."""
+"""`fleet-memory health`: show the state of the fleet's memory, or of one program's with --program."""
 
 import argparse
 from typing import Final

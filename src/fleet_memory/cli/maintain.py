@@ -1,4 +1,4 @@
-"""`fleet-memory maintain`: archive faded lessons and propose shared knowledge once, e.g. from cron."""
+"""`fleet-memory maintain`: archive faded lessons and propose pairs once, e.g. from cron."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`fleet-memory review`: judge the pairs that wait for a reader, the likeliest first. Each answer counts at once."""
+"""`fleet-memory review`: judge pairs of lessons that may be the same, the likeliest first. Answers count at once."""
 
 import argparse
 import sys

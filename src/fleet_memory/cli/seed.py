@@ -1,4 +1,4 @@
-"""`fleet-memory seed FILE`: set the rules of the house from a file."""
+"""`fleet-memory seed FILE`: set rules that every agent reads at its start, from a file."""
 
 import argparse
 import sys

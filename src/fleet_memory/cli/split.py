@@ -1,4 +1,4 @@
-"""`fleet-memory split KEY`: take the contribution of --program out of an entry: it is not the same."""
+"""`fleet-memory split KEY`: take a wrong contribution, that of --program, out of an entry."""
 
 import argparse
 from typing import Final

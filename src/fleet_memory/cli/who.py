@@ -1,4 +1,4 @@
-"""`fleet-memory who`: show which agent taught what: programs, lessons, the entries they contribute to, last seen."""
+"""`fleet-memory who`: list the agents: their lessons, the entries that they contribute to, when they were seen last."""
 
 import argparse
 from collections import defaultdict

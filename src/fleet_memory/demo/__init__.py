@@ -48,8 +48,8 @@ def _run_on_stage(settings: Settings, play: Callable[[Stage], Awaitable[_T]]) ->
 def report_claims(teller: Teller, claims: Sequence[Claim]) -> int:
     """Print how many claims hold, and each that does not; return 0 if all do, else 1."""
     differing = [claim for claim in claims if not claim.holds]
-    teller.chapter("Did it come out as told?")
-    teller.say(f"{len(claims) - len(differing)} of {len(claims)} statements of this story match the tools' answers.")
+    teller.chapter("Do the tools' answers match the story?")
+    teller.say(f"{len(claims) - len(differing)} of {len(claims)} statements of the story match.")
     for claim in differing:
         teller.say(f"NO: {claim.statement}. Expected {claim.expected}, got {claim.answered}.")
     if not differing:

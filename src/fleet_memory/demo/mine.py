@@ -33,7 +33,8 @@ def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
     source = _utf8(source)
     teller.say(
         "Imagine two or three AI agents that never see each other's notes. Type what each of them learnt, one sentence "
-        "per line; an empty line ends an agent's list. Say one thing twice, in other words, and see if it is found."
+        "per line; an empty line ends an agent's list. Give two agents one lesson in other words, and see if it is "
+        "found."
     )
     lessons: dict[str, list[str]] = {}
     try:

@@ -84,16 +84,16 @@ async def _second_look(stage: Stage, teller: Teller) -> list[Claim]:
         for pattern in recalled:
             teller.quote(pattern.pattern, f"{pattern.age_days or 0} days old, {_sure(pattern.confidence)}")
             answer = await reinforce_memory(fleet, "basher", pattern.id, evidence=weeks.APPLIED, confidence=weeks.SURER)
-            teller.say(f'It reports: "{weeks.APPLIED}". Now the memory is {_sure(answer.confidence)}.')
+            teller.say(f'It reports: "{weeks.APPLIED}". Now it is {_sure(answer.confidence)}.')
     return [Claim("a new session recalls the lesson", [CHECK.text], [pattern.pattern for pattern in recalled])]
 
 
 async def _consolidation(stage: Stage, teller: Teller, texts: Texts) -> list[Claim]:
-    teller.chapter("The server asks what numbers cannot decide")
+    teller.chapter("Numbers propose pairs, and the agents decide")
     teller.say(
-        f"On {_day(weeks.CONSOLIDATION)} the server compares the lessons of all three. Close in words is not yet the "
-        "same, so the next boot of each agent brings pairs with a lesson of its own, and the agent judges them when it "
-        "commits its session:"
+        f"On {_day(weeks.CONSOLIDATION)} the server compares the lessons of all three. Lessons that are alike need "
+        "not mean the same, so the next boot of each agent brings pairs with a lesson of its own, and the agent judges "
+        "them when it commits its session:"
     )
     judged: list[_JudgedPair] = []
     for number in range(weeks.SESSIONS_OF_EACH):
@@ -198,7 +198,7 @@ async def _later(stage: Stage, teller: Teller) -> list[Claim]:
             await reinforce_memory(fleet, "basher", pattern.id)
     async with stage.session(weeks.HUNDRED_DAYS_LATER) as fleet:
         health = [await memory_health(fleet, program) for program in FLEET]
-    teller.chapter("What nobody uses fades")
+    teller.chapter("Lessons that nobody uses fade")
     faded = [f"{program.program_id} {program.stale_patterns} of {program.total_patterns}" for program in health]
     teller.say(
         f"By {_day(weeks.HUNDRED_DAYS_LATER)} only basher has used a lesson again. "
@@ -216,7 +216,7 @@ async def _later(stage: Stage, teller: Teller) -> list[Claim]:
 async def _shared_status(stage: Stage, teller: Teller, at: datetime) -> list[str]:
     async with stage.session(at) as fleet:
         entries = (await recall_memory(fleet, ECHO.program, scope="shared")).knowledge
-    teller.say(f"The knowledge of all on {_day(at)}:")
+    teller.say(f"What the fleet knows on {_day(at)}:")
     statuses = [entry.status or "fresh" for entry in entries]
     for entry, status in zip(entries, statuses, strict=True):
         teller.quote(entry.pattern, _STATUS_IN_WORDS.get(status, status))

@@ -87,7 +87,12 @@ def _place(settings: Settings) -> list[Finding]:
     if not is_writable:
         return [
             sqlite,
-            Finding("store", is_ok=False, text=f"{file} is not writable", advice="mend its mode or --store"),
+            Finding(
+                "store",
+                is_ok=False,
+                text=f"{file} is not writable",
+                advice="let this user write it, or name another file with --store",
+            ),
         ]
     state = f"{file.stat().st_size:,} bytes" if file.exists() else "not there yet; the first store makes it"
     return [sqlite, Finding("store", is_ok=True, text=f"{file}, {state}")]
@@ -99,7 +104,7 @@ def _embedder(settings: Settings) -> Finding:
         embedder = open_embedder(settings)
         anyio.run(embedder.vectors, ["Does it load?"])
     except FleetMemoryError as error:
-        return Finding("embedder", is_ok=False, text=_words_of(error), advice="mend FLEET_MEMORY_EMBEDDER")
+        return Finding("embedder", is_ok=False, text=_words_of(error), advice="correct FLEET_MEMORY_EMBEDDER")
     took = f"{embedder.name}, loaded in {time.perf_counter() - start:.1f} s"
     text = ": ".join(filter(None, (took, embedder.degraded)))  # which says what to do
     return Finding("embedder", is_ok=not is_wanting(embedder), text=text)

@@ -86,7 +86,7 @@ async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> 
         if position >= allowed:
             outcomes.append(Refused(verdict.pair_id, over))
         elif any(earlier.pair_id == verdict.pair_id for earlier in verdicts[:position]):
-            before = f"pairId: {verdict.pair_id!r} was named before; say one thing of a pair"
+            before = f"pairId: {verdict.pair_id!r} was named before; give one verdict for each pair"
             outcomes.append(Refused(verdict.pair_id, InvalidArgumentError(before)))
         else:
             outcomes.append(await _judge(fleet, judge_, verdict, policy))

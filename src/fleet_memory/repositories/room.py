@@ -31,7 +31,7 @@ def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
         if not gone:
             raise CapacityExceededError(
                 f"{after.program_id}'s memory is full ({excess} bytes above {MAX_PROGRAM_BYTES}). "
-                "Forget patterns it no longer needs, or store under another programId."
+                "Forget lessons that it no longer needs (forget_memory), or store under another programId."
             )
         program, archived = stamped(before, roomier, now), (*archived, *gone)
     return ProgramChange(program, archived)

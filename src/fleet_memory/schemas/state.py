@@ -20,7 +20,7 @@ class LastTask(Input):
     task_id: Annotated[LineText | None, Field(description="Its id where you got it")] = None
     title: Annotated[LineText | None, Field(description="What it was")] = None
     outcome: Annotated[EvidenceText | None, Field(description="How it ended")] = None
-    notes: Annotated[EvidenceText | None, Field(description="What whoever continues must know")] = None
+    notes: Annotated[EvidenceText | None, Field(description="For whoever continues")] = None
 
 
 class ContextSummary(Input):

@@ -149,7 +149,9 @@ def _require_sound(patterns: Sequence[NewPattern], reinforcements: Sequence[Sess
     named: set[str] = set()
     for position, report in enumerate(reinforcements):
         if report.pattern_id in named:
-            raise InvalidArgumentError(f"reinforcements.{position}.patternId: named before; say one thing of a lesson")
+            raise InvalidArgumentError(
+                f"reinforcements.{position}.patternId: named before; report one outcome for each lesson"
+            )
         named.add(report.pattern_id)
 
 

@@ -35,10 +35,10 @@ async def fleet_health(
         ),
     ] = 2_000,
 ) -> FleetHealthAnswer:
-    """See how the whole fleet's memory does: what waits for somebody, waste, echoes, duplicates, what ages next.
+    """Check the whole fleet's memory: what waits for a judge, waste, echoes, duplicates, and what ages next.
 
-    For those who look after the fleet. `advice` says what to do, the first thing first. `unwell` lists programs, the
-    gravest first; call memory_health for their advice. Of more than 64 programs lessons are counted `asOf` a run.
+    For those who look after the fleet. `advice` has the steps, the most urgent first. `unwell` lists programs, the
+    worst first; memory_health has their advice. Of more than 64 programs lessons are counted by each run (`asOf`).
     """
     return await health_of_fleet(fleet, max_tokens)
 

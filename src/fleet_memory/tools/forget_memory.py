@@ -28,7 +28,7 @@ async def forget_memory(
 ) -> ForgetAnswer:
     """Archive a lesson (patternId) that should not be in your memory, with the reason.
 
-    One that proved false: reinforce_memory, contradicted.
+    One that proved false: reinforce_memory with contradicted.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()

@@ -19,9 +19,9 @@ async def gsp_diff(
     since_version: Annotated[int, Field(strict=True, ge=0, description="The knowledgeVersion that you know")],
     max_tokens: MaxTokens = DEFAULT_TOKENS,
 ) -> DiffAnswer:
-    """Ask what changed in shared knowledge since a version: entries that are new or changed, and keys that retired.
+    """List the changes of shared knowledge since a version: new and changed entries, and keys that retired.
 
-    The version is in every gsp_bootstrap and gsp_search. For one entry's history call gsp_read.
+    Each answer of gsp_bootstrap and gsp_search has the version. For one entry's history call gsp_read.
     """
     snapshot = await fleet.knowledge.snapshots.read()
     if since_version > snapshot.version:

@@ -24,7 +24,7 @@ from fleet_memory.views.state import decay_answer
 async def memory_health(
     fleet: Fleet, program_id: Annotated[Name, Field(description="The program to look at")]
 ) -> HealthAnswer:
-    """See how a program's memory does: what is active, stale and promoted, what fades soon, and what to do about it.
+    """Check a program's memory: what is active, stale and promoted, what fades soon, and what to do about it.
 
     Call it at the end of a session, or when recall brings little.
     """

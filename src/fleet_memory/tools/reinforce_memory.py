@@ -22,7 +22,7 @@ async def reinforce_memory(
     outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed",
     request_id: Annotated[Name | None, Field(description="Makes a repeated call harmless")] = None,
 ) -> ReinforceAnswer:
-    """Say that a lesson helped (confirmed) or proved wrong (contradicted), whenever you relied on one.
+    """Report that a lesson helped (confirmed) or proved wrong (contradicted), whenever you relied on one.
 
     Confirming keeps it from fading and revives a stale one; contradicting lowers its confidence. About a shared lesson
     or a knowledge key the word is for the whole fleet and counts only with evidence: enough independent contradictions

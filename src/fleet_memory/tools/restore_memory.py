@@ -20,7 +20,7 @@ async def restore_memory(
     program_id: AnyProgram,
     item_id: Annotated[Name | None, Field(description="Of the archive, or the lesson's or note's own")] = None,
 ) -> RestoreAnswer:
-    """Bring back a lesson or a note that was archived, of any program; without itemId list the newest of its archive.
+    """Bring back a lesson or a note that was archived, of any program; without itemId, list the newest of its archive.
 
     Only when a person asks you to.
     """

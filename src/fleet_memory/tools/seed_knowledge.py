@@ -21,7 +21,7 @@ async def seed_knowledge(
 ) -> SeedAnswer:
     """Set rules that every agent of the fleet reads at its next boot, only when a person asks you to.
 
-    A rule has a text, a domain, and perhaps a key and why. The same rules again change nothing.
+    A rule has a text, a domain, and if you like a key and a reason (why). The same rules again change nothing.
     """
     wanted = keyed_seeds(entries)
     plan = await plan_seeding(fleet, wanted)

@@ -51,8 +51,8 @@ async def update_program_state(
 ) -> UpdateStateAnswer:
     """Change your contextSummary (as in commit_session), config, baselines (figures to compare with) or decayConfig.
 
-    JSON Merge Patch: absent stays, null removes, lists are replaced. expectedVersion refuses if another session
-    was faster. decayConfig: maxAge, pruneAfter in days; maxUnpromotedPatterns.
+    JSON Merge Patch: absent stays, null removes, lists are replaced. Refused if expectedVersion is not the
+    latest. decayConfig: maxAge, pruneAfter in days; maxUnpromotedPatterns.
     """
     fleet.caller.require_write(program_id)
     patch = patch_of(context_summary)._replace(

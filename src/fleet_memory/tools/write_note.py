@@ -31,7 +31,7 @@ async def write_note(
 ) -> NotedAnswer:
     """Write a note for the next days, such as a port that is taken; boot shows it.
 
-    With noteId: change its text or pinned, or remove it. Over 80 lines the oldest not pinned are archived.
+    With noteId: change its text or pinned, or remove it. Beyond 80 lines the oldest not pinned are archived.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()

@@ -116,7 +116,7 @@ def _object(text: str, number: int) -> Mapping[str, object]:
         value = json.loads(text, parse_constant=_refuse)
         json.dumps(value, ensure_ascii=False).encode()  # no store takes half characters
     except RecursionError as error:
-        raise InvalidArgumentError(f"line {number}: nested too deep") from error
+        raise InvalidArgumentError(f"line {number}: nested too deeply") from error
     except ValueError as error:
         raise InvalidArgumentError(f"line {number}: not JSON") from error
     if not isinstance(value, dict):

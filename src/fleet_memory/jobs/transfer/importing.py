@@ -23,7 +23,7 @@ async def import_memory(
 ) -> Merged:
     """Merge a file's memory into the fleet, and with `with_policy` set its policy and its rules; see `merge_incoming`.
 
-    A file that a version before wrote goes into an empty fleet, whose next maintenance converts it. Raises
+    A file that an earlier version wrote goes into an empty fleet, whose next maintenance converts it. Raises
     InvalidArgumentError for one that does not, for `with_policy` and a file with neither, and for a credential in the
     file, by the number of its line, unless the fleet's policy allows them.
     """
@@ -34,7 +34,9 @@ async def import_memory(
     incoming = memory.incoming
     rules = [entry for entry in incoming.entries if entry.tier == "constitutional"]
     if with_policy and incoming.policy is None and not rules:
-        raise InvalidArgumentError("--policy: the file has no policy: its fleet has set none, or a version before it")
+        raise InvalidArgumentError(
+            "--policy: the file has no policy: its fleet has set none, or an earlier version wrote it"
+        )
     if memory.older:
         merged = await _take_over(fleet, memory.older, incoming.fleet, step)
     else:
@@ -70,7 +72,7 @@ async def _take_over(fleet: Fleet, lines: Sequence[Line], source: str, step: Cou
     known = [document for refs in groups_of(DOCUMENTS_PER_COMMIT, wanted) for document in await store.get(*refs)]
     if any(document is not None and document.fields != wanted[document.ref].fields for document in known):
         raise InvalidArgumentError(
-            "FILE: a version before wrote it, and this fleet has other memory; import it into an empty fleet "
+            "FILE: an earlier version wrote it, and this fleet has lessons of its own; import it into an empty fleet "
             "(--fleet NAME), run `fleet-memory maintain` there, export that, and import the new file"
         )
     missing = [ref for ref, document in zip(wanted, known, strict=True) if document is None]

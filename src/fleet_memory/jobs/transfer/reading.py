@@ -36,7 +36,7 @@ _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 
 class ExportedMemory(NamedTuple):
-    """The content of a file, and its lines if a version before wrote them: these are only taken over as they are.
+    """The content of a file, and its lines if an earlier version wrote them: these are only taken over as they are.
 
     `credential` is the first that a line holds, with the line's number.
     """
