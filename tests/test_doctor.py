@@ -172,7 +172,7 @@ def test_hooks_are_counted_over_all_files_and_the_plugin(home: Path, capsys: pyt
     local.parent.mkdir()
     local.write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "fleet-memory hook Stop"}]}]}}')
     code, found = doctor(capsys)
-    assert (code, found["hooks"]["text"]) == (1, "run not once: Stop 2 times")
+    assert (code, found["hooks"]["text"]) == (1, "do not run exactly once: Stop 2 times")
     assert "--undo" in found["hooks"]["advice"]
     local.write_text('{"enabledPlugins": {"fleet-memory@fleet-memory": true}}')
     code, found = doctor(capsys)

@@ -150,9 +150,9 @@ def test_a_port_without_tls_is_named() -> None:
         (
             {**HEALTHY, "/mcp": Reply(401, {"WWW-Authenticate": "Basic"})},
             "door",
-            "401: somebody before the service asks",
+            "401: a front end asks",
         ),
-        ({**HEALTHY, "/mcp": Reply(403)}, "door", "403: somebody before the service refuses callers without"),
+        ({**HEALTHY, "/mcp": Reply(403)}, "door", "403: a front end refuses callers without"),
         ({**HEALTHY, **CLOSED, "/mcp with a token": Reply(403)}, "token", "403: the token may not enter"),
         (HEALTHY, "door", "404: nothing answers at this path"),
         ({**HEALTHY, "/mcp": Reply(405)}, "door", "405: no MCP is served at this path"),
@@ -222,7 +222,7 @@ def test_a_proxy_that_collects_streams_is_noted() -> None:
     stream = Reply(200, {"Content-Type": "text/event-stream"}, 'data: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n')
     with front_end({**HEALTHY, "/mcp": stream}) as base:
         found = {finding.name: finding for finding in remote_findings(address_of(base), "")}
-    assert found["streaming"].text == "somebody before the service collects its streams"
+    assert found["streaming"].text == "a front end collects its streams"
 
 
 def test_a_service_on_another_machine_that_serves_without_a_token_is_a_fault() -> None:

@@ -121,7 +121,7 @@ def _notes(given: argparse.Namespace, address: Address) -> list[str]:
         else "Without --token-env the client sends no token: the service must sign it in by its issuer, or need none."
     ]
     if not address.is_secret:
-        notes.append("http: whoever is between can read the token and every lesson; use https.")
+        notes.append("http: anyone on the way can read the token and every lesson; use https.")
     if given.client == "claude-code":
         notes.append("No hooks: they read a memory of this machine. The agent boots by the tool gsp_bootstrap.")
     return notes

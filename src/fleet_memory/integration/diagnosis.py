@@ -144,7 +144,7 @@ def _client(name: str, client: Client, folder: Path) -> Finding | None:
         servers = [(file, server) for file in client.files(folder) if (server := server_in(client, file))]
         plugin = plugin_here(folder) if name == "claude-code" else None
     except InvalidArgumentError as error:
-        return Finding(name, is_ok=False, text=str(error), advice="mend the file")
+        return Finding(name, is_ok=False, text=str(error), advice="correct the file")
     starts = [(str(file), server) for file, server in servers] + ([(plugin, _PLUGIN_SERVER)] if plugin else [])
     if not starts:
         advice = f"{NAME} install {name}"
@@ -186,7 +186,7 @@ def _hooks(folder: Path) -> Sequence[Finding]:
         counts = {event: sum(len(our_hooks(text, event)) for text in texts) for event in EVENTS}
         plugin = None if has_program else plugin_here(folder)
     except InvalidArgumentError as error:
-        return [Finding("hooks", is_ok=False, text=str(error), advice="mend the file")]
+        return [Finding("hooks", is_ok=False, text=str(error), advice="correct the file")]
     counts = {event: count + bool(plugin) for event, count in counts.items()}
     if not any(counts.values()):
         return []
@@ -195,7 +195,7 @@ def _hooks(folder: Path) -> Sequence[Finding]:
         several = sum(any(our_hooks(text, event) for event in EVENTS) for text in texts) > 1
         undo = f"{NAME} install claude-code --undo takes out the user's, and with --project the project's"
         advice = f"claude plugin uninstall {plugin}" if plugin else undo if several else f"{NAME} install claude-code"
-        return [Finding("hooks", is_ok=False, text=f"run not once: {', '.join(wrong)}", advice=advice)]
+        return [Finding("hooks", is_ok=False, text=f"do not run exactly once: {', '.join(wrong)}", advice=advice)]
     return [Finding("hooks", is_ok=True, text=f"{', '.join(EVENTS)}: each once")]
 
 

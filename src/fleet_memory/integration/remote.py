@@ -41,13 +41,13 @@ _CREATE: Final = f"with the service's store: {NAME} token create --program NAME 
 # status of an MCP request -> why, and the remedy
 _REFUSALS: Final = {
     403: (
-        "the token may not enter, or somebody before the service refuses",
+        "the token may not enter, or a front end refuses the request",
         "on Cloud Run deploy with --no-invoker-iam-check: the service checks the tokens itself",
     ),
     404: ("nothing answers at this path", "the path ends in /mcp; does the proxy keep the prefix of --public-url?"),
     405: ("no MCP is served at this path", "the path ends in /mcp"),
     406: ("the header Accept was changed on the way", "let the proxy pass Accept on"),
-    413: ("the body is too large for somebody before the service", "raise the proxy's limit of a body"),
+    413: ("the body is too large for a front end", "raise the proxy's limit of a body"),
     421: (
         "the service does not know this host name",
         "start it with --public-url, or with --allowed-host and the name that the proxy passes on as Host",
@@ -107,7 +107,7 @@ class _Walk:
         except (httpx2.TransportError, TimeoutError) as error:
             text, advice = connection_problem(error, MAX_ANSWER_S)
             raise _FailedError("connection", f"{address.above}: {text}", advice) from error
-        advice = "" if address.is_secret else "use https: whoever is between can read the token and every lesson"
+        advice = "" if address.is_secret else "use https: anyone on the way can read the token and every lesson"
         self._add("connection", f"{address.above} answers", advice)
         if answer.json.get("alive") is True:
             self._add("health", "the process is alive")
@@ -132,14 +132,14 @@ class _Walk:
         """Ask without a token: only a service of this machine may serve that."""
         answer = await self._initialized(client, {})
         if answer.status == 401 and not answer.challenge.lower().startswith("bearer"):
-            text = "401: somebody before the service asks for a sign-in of its own"
+            text = "401: a front end asks for a sign-in of its own"
             raise _FailedError("door", text, "let requests to /mcp pass: the service checks the tokens itself")
         if answer.status == 401:
             self._add("door", "closed to callers without a token")
             await self._present_token(client)
             return
         if answer.status == 403:
-            text = "403: somebody before the service refuses callers without a sign-in of its own"
+            text = "403: a front end refuses callers without a sign-in of its own"
             raise _FailedError("door", text, _REFUSALS[403][1])
         self._require_served("door", answer)
         served = "open: it serves callers without a token" + (" and reads none" if self._authorization else "")
@@ -169,7 +169,7 @@ class _Walk:
             raise _FailedError(step, text, "give the address of the service, which ends in /mcp")
         if answer.kind == _STREAM and answer.has_length:
             advice = "switch buffering off for this path: progress of long calls waits for their end"
-            self._add("streaming", "somebody before the service collects its streams", advice)
+            self._add("streaming", "a front end collects its streams", advice)
 
     async def _initialized(self, client: httpx2.AsyncClient, authorization: Mapping[str, str]) -> "_Answer":
         headers = {"Accept": f"application/json, {_STREAM}", **authorization}

@@ -199,7 +199,7 @@ def fleet_advice(
             ),
             (
                 bool(ageing.verify),
-                f"{counted(ageing.verify, 'entry wants', 'entries want')} checking: have an agent that knows "
+                f"{counted(ageing.verify, 'entry needs', 'entries need')} a check: have an agent that knows "
                 "the matter call reinforce_memory with the key.",
             ),
             (fresh.is_stale, f"{counted(fresh.pending, 'lesson waits', 'lessons wait')}. Call pattern_consolidate."),

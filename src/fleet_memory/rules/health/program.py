@@ -99,7 +99,7 @@ _ADVICE: Final[Mapping[HealthVerdict, Callable[[Signs], str]]] = {
     "hoarding": lambda seen: (
         f"You are near the cap: {seen.unpromoted} of {counted(seen.cap, 'lesson')}; over it only a question finds the "
         "weakest. Call reinforce_memory for those that help instead of storing more, and pattern_consolidate to "
-        "promote what agrees."
+        "publish lessons that agree."
     ),
     "echoing": lambda seen: (
         f"All your {counted(seen.echoes, 'lesson')} repeat shared knowledge that you had read. Call "
