@@ -25,7 +25,7 @@ def freshness(pending: int, to_judge: int, consolidated_at: datetime | None, now
         f"{_waiting(counted(pending, 'lesson'), pending)}: "
         f"{NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}"
         if pending
-        else "All is considered"
+        else "All lessons are compared"
     )
     judged = f"; {counted(to_judge, 'open pair waits', 'open pairs wait')} for a verdict" if to_judge else ""
     return Freshness(
@@ -53,7 +53,7 @@ def own_freshness(pending: int, now: datetime) -> Freshness:
         to_judge=None,
         consolidated_at=None,
         reason="Own lessons are read live. "
-        + (f"{_waiting(f'{pending} of them', pending)}." if pending else "All of them have been considered."),
+        + (f"{_waiting(f'{pending} of them', pending)}." if pending else "All of them have been compared."),
     )
 
 
