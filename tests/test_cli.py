@@ -258,6 +258,18 @@ def modules_after(statement: str, *names: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
+@pytest.mark.parametrize(
+    ("command", "meaning"),
+    [("list", "The agent that the command is about"), ("call", "Binds the server to one program")],
+)
+def test_help_explains_program_as_the_command_takes_it(
+    command: str, meaning: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert f"{meaning} (FLEET_MEMORY_PROGRAM)" in " ".join(capsys.readouterr().out.split())
+
+
 def test_help_imports_no_command_and_nothing_that_takes_long() -> None:
     heavy = ["anyio", "mcp", "numpy", "pydantic", "rich", "sqlite3"]
     commands = [f"fleet_memory.cli.{command.module}" for command in COMMANDS]

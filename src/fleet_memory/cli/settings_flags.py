@@ -21,6 +21,7 @@ HTTP: Final = (  # of `serve --http` alone
 )
 ONE_CLIENT: Final = tuple(name for name in ALL if name not in HTTP)  # of a process that serves one client
 OWN_MEMORY: Final = ("store", "fleet", "program", "now", "embedder", "embedder_url")  # of one that a program may give
+_SUBJECT: Final = "The agent that the command is about"  # --program of a command that starts no server
 
 
 def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None:
@@ -33,7 +34,8 @@ def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None
     for setting in SETTINGS:
         if setting.name in uses:
             default = f", default {setting.default}" if setting.default else ""
-            sentence = setting.help.partition(". ")[0].partition(": ")[0].removesuffix(".")
+            is_subject = setting.name == "program" and "maintenance" not in uses
+            sentence = _SUBJECT if is_subject else setting.help.partition(". ")[0].partition(": ")[0].removesuffix(".")
             metavar = setting.name.rpartition("_")[2].upper()
             group.add_argument(setting.flag, metavar=metavar, help=f"{sentence} ({setting.variable}{default})")
 
