@@ -20,7 +20,7 @@ from fleet_memory.schemas.knowledge import Entry, EntryState, Snapshot
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair, Side
 from fleet_memory.schemas.patterns import Pattern
 
-MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; Source: docs/tools.md, chosen
+MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; chosen
 
 
 def promoted_answer(entry: Entry, state: EntryState) -> PromotedAnswer:
