@@ -93,7 +93,7 @@ def test_the_page_that_a_limit_cites_has_its_figure(name: str) -> None:
 def test_every_limit_that_cites_a_page_has_a_sentence() -> None:
     pages = {name: figure.page for name, figure in FIGURES.items()}
     missing = [f"{name}: {page}" for name, page in cited() if pages.get(name) != page]
-    assert missing == [], "FIGURES needs the words of these pages that have the values"
+    assert not missing, f"FIGURES needs the words of the page that have the value: {', '.join(missing)}"
 
 
 def cited() -> Iterator[tuple[str, str]]:

@@ -59,7 +59,8 @@ def lacking(place: Place) -> list[str]:
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.file)
 def test_every_tool_stands_in_each_place_of_tools(place: Place) -> None:
-    assert lacking(place) == []
+    sentences = lacking(place)
+    assert not sentences, "\n".join(sentences)
 
 
 def test_a_tool_that_a_place_lacks_is_named_with_the_place_and_the_step() -> None:
