@@ -18,8 +18,8 @@ EVERYTHING = {"maxTokens": 100_000}
 class Guesses(NamedTuple):
     """All that a bound agent could name of others, and what it stores and asks to come near their texts.
 
-    `early` are the pairs that it judges before it has seen any, `verdicts` each verdict that it sends later. `lessons`
-    are ids, `texts` those of lessons that it stores.
+    `early` are the verdicts that it sends before it was shown a pair, `verdicts` those that it sends later. `lessons`
+    are ids; `texts` are those of the lessons that it stores.
     """
 
     me: str
@@ -46,7 +46,7 @@ def prying_calls(guesses: Guesses) -> dict[str, list[Arguments]]:
     anyone, about = [own, *others], (*guesses.lessons, *guesses.keys)
     return {
         "commit_session": [*_sessions(guesses, own), *({**one, **_session(guesses)} for one in others)],
-        "gsp_bootstrap": [*_boots(guesses), *({"agentId": other, **EVERYTHING} for other in guesses.others)],
+        "gsp_bootstrap": [boot for name in (guesses.me, *guesses.others) for boot in _boots(guesses, name)],
         "recall_memory": [*_recalls(guesses, own), *(recall for one in others for recall in _recalls(guesses, one))],
         "memory_health": [{}, *anyone],
         "get_program_state": [{}, *anyone, *({**one, "history": 50} for one in anyone)],
@@ -93,12 +93,12 @@ def _sessions(guesses: Guesses, own: Arguments) -> Iterator[Arguments]:
     yield {**own, "requestId": "three", **session}
 
 
-def _boots(guesses: Guesses) -> Iterator[Arguments]:
-    own: Arguments = {"agentId": guesses.me}
+def _boots(guesses: Guesses, name: str) -> Iterator[Arguments]:
+    whose: Arguments = {"agentId": name}
     for depth in get_args(Depth):
-        yield from ({**own, "depth": depth, "task": task, **EVERYTHING} for task in guesses.questions)
-        yield from ({**own, "depth": depth, "knownVersion": version, **EVERYTHING} for version in (0, 1))
-    yield {**own, "projectId": guesses.project, "knownVersion": 0}
+        yield from ({**whose, "depth": depth, "task": task, **EVERYTHING} for task in guesses.questions)
+        yield from ({**whose, "depth": depth, "knownVersion": version, **EVERYTHING} for version in (0, 1))
+    yield {**whose, "projectId": guesses.project, "knownVersion": 0}
 
 
 def _recalls(guesses: Guesses, whose: Arguments) -> Iterator[Arguments]:
@@ -120,8 +120,8 @@ def _searches(guesses: Guesses) -> Iterator[Arguments]:
 
 def _stores(guesses: Guesses, whose: Arguments) -> Iterator[Arguments]:
     for text in guesses.texts:
+        yield {**whose, "pattern": {**lesson(text, "release"), "projectId": guesses.project}}
         for id_ in ({}, *({"id": one} for one in guesses.lessons)):
             for on_duplicate in ("reject", "reinforce", "keep"):
                 yield {**whose, "pattern": {**lesson(text, "tasks"), **id_}, "onDuplicate": on_duplicate}
         yield from ({**whose, "pattern": lesson(f"{text} again", domain)} for domain in guesses.domains)
-    yield {**whose, "pattern": {**lesson(f"{guesses.texts[0]} too", "release"), "projectId": guesses.project}}

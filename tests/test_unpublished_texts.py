@@ -202,7 +202,7 @@ def guesses(known: Known) -> Guesses:
         others=["iso"],
         early=verdicts[8:],
         verdicts=verdicts,
-        lessons=(*known.lessons, "own"),
+        lessons=(*known.lessons, "own", "four"),
         keys=known.keys,
         texts=(OWN, "Bananas ripen in paper"),
         questions=(secret("plain"), secret("candidate"), "lesson begins"),
