@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 import pytest
 from mcp import Client
@@ -36,6 +36,7 @@ from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
+from tests.calls import call
 from tests.prying import Guesses, prying_calls
 from tests.shared import Lesson, learnt, opened_pair
 
@@ -301,3 +302,24 @@ async def test_where_agents_judge_an_agent_reads_only_the_pairs_that_it_is_asked
     assert (shown[left], shown[steering]) == (set(), set())
     assert shown[third] == {"commit_session"}
     assert "gsp_bootstrap" in shown[paired]
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("verdict", get_args(Verdict))
+async def test_an_author_that_judges_its_rewrite_reads_no_words_of_an_unpublished_entry(
+    basher: Settings, verdict: Verdict
+) -> None:
+    async with Client(create_server(basher)) as client:
+        rewrite = {
+            "pattern": "Bananas ripen in paper",
+            "domain": "tasks",
+            "confidence": 0.8,
+            "evidence": "",
+            "id": "four",
+        }
+        stored = await call(client, "store_memory", pattern=rewrite)
+        (asked,) = stored["toJudge"]
+        verdicts = [{"pairId": asked["pairId"], "verdict": verdict}]
+        judged = (await call(client, "pattern_consolidate", verdicts=verdicts))["judged"]
+        assert [one["state"] for one in judged] == ["open" if verdict == "unsure" else verdict]
+    assert SECRET.findall(json.dumps([stored, judged]).lower()) == []
