@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from mcp import Client, MCPError
 from mcp.types import CallToolResult, Result, TextContent
@@ -19,9 +19,9 @@ from private_fleet import (
     program_of,
 )
 
-Arguments: TypeAlias = Mapping[str, object]
+from tests.prying import Guesses, prying_calls
+
 WORDS: Final = f"{NEAR_TEXT}, {FAR_TEXT}, the cache, backups"
-EVERYTHING: Final = 100_000  # tokens
 IDS: Final = tuple(guessed(name) for name in (f"{NEAR}id", f"{FAR}id", f"{DRAFT}id", f"{OLD}goneid"))
 PROJECT: Final = guessed(f"{FAR}project")
 DOMAINS: Final = tuple(guessed(f"claims-{prefix}domain") for prefix in (NEAR, FAR))
@@ -41,86 +41,21 @@ class Sighting(NamedTuple):
         return "toJudge" in self.place and self.canary in SHOWN_TO_JUDGES
 
 
-def calls_of(me: str) -> Mapping[str, Sequence[Arguments]]:
-    """Return calls of every tool: by a program about itself, and about others, with guesses that repeat no canary."""
-    others = [guessed(program_of(prefix)) for prefix in (NEAR, FAR)] + ["iso", "tron"]
-    own: Arguments = {"programId": me}
-    return {
-        "gsp_bootstrap": [
-            {"agentId": me, "depth": "full", "maxTokens": EVERYTHING, "task": WORDS},
-            {"agentId": me, "projectId": PROJECT, "knownVersion": 0},
-            *({"agentId": other} for other in others),
-        ],
-        "recall_memory": [*_recalls(own), *({"programId": other, "query": WORDS} for other in others)],
-        "memory_health": [{}, *_about(me, others, {})],
-        "get_program_state": [{}, *_about(me, others, {"history": 50})],
-        "gsp_search": [{}, *_searches()],
-        "gsp_read": [{"key": key} for key in (KEY, f"pattern/{DOMAINS[0]}/make", *IDS)],
-        "gsp_diff": [{"sinceVersion": 0, "maxTokens": EVERYTHING}],
-        "fleet_health": [{}, {"maxTokens": EVERYTHING}],
-        "pattern_consolidate": [
-            {},
-            {"dryRun": True},
-            *_about(me, others, {}),
-            {"programId": me, "verdicts": [{"pairId": guess, "verdict": "same"} for guess in ("0" * 16, IDS[0])]},
-        ],
-        "store_memory": [*_stores(me), {"programId": others[0], "pattern": _lesson(NEAR_TEXT, DOMAINS[0])}],
-        "reinforce_memory": [{**own, "patternId": id_} for id_ in (*IDS, KEY)]
-        + [{"programId": other, "patternId": IDS[0]} for other in others],
-        "commit_session": _about(me, others, _session()),
-        "update_program_state": _about(me, others, {"config": {"deploy": "mine"}}),
-        "write_note": [{**own, "noteId": "n1", "text": "x"}, *({"programId": each, "text": "x"} for each in others)],
-        "forget_memory": [{**own, "patternId": id_, "reason": "x"} for id_ in (*IDS, KEY)]
-        + [{"programId": other, "patternId": IDS[0], "reason": "x"} for other in others],
-    }
-
-
-def _about(me: str, others: Sequence[str], arguments: Arguments) -> list[Arguments]:
-    return [{"programId": program, **arguments} for program in (me, *others)]
-
-
-def _recalls(own: Arguments) -> Iterator[Arguments]:
-    for scope in ("own", "shared", "all"):
-        yield {**own, "scope": scope, "includeStale": True, "limit": 100, "maxTokens": EVERYTHING}
-        yield {**own, "scope": scope, "query": WORDS, "explain": True, "limit": 100}
-    for domain in DOMAINS:
-        yield {**own, "domain": domain}
-    yield {**own, "projectId": PROJECT}
-    yield {**own, "tags": [guessed(f"{NEAR}tag")]}
-
-
-def _searches() -> Iterator[Arguments]:
-    for status in ("candidate", "fresh", "verify", "contested", "retired"):
-        yield {"status": status, "limit": 100, "maxTokens": EVERYTHING}
-    yield {"query": WORDS, "explain": True}
-    for domain in DOMAINS:
-        yield {"domain": domain}
-
-
-def _stores(me: str) -> Iterator[Arguments]:
-    for number, domain in enumerate(DOMAINS):
-        yield {"programId": me, "pattern": _lesson(f"{NEAR_TEXT}, says {number}", domain)}
-    for id_ in IDS:
-        yield {"programId": me, "pattern": {**_lesson(f"{FAR_TEXT}, so {id_}", "passwords"), "id": id_}}
-    yield {"programId": me, "pattern": _lesson(NEAR_TEXT, "claims"), "onDuplicate": "reject"}
-    yield {
-        "programId": me,
-        "pattern": {**_lesson("Warm the cache before the release", "release"), "projectId": PROJECT},
-    }
-
-
-def _session() -> Arguments:
-    return {
-        "patterns": [_lesson("Back up every day", DOMAINS[1])],
-        "reinforcements": [{"patternId": id_} for id_ in IDS],
-        "verdicts": [{"pairId": "0" * 16, "verdict": "same"}],
-        "missing": ["Where are the passwords?"],
-        "handoff": "All is done",
-    }
-
-
-def _lesson(text: str, domain: str) -> dict[str, object]:
-    return {"pattern": text, "domain": domain, "confidence": 0.8, "evidence": "seen"}
+def guesses(me: str) -> Guesses:
+    """Return guesses that repeat no canary."""
+    return Guesses(
+        me=me,
+        others=[*(guessed(program_of(prefix)) for prefix in (NEAR, FAR)), "iso", "tron"],
+        early=[{"pairId": "0" * 16, "verdict": "same"}],
+        verdicts=[{"pairId": guess, "verdict": "same"} for guess in ("0" * 16, IDS[0])],
+        lessons=IDS,
+        keys=(KEY, f"pattern/{DOMAINS[0]}/make"),
+        texts=(NEAR_TEXT, FAR_TEXT, "Warm the cache before the release"),
+        questions=(WORDS, "Where are the passwords?"),
+        domains=DOMAINS,
+        project=PROJECT,
+        tag=guessed(f"{NEAR}tag"),
+    )
 
 
 PROMPTS: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
@@ -133,10 +68,10 @@ RESOURCES: Final[Sequence[str]] = ()  # none are offered
 
 async def sightings(client: Client, me: str) -> list[Sighting]:
     """Try every door of a server as the program that the client is bound to; return the canaries that came out."""
-    await _require_all_doors(client, me)
+    await _require_all_doors(client)
     seen: list[Sighting] = []
     seen += _in_texts("instructions", client.instructions or "")
-    for tool, calls in calls_of(me).items():
+    for tool, calls in prying_calls(guesses(me)).items():
         for arguments in calls:
             seen += in_result(tool, await client.call_tool(tool, dict(arguments)))
     for prompt, asked in PROMPTS.items():
@@ -152,6 +87,7 @@ async def sightings(client: Client, me: str) -> list[Sighting]:
 def in_result(door: str, result: CallToolResult) -> Iterator[Sighting]:
     """Yield the canaries of a tool's result, with their place in its structured content."""
     text = "".join(block.text for block in result.content if isinstance(block, TextContent))
+    assert not text.startswith("rate_limited: "), door
     if result.structured_content is None:
         yield from _in_texts(door, text)
         return
@@ -160,9 +96,8 @@ def in_result(door: str, result: CallToolResult) -> Iterator[Sighting]:
         yield from (Sighting(door, place, canary) for canary in canaries_of(words))
 
 
-async def _require_all_doors(client: Client, me: str) -> None:
-    """Fail for a door that these calls do not try: a new tool, prompt or resource belongs into this module first."""
-    assert {tool.name for tool in (await client.list_tools()).tools} == set(calls_of(me)), "a tool is not in calls_of"
+async def _require_all_doors(client: Client) -> None:
+    """Fail for a door that is not tried: a new prompt or resource belongs into this module first."""
     assert {prompt.name for prompt in (await client.list_prompts()).prompts} == set(PROMPTS)
     assert [resource.uri for resource in (await client.list_resources()).resources] == list(RESOURCES)
     assert (await client.list_resource_templates()).resource_templates == []

@@ -8,7 +8,7 @@ import json
 import tomllib
 from argparse import Action, ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
+from importlib import import_module, reload
 from pathlib import Path
 from typing import Final, TypeAlias, cast, get_args
 
@@ -17,6 +17,7 @@ from mcp.types import Tool as ToolEntry
 from fleet_memory.cli import COMMANDS, Command, description, uses_of
 from fleet_memory.errors import EXIT_CODES, FleetMemoryError
 from fleet_memory.schemas.tokens import Role
+from fleet_memory.server import listing as server_listing
 from fleet_memory.server.listing import LISTING
 from fleet_memory.server.registration import FleetTool, registered
 from fleet_memory.server.toolsets import TOOLS
@@ -302,6 +303,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 if __name__ == "__main__":
     LISTING.write_text(listing(), encoding="utf-8")
+    reload(server_listing)  # the page of the commands has the names of the tools that are listed
     for name, text in pages().items():
         (DOCS / name).parent.mkdir(exist_ok=True)
         (DOCS / name).write_text(text, encoding="utf-8")

@@ -25,7 +25,8 @@ from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.log_format import REQUESTS, JsonLines
 from fleet_memory.server.observing.requests import request_log
 from fleet_memory.settings import TOOLSETS, Settings, load
-from tests.test_nothing_leaves import CALLS, LESSON
+from tests.matrix import OF_AGENTS, arguments_of
+from tests.test_nothing_leaves import LESSON
 
 pytestmark = pytest.mark.anyio
 
@@ -106,14 +107,14 @@ async def test_a_log_of_text_has_no_line_of_a_call_that_went_well(tmp_path: Path
 async def test_a_log_of_everything_has_no_text_of_a_call(tmp_path: Path) -> None:
     lesson = LESSON | {"pattern": PRIVATE, "evidence": PRIVATE, "id": "figs"}
     calls: dict[str, Arguments] = {
-        **CALLS,
+        **{tool: arguments_of(tool, "basher") for tool in OF_AGENTS},
         "store_memory": {"programId": "basher", "pattern": lesson},
         PRIVATE: {PRIVATE: PRIVATE},
     }
     calls["recall_memory"] = {"programId": "basher", "query": PRIVATE}
     flags = ["--log-format", "json", "--log-level", "DEBUG", "--toolsets", "all"]
     log = await server_log(tmp_path, *flags, calls=calls)
-    assert [tool for (tool,) in told(log, "tool")] == [*CALLS, "unknown"]
+    assert [tool for (tool,) in told(log, "tool")] == [*OF_AGENTS, "unknown"]
     assert PRIVATE not in log
 
 

@@ -164,7 +164,9 @@ def _stored(settings: Settings, text: str) -> bool:
 async def test_every_tool_that_writes_refuses_a_credential_and_repeats_it_nowhere(
     settings: Settings, tool: str, admin: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert sorted(ARGUMENTS) == WRITING
+    assert sorted(ARGUMENTS) == WRITING, (
+        'a tool that writes has a call in ARGUMENTS (CONTRIBUTING.md, "A tool", step 5)'
+    )
     caplog.set_level(logging.DEBUG)
     result = await admin.call_tool(tool, ARGUMENTS[tool])
     assert result.is_error

@@ -48,6 +48,7 @@ from fleet_memory.stores.sqlite import SqliteStore
 from tests.fleets import documents, interrupted, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called
+from tests.matrix import SPECS, arguments_of
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair, published_keys, shared_entry
 from tests.shared import KEY as SHARED
 
@@ -115,14 +116,12 @@ READS: list[tuple[str, Answer]] = [
     ("gsp_bootstrap", {"agentId": "iso", "depth": "full", "task": "deploy behind the orchard gateway"}),
     ("recall_memory", {"programId": "iso", "query": "deploy orchard gateway", "includeStale": True, "explain": True}),
     ("recall_memory", {"programId": "iso", "scope": "own"}),
-    ("memory_health", {"programId": "iso"}),
     ("pattern_consolidate", {"programId": "iso"}),
     ("get_program_state", {"programId": "iso", "history": 20}),
     ("gsp_search", {"query": "orchard gateway"}),
     ("gsp_search", {}),
-    ("gsp_diff", {"sinceVersion": 0}),
-    ("fleet_health", {}),
 ]
+READS += [(tool, arguments_of(tool, "iso")) for tool, spec in SPECS.items() if spec.annotations.read_only_hint]
 
 
 async def answers(client: Client) -> str:

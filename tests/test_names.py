@@ -116,7 +116,7 @@ def test_a_limit_begins_with_max_or_min() -> None:
 
 
 def test_local_names_name_the_thing() -> None:
-    assert meaningless(package()) == []
+    assert meaningless(package()) == [], "name the thing, e.g. `lesson` or `entry`"
 
 
 def test_meaningless_names_are_detected_at_each_binding() -> None:

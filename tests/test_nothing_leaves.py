@@ -5,7 +5,6 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -13,6 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.children.serve_without_internet import SOCKET
+from tests.matrix import STORED, arguments_of
 
 pytestmark = pytest.mark.anyio
 
@@ -20,25 +20,8 @@ CHILD = str(Path(__file__).parent / "children" / "serve_without_internet.py")
 IS_WATCHED = sys.platform == "linux" and platform.machine() in SOCKET
 SERVE = [CHILD] if IS_WATCHED else ["-m", "fleet_memory"]
 LESSON = {"pattern": "Deploys go through the blue cluster", "domain": "deployment", "confidence": 0.9, "evidence": ""}
-OTHER = LESSON | {"pattern": "Read the log before you restart a pod", "id": "log-first"}
+OTHERS = [LESSON | {"pattern": f"Read the log before you restart {name}", "id": name} for name in STORED]
 KEY = "pattern/deployment/deploys-go-through-blue-cluster"
-CALLS: Mapping[str, dict[str, object]] = {
-    "gsp_bootstrap": {"agentId": "basher", "task": "roll a release out"},
-    "store_memory": {"programId": "basher", "pattern": OTHER},
-    "commit_session": {"programId": "basher", "patterns": [LESSON], "handoff": "Half done"},
-    "reinforce_memory": {"programId": "basher", "patternId": "log-first", "evidence": "It helped"},
-    "pattern_consolidate": {},
-    "recall_memory": {"programId": "basher", "query": "how do deploys work?"},
-    "memory_health": {"programId": "basher"},
-    "get_program_state": {"programId": "basher"},
-    "update_program_state": {"programId": "basher", "config": {"region": "eu"}},
-    "write_note": {"programId": "basher", "text": "Ask about the quota"},
-    "forget_memory": {"programId": "basher", "patternId": "log-first", "reason": "was wrong"},
-    "gsp_search": {"query": "deploys"},
-    "gsp_read": {"key": KEY},
-    "gsp_diff": {"sinceVersion": 0},
-    "fleet_health": {},
-}
 HOME_VARIABLES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "CODEX_HOME", "CLAUDE_CONFIG_DIR")
 XDG_VARIABLES = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
 TEMPORARY_VARIABLES = ("TMPDIR", "TMP", "TEMP")
@@ -55,11 +38,13 @@ async def test_every_tool_leaves_the_home_empty_and_opens_no_internet_socket(tmp
     server = StdioServerParameters(command=sys.executable, args=SERVE, env=inherited | places | settings)
     with anyio.fail_after(60):
         async with Client(server) as client:
-            assert {tool.name for tool in (await client.list_tools()).tools} == CALLS.keys()
-            await client.call_tool("store_memory", {"programId": "wren", "pattern": LESSON})
-            for tool, arguments in CALLS.items():
-                answer = await client.call_tool(tool, arguments)
-                assert not answer.is_error, (tool, answer.content)
+            for program, lessons in (("wren", [LESSON]), ("basher", [LESSON, *OTHERS])):
+                await client.call_tool("commit_session", {"programId": program, "patterns": lessons})
+            await client.call_tool("pattern_consolidate", {})
+            for tool in (await client.list_tools()).tools:
+                sent = arguments_of(tool.name, "basher") | ({"key": KEY} if tool.name == "gsp_read" else {})
+                answer = await client.call_tool(tool.name, sent)
+                assert not answer.is_error, (tool.name, answer.content)
     assert [str(path.relative_to(home)) for path in home.rglob("*")] == []
     assert {path.name for path in memory.iterdir()} <= {"memory.db", "memory.db-wal", "memory.db-shm"}
 

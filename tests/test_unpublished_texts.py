@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -26,7 +26,6 @@ from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.schemas.knowledge import EntryState
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary
@@ -37,6 +36,8 @@ from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
+from tests.calls import call
+from tests.prying import Guesses, prying_calls
 from tests.shared import Lesson, learnt, opened_pair
 
 pytestmark = pytest.mark.anyio
@@ -194,76 +195,22 @@ def basher(tmp_path: Path) -> Settings:
     return load(flags, {})
 
 
-def calls(known: Known) -> Mapping[str, Sequence[Mapping[str, object]]]:
-    """Return calls of every tool, with all that basher may send to read more than its own.
-
-    It commits before a run of maintenance gives it so many pairs of its own that it is no third program.
-    """
-    me, iso = {"programId": "basher"}, {"programId": "iso"}
+def guesses(known: Known) -> Guesses:
+    """Return all that basher may send to read more than its own."""
     verdicts = [{"pairId": pair, "verdict": verdict} for pair in known.pairs for verdict in ("same", "unsure")]
-    lesson = {"domain": "tasks", "confidence": 0.5, "evidence": ""}
-    queries = [secret("plain"), secret("candidate"), "lesson begins"]
-    deep = {"maxTokens": 100_000}
-    return {
-        "commit_session": [
-            {**me, "requestId": "one", "patterns": [{"pattern": f"{OWN} by commit", **lesson}]},
-            {**me, "requestId": "two", "verdicts": verdicts[8:]},
-            {
-                **me,
-                "requestId": "three",
-                "reinforcements": [{"patternId": one} for one in (*known.lessons, *known.keys)],
-            },
-            {**iso, "requestId": "four"},
-        ],
-        "gsp_bootstrap": [
-            {"agentId": name, "depth": depth, **more}
-            for name in ("basher", "iso")
-            for depth in ("essential", "standard", "full")
-            for more in (deep, {"task": queries[0], **deep}, {"knownVersion": 1, **deep}, {"knownVersion": 0})
-        ],
-        "recall_memory": [
-            {**whose, "scope": scope, "includeStale": True, "limit": 100, **deep, **more}
-            for whose in (me, iso)
-            for scope in ("own", "shared", "all")
-            for more in ({}, *({"query": query, "explain": True} for query in queries))
-        ],
-        "reinforce_memory": [
-            {**me, "patternId": about, "evidence": "seen"} for about in (*known.lessons, *known.keys, "four")
-        ],
-        "store_memory": [
-            {**me, "pattern": {"pattern": text, **lesson, **more}, "onDuplicate": on_duplicate}
-            for text in (f"{OWN} again", "Bananas ripen in paper")
-            for more in ({}, *({"id": id_} for id_ in (*known.lessons, "own")))
-            for on_duplicate in ("reject", "reinforce", "keep")
-        ],
-        "memory_health": [me, iso],
-        "pattern_consolidate": [
-            {},
-            me,
-            iso,
-            {"dryRun": True},
-            {**me, "dryRun": True, "threshold": 2},
-            {**me, "verdicts": verdicts},
-            *({**me, "verdicts": [verdict]} for verdict in verdicts),
-            {**me, "verdicts": verdicts[:1], "dryRun": True},
-        ],
-        "get_program_state": [{**whose, **more} for whose in (me, iso) for more in ({}, {"history": 50})],
-        "update_program_state": [{**me, "config": {"tone": "dry"}}, {**iso, "config": {}}],
-        "write_note": [
-            {**whose, **sent}
-            for whose in (me, iso)
-            for sent in ({"text": "mine"}, {"noteId": "n1", "text": "mine"}, {"noteId": "n1", "remove": True})
-        ],
-        "forget_memory": [{**who, "patternId": one, "reason": "x"} for who in (me, iso) for one in known.lessons],
-        "gsp_search": [
-            {**state, **about, "limit": 100, **deep}
-            for state in ({}, *({"status": one} for one in get_args(EntryState)))
-            for about in ({}, *({"query": query, "explain": True} for query in queries))
-        ],
-        "gsp_read": [{"key": key, **deep} for key in (*known.keys, *(key[:-3] for key in known.keys))],
-        "gsp_diff": [{"sinceVersion": version, **deep} for version in (0, 1, 2)],
-        "fleet_health": [{}],
-    }
+    return Guesses(
+        me="basher",
+        others=["iso"],
+        early=verdicts[8:],
+        verdicts=verdicts,
+        lessons=(*known.lessons, "own", "four"),
+        keys=known.keys,
+        texts=(OWN, "Bananas ripen in paper"),
+        questions=(secret("plain"), secret("candidate"), "lesson begins"),
+        domains=("tasks",),
+        project="project",
+        tag="tag",
+    )
 
 
 class Read(NamedTuple):
@@ -276,12 +223,11 @@ class Read(NamedTuple):
 
 async def read_behind_doors(settings: Settings, known: Known) -> list[Read]:
     """Return all that a bound agent reads behind every door of a server, and from its client's hooks."""
-    tools, answered, read = calls(known), {"fleet_health"}, list[Read]()
+    tools, answered, read = prying_calls(guesses(known)), {"fleet_health"}, list[Read]()
     async with Client(create_server(settings)) as client:
         offered = (await client.list_tools()).tools
         read.append(Read("tools/list", "".join(tool.model_dump_json() for tool in offered)))
         read.append(Read("instructions", client.instructions or ""))
-        assert {tool.name for tool in offered} == tools.keys()
         for name, arguments in tools.items():
             for sent in arguments:
                 result = await client.call_tool(name, dict(sent))
@@ -356,3 +302,24 @@ async def test_where_agents_judge_an_agent_reads_only_the_pairs_that_it_is_asked
     assert (shown[left], shown[steering]) == (set(), set())
     assert shown[third] == {"commit_session"}
     assert "gsp_bootstrap" in shown[paired]
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("verdict", get_args(Verdict))
+async def test_an_author_that_judges_its_rewrite_reads_no_words_of_an_unpublished_entry(
+    basher: Settings, verdict: Verdict
+) -> None:
+    async with Client(create_server(basher)) as client:
+        rewrite = {
+            "pattern": "Bananas ripen in paper",
+            "domain": "tasks",
+            "confidence": 0.8,
+            "evidence": "",
+            "id": "four",
+        }
+        stored = await call(client, "store_memory", pattern=rewrite)
+        (asked,) = stored["toJudge"]
+        verdicts = [{"pairId": asked["pairId"], "verdict": verdict}]
+        judged = (await call(client, "pattern_consolidate", verdicts=verdicts))["judged"]
+        assert [one["state"] for one in judged] == ["open" if verdict == "unsure" else verdict]
+    assert SECRET.findall(json.dumps([stored, judged]).lower()) == []

@@ -121,7 +121,8 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         state: PairState = "open" if verdict.verdict == "unsure" else verdict.verdict
-        return Judged(verdict.pair_id, state, change, change.entry.key, change.after)
+        key = change.entry.key if change.entry.is_public else None  # it may have another's words that it has not read
+        return Judged(verdict.pair_id, state, change, key, change.after)
     if judge_.agent is not None and policy.judging == "people":  # first, so that no guess learns which pairs there are
         raise InvalidArgumentError(PEOPLE_JUDGE)
     (versioned,) = await fleet.pairs.read(verdict.pair_id)

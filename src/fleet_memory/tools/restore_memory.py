@@ -12,7 +12,7 @@ from fleet_memory.schemas.answers.curation import ArchivedItem, RestoreAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.tools.parameters import AnyProgram
 
-MAX_ITEMS: Final = 25  # of the archive in one answer; Source: docs/tools.md, chosen
+MAX_ITEMS: Final = 25  # of the archive in one answer; chosen
 
 
 async def restore_memory(

@@ -8,6 +8,7 @@ from typing import Final
 from fleet_memory.rules.consensus.judging import is_own, sides_of
 from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.state import EntryChange, doubts, row_state
+from fleet_memory.rules.text.keys import is_key_of
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.answers.consolidation import (
     ConsolidateAnswer,
@@ -20,7 +21,7 @@ from fleet_memory.schemas.knowledge import Entry, EntryState, Snapshot
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair, Side
 from fleet_memory.schemas.patterns import Pattern
 
-MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; Source: docs/tools.md, chosen
+MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; chosen
 
 
 def promoted_answer(entry: Entry, state: EntryState) -> PromotedAnswer:
@@ -76,8 +77,12 @@ def to_judge_answer(pair: Pair, program_id: str, own: Mapping[str, Pattern]) -> 
 
 
 def rewrite_to_judge(pattern: Pattern, pair_id: str) -> ToJudge:
-    """Return an author's own rewrite: the newest text, and the one that its entry still has."""
+    """Return an author's own rewrite: the newest text, and the one that its entry still has.
+
+    A key with the words of another lesson, which may be unpublished, is left out.
+    """
     voting = pattern.rewrite.voting_text if pattern.rewrite else pattern.pattern
+    key = pattern.knowledge_key
     return ToJudge(
         pair_id=pair_id,
         objection=objection(pattern.pattern, voting),
@@ -88,7 +93,12 @@ def rewrite_to_judge(pattern: Pattern, pair_id: str) -> ToJudge:
             pattern=pattern.pattern,
             evidence=pattern.evidence[:MAX_EVIDENCE_CHARS],
         ),
-        b=ToJudgeSide(own=True, key=pattern.knowledge_key, domain=pattern.domain, pattern=voting),
+        b=ToJudgeSide(
+            own=True,
+            key=key if key is not None and is_key_of(key, pattern.domain, voting) else None,
+            domain=pattern.domain,
+            pattern=voting,
+        ),
     )
 
 

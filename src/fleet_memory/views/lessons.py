@@ -15,7 +15,7 @@ from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.retrieval.ranking import Ranked
 from fleet_memory.rules.text.domain_names import domain_hint
-from fleet_memory.rules.text.keys import knowledge_key, pair_id, text_hash
+from fleet_memory.rules.text.keys import is_key_of, pair_id, text_hash
 from fleet_memory.schemas.answers.common import ScoreTerms, ToJudge
 from fleet_memory.schemas.answers.memory import (
     EntryStanding,
@@ -101,7 +101,7 @@ def lean_pattern(full: PatternAnswer) -> PatternAnswer:
 def has_foreign_key(pattern: Pattern) -> bool:
     """Whether a lesson's entry has a key with the words of another lesson, which may be unpublished."""
     key = pattern.knowledge_key
-    return key is not None and not key.startswith(knowledge_key(pattern.domain, pattern.pattern))
+    return key is not None and not is_key_of(key, pattern.domain, pattern.pattern)
 
 
 def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:

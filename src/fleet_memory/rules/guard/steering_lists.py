@@ -4,6 +4,14 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+TOOL_NAMES: Final = (
+    *("gsp_bootstrap", "recall_memory", "store_memory", "reinforce_memory", "memory_health", "pattern_consolidate"),
+    *("commit_session", "get_program_state", "update_program_state", "write_note", "forget_memory"),
+    *("gsp_search", "gsp_read", "gsp_diff", "fleet_health"),
+    *("seed_knowledge", "retire_knowledge", "reinstate_knowledge", "restore_memory"),
+)
+"""The names of every tool, as `tests/test_new_tools.py` compares them with the server's."""
+
 _LISTS: Final[Mapping[str, str]] = {
     # Parts of a pair. The second list leaves out words that often name something else: "this pattern", "all rules"
     "ANY_TEXT": r"texts?|lessons?|patterns?|entry|entries|notes?|statements?|sentences?|memory|memories|rules?"
@@ -23,10 +31,7 @@ _LISTS: Final[Mapping[str, str]] = {
     "ROLE": r"<JUDGE>|reviewers?|examiners?|classifiers?|agents?|assistants?|models?|bots?|verifiers?|voters?"
     "|curators?"
     r"|moderators?|maintainers?|programs?|whoever|anyone|everyone|systems?",
-    "TOOL": r"\w*(?:store_memory|recall_memory|reinforce_memory|forget_memory|memory_health|fleet_health"
-    "|gsp_bootstrap"
-    r"|pattern[_ ]consolidate|commit_session|gsp_read|gsp_search|gsp_diff|get_program_state|update_program_state"
-    r"|write_note)",
+    "TOOL": rf"\w*(?:{'|'.join(TOOL_NAMES)}|pattern consolidate)",
     "MUST": r"must|should|shall|will|has to|have to|needs? to|ought to|is to|are to|can only|may only",
     "OLD": r"previous|prior|above|earlier|preceding|foregoing|former|original|initial|system|other|judging|your|all"
     "|any"

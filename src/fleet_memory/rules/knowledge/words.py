@@ -82,13 +82,13 @@ def with_all_words(entry: Entry, words: Iterable[Word]) -> Entry:
 
 
 def may_contradict(against: Mapping[str, datetime], key: str, now: datetime) -> bool:
-    """Whether a program's contradiction of `key` counts at once: it is not its fourth open one within a day."""
+    """Whether a program's contradiction of `key` counts at once: few others of it are open within a day."""
     recent = [other for other, at in against.items() if other != key and _is_recent(at, now)]
     return len(recent) < MAX_CONTRADICTIONS_A_DAY
 
 
 def with_recent(against: Mapping[str, datetime], key: str, now: datetime) -> dict[str, datetime]:
-    """Return a program's contradictions of the last day with that of `key`, the newest 16 of them."""
+    """Return a program's contradictions of the last day with that of `key`, the newest that it remembers."""
     recent = {other: at for other, at in against.items() if _is_recent(at, now)}
     newest = sorted({key: now, **recent}.items(), key=lambda item: (item[1], item[0]))
     return dict(newest[-MAX_REMEMBERED_CONTRADICTIONS:])

@@ -6,7 +6,13 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.knowledge.votes import same_program
-from fleet_memory.rules.knowledge.words import may_contradict, with_confirmation, with_contradiction, with_recent
+from fleet_memory.rules.knowledge.words import (
+    MAX_CONTRADICTIONS_A_DAY,
+    may_contradict,
+    with_confirmation,
+    with_contradiction,
+    with_recent,
+)
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.lifecycle.idempotency import with_request
@@ -18,7 +24,8 @@ from fleet_memory.schemas.programs import Archived, Program
 
 NEEDS_EVIDENCE: Final = "Without evidence the word does not count for the fleet: call again with what you saw."
 WAITS: Final = (
-    "You contradicted three other entries within a day: this word counts once another program contradicts it too."
+    f"You contradicted {MAX_CONTRADICTIONS_A_DAY} other entries within a day: "
+    "this word counts once another program contradicts it too."
 )
 
 

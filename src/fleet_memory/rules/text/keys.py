@@ -50,6 +50,11 @@ def knowledge_key(domain: str, text: str) -> str:
     return f"pattern/{domain}/{slug(text)}"
 
 
+def is_key_of(key: str, domain: str, text: str) -> bool:
+    """Whether a key has the words of this text, e.g. `pattern/claims/check-status-2` of "Check status"."""
+    return key.startswith(knowledge_key(domain, text))
+
+
 def domain_of_key(key: str) -> str:
     """Return the domain that a key names, e.g. `task-claiming`; "" for a key of another form, e.g. of a seed file."""
     tier, _, rest = key.partition("/")
