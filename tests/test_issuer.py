@@ -121,6 +121,8 @@ FORGED: dict[str, Callable[[Issuer], str]] = {
     "not ASCII": lambda _: "é.é.é",
     "very long": lambda issuer: signed(issuer.claims(ENDPOINT, padding="x" * MAX_JWT_CHARS)),
     "alg none": lambda issuer: signed_by_hand({"alg": "none", "kid": "r1"}, issuer.claims(ENDPOINT)),
+    "an alg that is a list": lambda issuer: signed_by_hand({"alg": ["RS256"], "kid": "r1"}, issuer.claims(ENDPOINT)),
+    "an alg that is an object": lambda issuer: signed_by_hand({"alg": {}, "kid": "r1"}, issuer.claims(ENDPOINT)),
     "no alg": lambda issuer: signed_by_hand({"kid": "r1"}, issuer.claims(ENDPOINT)),
     "HS256 with the public key": lambda issuer: signed_by_hand(
         {"alg": "HS256", "kid": "r1"}, issuer.claims(ENDPOINT), public_pem(RSA)
