@@ -14,6 +14,8 @@ TEXT_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 REQUESTS: Final = "fleet_memory.requests"
 """The logger of one line per request; the extra `request` of a record has its fields."""
 
+REPEATING: Final = ("mcp.server.transport_security", "opentelemetry.baggage", "opentelemetry.trace")
+"""Loggers whose warnings repeat a request: its Host and Origin, and the trace context in its `_meta`."""
 MAX_MESSAGE_CHARS: Final = 1_000  # of a line of the log; chosen: headers of 64 KB are among others' messages
 
 LogField: TypeAlias = str | int | float | list[str] | None
@@ -54,7 +56,7 @@ class JsonLines(logging.Formatter):
 def _one_line(message: str) -> str:
     """Return a message as it is safe in a terminal: cut, and with escapes for control characters and line breaks.
 
-    mcp logs headers as they came.
+    Other libraries may log a text as it came.
     """
     message = message.rstrip()
     cut = message if len(message) <= MAX_MESSAGE_CHARS else f"{message[:MAX_MESSAGE_CHARS]}…"
@@ -65,7 +67,7 @@ def set_up_logging(settings: Settings) -> None:
     """Send the log to stderr as the settings say, unless this process has a log already.
 
     It comes before mcp's own set-up, which would write in colours. Below WARNING it has our own lines alone: mcp and
-    sse-starlette write whole messages and answers there.
+    sse-starlette write whole messages and answers there. The warnings of `REPEATING` are left out too.
     """
     root = logging.getLogger()
     if root.handlers:
@@ -76,6 +78,8 @@ def set_up_logging(settings: Settings) -> None:
     root.addHandler(handler)
     root.setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[settings.log_level]))
     logging.getLogger("fleet_memory").setLevel(settings.log_level)
+    for name in REPEATING:
+        logging.getLogger(name).setLevel(logging.ERROR)
     if not is_text:
         logging.captureWarnings(capture=True)
         logging.getLogger(REQUESTS).setLevel(logging.INFO)
