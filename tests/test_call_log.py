@@ -22,7 +22,7 @@ from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.listing import tool_names
-from fleet_memory.server.observing.log_format import REQUESTS, JsonLines
+from fleet_memory.server.observing.log_format import REQUESTS, TEXT_FORMAT, JsonLines, TextLines
 from fleet_memory.server.observing.requests import request_log
 from fleet_memory.settings import TOOLSETS, Settings, load
 from tests.matrix import OF_AGENTS, arguments_of
@@ -98,6 +98,15 @@ async def test_the_line_of_an_admins_call_names_its_tool(settings: Settings) -> 
             await client.call_tool("retire_knowledge", {"key": "no/such", "why": "none"})
     await lazy.close()
     assert told(log.getvalue(), "program", "role", "tool") == [("flynn", "admin", "retire_knowledge")]
+
+
+@pytest.mark.parametrize("formatter", [TextLines(TEXT_FORMAT), JsonLines()])
+def test_a_message_is_one_short_line_without_control_characters(formatter: logging.Formatter) -> None:
+    sent = "Invalid Host header: \x9b31m\x85\u202e\n2026-03-07 " + "é" * 60_000
+    line = formatter.format(logging.LogRecord("mcp", logging.WARNING, "", 0, sent, None, None))
+    message = json.loads(line)["message"] if line.startswith("{") else line.partition(" mcp: ")[2]
+    assert message.rstrip("é…") == r"Invalid Host header: \x9b31m\x85\u202e\n2026-03-07 "
+    assert (len(message) < 1_100, line.isprintable()) == (True, True)
 
 
 async def test_a_log_of_text_has_no_line_of_a_call_that_went_well(tmp_path: Path) -> None:

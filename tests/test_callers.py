@@ -6,13 +6,15 @@ import pytest
 
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.erasing.knowledge import line_of_ledger_after
 from fleet_memory.rules.erasing.targets import Erasure
 from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.knowledge import LedgerLine
-from fleet_memory.schemas.pairs import NewVerdict, Pair
+from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.stores import Query
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -22,8 +24,9 @@ from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.asking import ids, verdict
+from tests.entries import judgement, pair, side
 from tests.fleets import NOW, Interrupted, at, documents, learn, on, writing
-from tests.shared import LATE, LOOK, Lesson, opened_pair
+from tests.shared import LATE, LOOK, Lesson, learnt, opened_pair
 
 pytestmark = pytest.mark.anyio
 
@@ -97,6 +100,39 @@ async def test_texts_that_speak_to_their_reader_and_all_pairs_of_people_are_not_
     assert (await consolidated(later)).to_judge == ()
     with pytest.raises(InvalidArgumentError, match="people judge"):
         await consolidated(later, verdict(pair.pair_id))
+
+
+async def contradicted(fleet: Fleet, *judgements: Judgement) -> tuple[str, Pair]:
+    """Publish an entry, and return its key and a pair of it with a lesson of iso that was judged like this."""
+    await learn(fleet, "basher", LOOK)
+    await learn(fleet, "sark", LOOK)
+    (promoted,) = (await consolidated(fleet)).promoted
+    await learnt(fleet, "iso", LATE)
+    sides = side("basher", LOOK, key=promoted.key), side("iso", LATE, pattern_id="mine")
+    known = pair(*sides, judgements=judgements, state="contradict" if judgements else "open")
+    (unknown,) = await fleet.pairs.read(known.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(unknown, known))
+    return promoted.key, known
+
+
+async def test_two_judges_that_contradict_an_entry_leave_it_as_it_was(fleet: Fleet) -> None:
+    key, asked = await contradicted(fleet)
+    judges = [called_by(fleet, name, "judge") for name in ("portia", "ram")]
+    for judge in judges:
+        assert ids((await consolidated(judge)).to_judge) == [asked.pair_id]
+    for judge in judges:
+        (outcome,) = (await consolidated(judge, verdict(asked.pair_id, "contradict"))).judged or ()
+        assert (outcome.state, outcome.status) == ("contradict", None)
+    after = await read_entry(fleet, key, 100_000, for_people=True)
+    assert (after.status, list(after.words)) == ("fresh", [])
+
+
+async def test_a_stored_contradict_is_the_word_of_its_agent_also_where_a_judge_said_so_later(fleet: Fleet) -> None:
+    said = judgement("iso", "contradict"), judgement("portia", "contradict", by_role=True)
+    key, known = await contradicted(fleet, *said)
+    await apply_stored(fleet, known, Policy())
+    after = await read_entry(fleet, key, 100_000, for_people=True)
+    assert [word.program_id for word in after.words] == ["iso"]
 
 
 async def test_a_judge_may_be_no_other_program_and_counts_as_none_that_stored_something(fleet: Fleet) -> None:

@@ -314,7 +314,18 @@ def test_a_long_text_takes_linear_time(words: str) -> None:
     assert long < 16 * 6 * short
 
 
-def _seconds(text: str) -> float:
+def test_a_long_name_is_not_searched_again_with_each_text_below_it() -> None:
+    texts = ["co_api_key0"] * 1_000
+    short, long = (min(_seconds({"co_api_key0f" * times: texts}) for _ in range(3)) for times in (4, 400))
+    assert long < 4 * short
+
+
+def test_the_end_of_a_long_name_says_what_its_texts_are() -> None:
+    name, secret = "of_the_second_region_" * 5 + "api_key", "9f86d081884c7d65" + "9a2feaa0c55ad015"
+    assert credential_at({name: [secret]}) == Credential((name, 0), "generic-api-key")
+
+
+def _seconds(value: object) -> float:
     start = time.process_time()
-    assert credential_in(text) is None
+    assert credential_at(value) is None
     return time.process_time() - start

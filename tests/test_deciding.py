@@ -207,6 +207,19 @@ def test_a_judge_without_a_lesson_in_it_and_a_person_contest_the_entry() -> None
         assert [word.program_id for word in decision.documents.entries[KEY].words] == [name]
 
 
+def test_a_contradict_of_the_role_judge_closes_the_pair_and_is_no_word() -> None:
+    for name in ("ram", "iso", "basher"):
+        decision = judged(WITH_ENTRY, judgement(name, "contradict", by_role=True), ONE_MORE)
+        assert (decision.pair.state, decision.documents, decision.key) == ("contradict", ONE_MORE, None)
+
+
+def test_a_contradict_of_the_role_judge_leaves_a_word_that_waits_with_the_pair() -> None:
+    candidate = documents(entry("basher", published_at=None), owner("iso", pattern(LOOK)))
+    waiting = judged(WITH_ENTRY, judgement("iso", "contradict"), candidate).pair
+    assert waiting.unsaid
+    assert judged(waiting, judgement("ram", "contradict", by_role=True), candidate).pair.unsaid
+
+
 def test_a_fourth_contradict_within_a_day_waits() -> None:
     against = {f"pattern/a/{at}": START + days(1) for at in range(3)}
     busy = documents(entry(*BOTH), owner("iso", pattern(LOOK), against=against))

@@ -77,6 +77,33 @@ async def test_a_log_of_everything_over_http_has_no_text_of_a_call(tmp_path: Pat
     assert [line for line in server.log if PRIVATE in line] == []
 
 
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_no_header_and_no_trace_of_a_client_is_logged(tmp_path: Path, log_format: str) -> None:
+    types = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    traced = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "tracestate": PRIVATE, "baggage": f"{PRIVATE}, =zebra"}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": traced}}
+    with http_server(tmp_path / "memory.db", "--log-format", log_format, "--log-level", "DEBUG") as server:
+        statuses = [
+            httpx2.post(server.url, json=sent, headers=types | headers).status_code
+            for headers in ({}, {"Host": "zebra.example"}, {"Origin": "http://zebra.example"}, {"Host": "zebra@x"})
+        ]
+    assert statuses == [200, 421, 403, 421]
+    assert [line for line in server.log if "zebra" in line] == []
+
+
+def test_what_a_client_names_a_request_or_a_host_does_not_fill_the_log(tmp_path: Path) -> None:
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    numbers = [7, -(2**63), 2**63, 10**4_000]
+    with http_server(tmp_path / "memory.db", "--log-format", "json") as server:
+        for number in numbers:
+            sent = {"jsonrpc": "2.0", "id": number, "method": "ping"}
+            assert httpx2.post(server.url, json=sent, headers=headers).status_code == 200
+        assert httpx2.post(server.url, json={}, headers=headers | {"Host": "e" * 60_000}).status_code == 421
+    lines = [json.loads(line) for line in server.log if line.startswith("{")]
+    assert [line["requestId"] for line in lines if "requestId" in line] == [7, -(2**63), None, None]
+    assert max(map(len, server.log)) < 1_500
+
+
 def test_a_server_over_stdio_imports_nothing_of_metrics_and_traces() -> None:
     script = (
         "import sys; from fleet_memory.cli import serve; from fleet_memory.server.app import create_server; "

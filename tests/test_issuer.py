@@ -16,7 +16,7 @@ from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.issuer import LEEWAY_S, MAX_JWT_CHARS, IssuerTokens
 from fleet_memory.server.http.signing_keys import FRESH_S, MIN_PAUSE_S, USABLE_S, SigningKeys
-from fleet_memory.settings.issuer import IssuerSettings
+from fleet_memory.settings.issuer import IssuerSettings, keys_address
 from tests.issuer import EC, ED, OTHER_RSA, RSA, SHORT_RSA, Issuer, issuing, public_json, public_pem, signed
 
 pytestmark = pytest.mark.anyio
@@ -121,6 +121,8 @@ FORGED: dict[str, Callable[[Issuer], str]] = {
     "not ASCII": lambda _: "é.é.é",
     "very long": lambda issuer: signed(issuer.claims(ENDPOINT, padding="x" * MAX_JWT_CHARS)),
     "alg none": lambda issuer: signed_by_hand({"alg": "none", "kid": "r1"}, issuer.claims(ENDPOINT)),
+    "an alg that is a list": lambda issuer: signed_by_hand({"alg": ["RS256"], "kid": "r1"}, issuer.claims(ENDPOINT)),
+    "an alg that is an object": lambda issuer: signed_by_hand({"alg": {}, "kid": "r1"}, issuer.claims(ENDPOINT)),
     "no alg": lambda issuer: signed_by_hand({"kid": "r1"}, issuer.claims(ENDPOINT)),
     "HS256 with the public key": lambda issuer: signed_by_hand(
         {"alg": "HS256", "kid": "r1"}, issuer.claims(ENDPOINT), public_pem(RSA)
@@ -312,6 +314,14 @@ async def test_metadata_that_is_not_sound_gives_no_keys(issuer: Issuer, document
     issuer.documents[METADATA] = document
     with pytest.raises(IssuerUnavailableError):
         await verifier(issuer).verify_token(signed(issuer.claims(ENDPOINT)))
+
+
+def test_an_issuer_elsewhere_names_no_keys_on_this_machine() -> None:
+    here, elsewhere = "http://127.0.0.1:8080/keys", "https://login.example.com/keys"
+    assert keys_address(here, "http://localhost:8080") == here
+    assert keys_address(elsewhere, "https://login.example.com") == elsewhere
+    with pytest.raises(ValueError, match="no https address"):
+        keys_address(here, "https://login.example.com")
 
 
 @pytest.mark.parametrize(

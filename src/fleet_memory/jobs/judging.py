@@ -166,7 +166,8 @@ async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | Non
 
     None when they changed since. Billed as a verdict. Raises ConflictError when somebody wrote one of the documents.
     """
-    judgement = next(judgement for judgement in reversed(pair.judgements) if judgement.verdict == pair.state)
+    latest = [judgement for judgement in reversed(pair.judgements) if judgement.verdict == pair.state]
+    judgement = next((judgement for judgement in latest if not judgement.by_role), latest[0])  # one that is a word
     judge_ = Judge(judgement.program_id, judgement.connection, judgement.token)
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     if versioned.pair is None or versioned.pair.state != pair.state:

@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 MAX_NAME_CHARS: Final = 100  # characters
 MAX_KEY_CHARS: Final = 220  # characters: "pattern/" + a domain + "/" + a slug, see rules/text/keys.py
 DEEPEST_OBJECT: Final = 10  # levels; no state that an agent reads at boot needs more
+MAX_OBJECT_CHARS: Final = 30_000  # of names and texts, 1 for any other value; chosen: config has 20,000 bytes of JSON
 _NAME = re.compile(r"[A-Za-z0-9_:/-][A-Za-z0-9._:/-]*")
 _PRINTABLE_CONTROLS = "\n\t"
 
@@ -78,8 +79,13 @@ def _as_domain(text: str) -> str:
 
 def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
     waiting: list[tuple[JsonValue, int]] = [(value, 1)]
+    room = MAX_OBJECT_CHARS
     while waiting:
         item, depth = waiting.pop()
+        room -= _char_count(item)
+        if room < 0:
+            message = "must hold at most {longest} characters of names and texts; send it in parts"
+            raise PydanticCustomError("too_large", message, {"longest": MAX_OBJECT_CHARS})
         if depth > DEEPEST_OBJECT:
             raise PydanticCustomError("too_deep", "must be nested at most {deepest} deep", {"deepest": DEEPEST_OBJECT})
         if isinstance(item, float) and not isfinite(item):
@@ -87,6 +93,16 @@ def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
         if isinstance(item, dict | list):
             waiting += [(each, depth + 1) for each in (item.values() if isinstance(item, dict) else item)]
     return value
+
+
+def _char_count(item: JsonValue) -> int:
+    match item:
+        case str():
+            return len(item)
+        case dict():
+            return 1 + sum(map(len, item))
+        case _:
+            return 1
 
 
 def _instant(value: object) -> object:

@@ -73,6 +73,17 @@ def issuer_address(text: str) -> str:
     return text
 
 
+def keys_address(text: str, issuer: str) -> str:
+    """Return the address of keys that an issuer's metadata names. Raises ValueError.
+
+    Plain http names this machine, which an issuer elsewhere knows nothing about.
+    """
+    address = issuer_address(text)
+    if urlsplit(issuer).scheme == "https" and urlsplit(address).scheme != "https":
+        raise ValueError(f"{quoted(text)} is no https address")
+    return address
+
+
 def claim_name(text: str) -> str:
     """Return the name of a claim or of an audience. Raises ValueError."""
     if not _PRINTABLE.fullmatch(text):

@@ -200,9 +200,10 @@ def _with_words(decision: Decision, judgement: Judgement, sides: tuple[ResolvedS
     """Add the judge's word against each entry that its `contradict` is about, unless it contributes to that one.
 
     A word against an entry that no agent reads waits with the pair, else the two judges who undo a wrong `same` would
-    retire the text that it published.
+    retire the text that it published. A caller of the role `judge` leaves none: one person may have several such
+    tokens, and two words of different programs retire an entry.
     """
-    if judgement.verdict != "contradict":
+    if judgement.verdict != "contradict" or judgement.by_role:
         return decision
     name = judgement.program_id or PERSONS_WORD
     unsaid = False

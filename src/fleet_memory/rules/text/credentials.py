@@ -151,10 +151,13 @@ def _found(text: str, keywords: Iterable[str]) -> str | None:
 
 
 def _texts(value: object, key: str, place: _Place) -> Iterator[tuple[_Place, str]]:
-    """Yield each text that is long enough with its place, e.g. (("config", "api_key"), 'api_key = "…"')."""
+    """Yield each text that is long enough with its place, e.g. (("config", "api_key"), 'api_key = "…"').
+
+    Of a long key the end alone: a list would be searched behind it as often as it has texts.
+    """
     match value:
         case str() if len(value) >= _MIN_CHARS:
-            yield place, value if key in _OWN_NAMES else f'{key} = "{value}"'
+            yield place, value if key in _OWN_NAMES else f'{key[-_MAX_LEAD:]} = "{value}"'
         case dict():
             for name, member in value.items():
                 if len(name) >= _MIN_CHARS:

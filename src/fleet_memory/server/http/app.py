@@ -20,6 +20,7 @@ from fleet_memory.server.http.access import UNBOUND_CONNECTION, caller_of_token
 from fleet_memory.server.http.addresses import ENDPOINT_PATH, Addresses
 from fleet_memory.server.http.answers import HintedHost
 from fleet_memory.server.http.bearer import UnavailableAnswer, auth_settings
+from fleet_memory.server.http.bodies import BodiesOfTokens
 from fleet_memory.server.http.first_token import FirstTokenDoor, OpenUntilFirstToken
 from fleet_memory.server.http.health import health_routes
 from fleet_memory.settings import Settings
@@ -61,6 +62,7 @@ def http_app(
     if isinstance(verifier, OpenUntilFirstToken):
         app.add_middleware(FirstTokenDoor, verifier=verifier)
     app.add_middleware(UnavailableAnswer)
+    app.add_middleware(BodiesOfTokens)
     return HintedHost(_Door(app, addresses.prefix))
 
 

@@ -50,7 +50,7 @@ class IssuerTokens(TokenVerifier):
         header = _readable_header(token)
         if header is None:
             return None
-        algorithm = str(header["alg"])
+        algorithm = header["alg"]
         candidates = await self._keys.having(header.get("kid"))
         keys = [key for key in candidates if _is_for_algorithm(key, algorithm)][:MAX_KEYS_TRIED]
         claims = next(filter(None, (self._claims(token, key, algorithm) for key in keys)), None)
@@ -104,12 +104,12 @@ def _readable_header(token: str) -> dict[str, str] | None:
         header = jwt.get_unverified_header(token)
     except _UNREADABLE:
         return None
-    kind = header.get("typ", "jwt")
-    if header.get("alg") not in ALGORITHMS or "crit" in header or not isinstance(kind, str):
+    algorithm, kind, kid = header.get("alg"), header.get("typ", "jwt"), header.get("kid")
+    if not (isinstance(algorithm, str) and isinstance(kind, str) and isinstance(kid, str | None)):
         return None
-    kid = header.get("kid")
-    known = {"alg": str(header["alg"]), **({"kid": kid} if isinstance(kid, str) else {})}
-    return known if kind.lower() in TYPES and (kid is None or isinstance(kid, str)) else None
+    if algorithm not in ALGORITHMS or kind.lower() not in TYPES or "crit" in header:
+        return None
+    return {"alg": algorithm, **({"kid": kid} if kid is not None else {})}
 
 
 def _is_for_algorithm(key: JsonKey, algorithm: str) -> bool:

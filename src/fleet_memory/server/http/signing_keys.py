@@ -12,7 +12,7 @@ import httpx2
 from anyio import to_thread
 
 from fleet_memory.errors import IssuerUnavailableError
-from fleet_memory.settings.issuer import IssuerSettings, issuer_address
+from fleet_memory.settings.issuer import IssuerSettings, keys_address
 
 FRESH_S: Final = 600.0  # seconds until keys are fetched again: a key that the issuer withdrew is taken so long. Chosen
 USABLE_S: Final = 86_400.0  # seconds that keys are used while the issuer does not answer; chosen
@@ -108,7 +108,7 @@ class SigningKeys:
                 continue
             if metadata.get("issuer") != self._issuer.url:
                 raise ValueError(f"{url} is the metadata of another issuer, {str(metadata.get('issuer'))[:100]!r}")
-            return issuer_address(str(metadata.get("jwks_uri")))
+            return keys_address(str(metadata.get("jwks_uri")), self._issuer.url)
         raise ValueError("; ".join(problems))
 
 

@@ -14,7 +14,20 @@ TEXT_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 REQUESTS: Final = "fleet_memory.requests"
 """The logger of one line per request; the extra `request` of a record has its fields."""
 
+REPEATING: Final = ("mcp.server.transport_security", "opentelemetry.baggage", "opentelemetry.trace")
+"""Loggers whose warnings repeat a request: its Host and Origin, and the trace context in its `_meta`."""
+MAX_MESSAGE_CHARS: Final = 1_000  # of a line of the log; chosen: headers of 64 KB are among others' messages
+
 LogField: TypeAlias = str | int | float | list[str] | None
+
+
+class TextLines(logging.Formatter):
+    """Writes a record as one line of text; a traceback follows on lines of its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 the name is logging's
+        """See `logging.Formatter.formatMessage`."""
+        record.message = _one_line(record.message)
+        return super().formatMessage(record)
 
 
 class JsonLines(logging.Formatter):
@@ -31,7 +44,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
         }
         request: dict[str, LogField] | None = getattr(record, "request", None)
-        line |= {"message": record.getMessage()} if request is None else request
+        line |= {"message": _one_line(record.getMessage())} if request is None else request
         if record.exc_info and (error := record.exc_info[1]):
             line["error"] = type(error).__qualname__
             line["at"] = [
@@ -40,21 +53,33 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
 
 
+def _one_line(message: str) -> str:
+    """Return a message as it is safe in a terminal: cut, and with escapes for control characters and line breaks.
+
+    Other libraries may log a text as it came.
+    """
+    message = message.rstrip()
+    cut = message if len(message) <= MAX_MESSAGE_CHARS else f"{message[:MAX_MESSAGE_CHARS]}…"
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
+
+
 def set_up_logging(settings: Settings) -> None:
     """Send the log to stderr as the settings say, unless this process has a log already.
 
     It comes before mcp's own set-up, which would write in colours. Below WARNING it has our own lines alone: mcp and
-    sse-starlette write whole messages and answers there.
+    sse-starlette write whole messages and answers there. The warnings of `REPEATING` are left out too.
     """
     root = logging.getLogger()
     if root.handlers:
         return
     is_text = settings.log_format == "text"
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(TEXT_FORMAT) if is_text else JsonLines())
+    handler.setFormatter(TextLines(TEXT_FORMAT) if is_text else JsonLines())
     root.addHandler(handler)
     root.setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[settings.log_level]))
     logging.getLogger("fleet_memory").setLevel(settings.log_level)
+    for name in REPEATING:
+        logging.getLogger(name).setLevel(logging.ERROR)
     if not is_text:
         logging.captureWarnings(capture=True)
         logging.getLogger(REQUESTS).setLevel(logging.INFO)

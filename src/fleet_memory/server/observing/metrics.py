@@ -30,7 +30,7 @@ DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 6
 TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
 
 
-REFUSING: Final = (401, 403, 413, 421, 500, 503)
+REFUSING: Final = (401, 403, 413, 421, 429, 500, 503)
 """Statuses of HTTP that a rate needs the zero of; all of them come before a tool, or instead of its answer."""
 LEDGER_EVENTS: Final = tuple(event for part in get_args(LedgerEvent) for event in get_args(part) or (part,))
 """Of the ledger's lines: `LedgerEvent` is a union of literals."""

@@ -23,6 +23,7 @@ CANCELLED: Final = "cancelled"  # the client left, or took the request back
 UNKNOWN_TOOL: Final = "unknown"
 OTHER_METHOD: Final = "_OTHER"  # the conventions' word for a value that is not listed
 TOOL_CALL: Final = "tools/call"
+MAX_ID: Final = 2**63  # of a request's number; chosen, so that no line of the log has thousands of digits
 METHODS: Final = frozenset(
     (
         "completion/complete initialize logging/setLevel ping prompts/get prompts/list resources/list resources/read "
@@ -39,8 +40,8 @@ class SeenRequest(NamedTuple):
 
     `program`, `role` and `token` (its id) are of a caller that the server has identified, None for another. `tool` is
     None where no tool is called, and "unknown" for a name that there is not. `outcome` is "ok", "cancelled", the code
-    of an error in errors.py, or a JSON-RPC error code. `request_id` is the client's, None for one that is no number
-    and no plain name.
+    of an error in errors.py, or a JSON-RPC error code. `request_id` is the client's, None for one that is no number of
+    64 bits and no plain name.
     """
 
     request_id: int | str | None
@@ -167,7 +168,9 @@ def _code(refusal: str) -> str:
 
 
 def _plain_id(request_id: int | str | None) -> int | str | None:
-    return request_id if isinstance(request_id, int) or (request_id and is_name(request_id)) else None
+    if isinstance(request_id, int):
+        return request_id if -MAX_ID <= request_id < MAX_ID else None
+    return request_id if request_id and is_name(request_id) else None
 
 
 def _errors(root: type[FleetMemoryError]) -> Iterator[type[FleetMemoryError]]:
