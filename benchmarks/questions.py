@@ -3,7 +3,8 @@
 Of this repository: lessons.tsv, the questions of the stories, and asked/, by people who did not know the rules:
 questions to a story that name something in code (`identifiers`), and those that none of its lessons answers
 (`unanswered`, `near` when its lessons are about the same topic); and one_agent.json, 300 lessons of one agent, each
-with a question in other words, half of which room.py alone asks, once (`heldOut`). From another folder, and not in this
+with a question that avoids its words, and logistics_agent.json, 300 of another and 150 questions that need not: half of
+them room.py alone asks, once (`heldOut`). From another folder, and not in this
 repository: lint_pairs.tsv and lint_corpus.json (sets.py), commands.tsv (command, a, b: one command in the words of two
 manuals) and dialogues.json (a list of pools: `texts` are the turns of a dialogue, `questions` have the numbers of the
 turns that answer them as `right`).
@@ -62,13 +63,13 @@ class AskedFile(Value):
 
 
 class OwnLesson(Value):
-    """A lesson of an agent, and a question in other words that it answers."""
+    """A lesson of an agent, and a question in other words that it answers; "" for none."""
 
     id: str
     domain: str
     pattern: str
     evidence: str
-    question: str
+    question: str = ""
     held_out: bool = False
 
 
@@ -79,9 +80,9 @@ class OneAgent(Value):
     lessons: tuple[OwnLesson, ...]
 
 
-def one_agent() -> OneAgent:
-    """Return the lessons of one agent."""
-    return OneAgent.from_json((ASKED / "one_agent.json").read_text(encoding="utf-8"))
+def one_agent(name: str = "one_agent") -> OneAgent:
+    """Return the lessons of one agent, from its file in asked/."""
+    return OneAgent.from_json((ASKED / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def public_questions() -> Asked:

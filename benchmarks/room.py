@@ -1,13 +1,13 @@
 """How much one agent may know: 300 lessons of one program under the defaults, and a question to each in other words.
 
-    python benchmarks/room.py [--held-out | --questions FILE]
+    python benchmarks/room.py [--agent NAME] [--held-out | --questions FILE]
 
-The lessons of asked/one_agent.json are stored by `store_memory`, and `recall_memory` with its defaults is asked the
-questions of the public half once 100 are stored and once all are; `--held-out` asks those of the other half instead, on
-which nothing was chosen, and `--questions` the first 300 of a tab-separated file (columns a, the question, and b, its
-lesson). `findable` are the stored lessons that their own words bring among the first 5. Exits with 1 when less than .7
-of the questions find their lesson first once all are stored. retrieval.py has the same questions to the same lessons
-without a program, so without any cap.
+The lessons of asked/NAME.json (one_agent) are stored by `store_memory`, and `recall_memory` with its defaults is asked
+the questions of the public half once 100 are stored and once all are; `--held-out` asks those of the other half
+instead, on which nothing was chosen, and `--questions` the first 300 of a tab-separated file (columns a, the question,
+and b, its lesson). `findable` are the stored lessons that their own words bring among the first 5. Exits with 1 when
+less than .7 of the questions find their lesson first once all are stored. retrieval.py has the same questions to the
+same lessons without a program, so without any cap.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.store_memory import store_memory
 
+AGENTS: Final = ("one_agent", "logistics_agent")
 PROGRAM: Final = "agent"
 NOW: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)  # of every call: all lessons are equally strong
 CONFIDENCE: Final = 0.8
@@ -87,7 +88,7 @@ async def rooms(
 
 async def _room(fleet: Fleet, stored: Sequence[OwnLesson], *, held_out: bool) -> Room:
     findable = [0 < await place_of(fleet, lesson.id, lesson.pattern) <= 5 for lesson in stored]
-    asked = [lesson for lesson in stored if lesson.held_out is held_out]
+    asked = [lesson for lesson in stored if lesson.question and lesson.held_out is held_out]
     return Room(len(stored), sum(findable), [await place_of(fleet, lesson.id, lesson.question) for lesson in asked])
 
 
@@ -107,13 +108,15 @@ def sent(lesson: OwnLesson) -> NewPattern:
 def main() -> None:
     """Print a row for each size; exit with 1 when the last misses the gate."""
     parser = argparse.ArgumentParser(description="Measure how many lessons one agent may know.")
+    parser.add_argument("--agent", default="one_agent", choices=AGENTS, help="whose lessons of asked/")
     parser.add_argument("--held-out", action="store_true", help="ask the questions that nothing was chosen on")
     parser.add_argument("--questions", type=Path, metavar="FILE", help="columns a (question) and b (lesson)")
     options = parser.parse_args()
-    lessons = lessons_of(options.questions) if options.questions else one_agent().lessons
+    lessons = lessons_of(options.questions) if options.questions else one_agent(options.agent).lessons
     measured = anyio.run(lambda: rooms(lessons, SIZES, MiniLM(), held_out=options.held_out))
-    which = options.questions.name if options.questions else "held out" if options.held_out else "public"
-    table(f"Questions of one agent to its own lessons, {which}", ROOM, [each.row() for each in measured])
+    whose = options.questions.name if options.questions else options.agent
+    half = "held out" if options.held_out else "public"
+    table(f"Questions of one agent to its own lessons, {whose}, {half}", ROOM, [each.row() for each in measured])
     raise SystemExit(0 if measured[-1].share_within(1) >= MIN_FIRST else "missed")
 
 

@@ -107,6 +107,11 @@ async def test_one_agent_is_asked_one_half_of_its_questions_about_its_stored_les
     assert await rooms(KIOSK, (3,), MiniLM(), held_out=True) == [Room(stored=3, findable=3, places=[1])]
 
 
+async def test_a_lesson_without_a_question_is_stored_and_not_asked_for() -> None:
+    unasked = replace(KIOSK[0], question="")
+    assert await rooms([unasked, *KIOSK[1:]], (3,), MiniLM(), held_out=False) == [Room(3, findable=3, places=[0])]
+
+
 def test_equal_texts_of_a_file_are_one_lesson_with_its_first_question(tmp_path: Path) -> None:
     path = tmp_path / "set.tsv"
     path.write_text("a\tb\nq\tt\nr\tu\ns\tt\n", encoding="utf-8")
@@ -127,3 +132,11 @@ def test_the_lessons_of_one_agent_differ_and_half_of_their_questions_are_held_ou
     held_out = {lesson.question for lesson in lessons if lesson.held_out}
     assert len(held_out) == 150
     assert not held_out & set(public.questions)
+
+
+def test_half_of_the_150_questions_of_the_other_agent_are_held_out() -> None:
+    lessons = one_agent("logistics_agent").lessons
+    asked = [lesson for lesson in lessons if lesson.question]
+    assert len({lesson.pattern for lesson in lessons}) == 300
+    assert len({lesson.question for lesson in asked}) == len(asked) == 150
+    assert sum(lesson.held_out for lesson in asked) == sum(lesson.held_out for lesson in lessons) == 75
