@@ -60,6 +60,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if source not in ("", settings.fleet) and not given.yes and not agreed(question):
         return EXIT_NO
     merged = _merged(memory, given, settings)
+    if given.policy and memory.incoming.policy is None and not memory.incoming.rules:
+        sys.stderr.write("The file has no policy and no rules: those of this fleet stay.\n")
     print_answer(merged._asdict(), "\n".join(_lines(merged)), as_json=given.json)
     return 0 if merged.is_complete else EXIT_NO
 
