@@ -188,6 +188,14 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     assert (code, f"127.0.0.1:{server.port} cannot be bound: " in words) == (2, True)
 
 
+def test_a_port_that_is_taken_between_the_checks_and_the_start_is_named(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    code, words = refused(tmp_path / "memory.db", "--http", address, "--metrics", address)
+    assert (code, f"{address} cannot be bound: " in words, "Traceback" in words) == (2, True, False)
+
+
 def test_a_store_that_does_not_open_ends_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     code, words = refused(tmp_path / "file" / "memory.db", "--http", "127.0.0.1:0")
