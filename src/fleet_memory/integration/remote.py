@@ -38,8 +38,13 @@ _INITIALIZE: Final = {
     },
 }
 _CREATE: Final = f"with the service's store: {NAME} token create --program NAME --store STORE"
+_REFUSED_TOKEN: Final = (
+    "the service's log has the reason (`a bearer is refused`), or no line: then let the proxy pass Authorization on; "
+    f"else create another {_CREATE}"
+)
 # status of an MCP request -> why, and the remedy
 _REFUSALS: Final = {
+    400: ("whoever answers there takes the request for a bad one", "is it https, and not http?"),
     403: (
         "the token may not enter, or somebody before the service refuses",
         "on Cloud Run deploy with --no-invoker-iam-check: the service checks the tokens itself",
@@ -151,10 +156,12 @@ class _Walk:
 
     async def _present_token(self, client: httpx2.AsyncClient) -> None:
         if not self._authorization:
-            raise _FailedError("token", "there is none in the variable", f"create one {_CREATE}")
+            advice = f"set it in this shell, or name another by --token-env; else create one {_CREATE}"
+            raise _FailedError("token", "there is none in the variable", advice)
         answer = await self._initialized(client, self._authorization)
         if answer.status == 401:
-            raise _FailedError("token", "401: it is unknown, expired or revoked", f"create another {_CREATE}")
+            text = "401: it is unknown, expired or revoked, or a proxy took it out"
+            raise _FailedError("token", text, _REFUSED_TOKEN)
         self._require_served("token", answer)
         self._add("token", "is accepted")
 
