@@ -236,6 +236,14 @@ def test_a_token_that_is_refused_may_have_been_lost_on_the_way() -> None:
     assert "Authorization" in finding.advice
 
 
+def test_a_redirect_may_lead_to_a_page_to_sign_in() -> None:
+    finding = last_of({"/healthz": Reply(302, {"Location": "https://login.example/"})})
+    assert finding.advice == (
+        "give the address that it leads to; if that is a page to sign in, let requests pass it: the service checks the "
+        "tokens itself"
+    )
+
+
 def test_http_to_a_port_of_tls_asks_for_https() -> None:
     page = Reply(400, {"Content-Type": "text/html"}, "The plain HTTP request was sent to HTTPS port")
     finding = last_of({"/healthz": page, "/readyz": page, "/mcp": page})

@@ -38,6 +38,7 @@ _INITIALIZE: Final = {
     },
 }
 _CREATE: Final = f"with the service's store: {NAME} token create --program NAME --store STORE"
+_CHECKS: Final = "the service checks the tokens itself"
 _REFUSED_TOKEN: Final = (
     "the service's log has the reason (`a bearer is refused`), or no line: then let the proxy pass Authorization on; "
     f"else create another {_CREATE}"
@@ -47,7 +48,7 @@ _REFUSALS: Final = {
     400: ("whoever answers there takes the request for a bad one", "is it https, and not http?"),
     403: (
         "the token may not enter, or somebody before the service refuses",
-        "on Cloud Run deploy with --no-invoker-iam-check: the service checks the tokens itself",
+        f"on Cloud Run deploy with --no-invoker-iam-check: {_CHECKS}",
     ),
     404: ("nothing answers at this path", "the path ends in /mcp; does the proxy keep the prefix of --public-url?"),
     405: ("no MCP is served at this path", "the path ends in /mcp"),
@@ -117,7 +118,8 @@ class _Walk:
         if answer.json.get("alive") is True:
             self._add("health", "the process is alive")
         elif 300 <= answer.status < 400:
-            raise _FailedError("health", f"redirected to {answer.location}", "give the address that it leads to")
+            advice = f"give the address that it leads to; if that is a page to sign in, let requests pass it: {_CHECKS}"
+            raise _FailedError("health", f"redirected to {answer.location}", advice)
         elif answer.status >= 500:
             raise _FailedError("health", f"/healthz answers {answer.status}", _REFUSALS.get(answer.status, ("", ""))[1])
         else:  # the steps that follow decide
@@ -138,7 +140,7 @@ class _Walk:
         answer = await self._initialized(client, {})
         if answer.status == 401 and not answer.challenge.lower().startswith("bearer"):
             text = "401: somebody before the service asks for a sign-in of its own"
-            raise _FailedError("door", text, "let requests to /mcp pass: the service checks the tokens itself")
+            raise _FailedError("door", text, f"let requests to /mcp pass: {_CHECKS}")
         if answer.status == 401:
             self._add("door", "closed to callers without a token")
             await self._present_token(client)
