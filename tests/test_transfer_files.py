@@ -225,7 +225,7 @@ def test_the_command_that_brings_a_backup_back_serves_a_fleet_without_a_policy_t
     assert main(["import", "memory.jsonl", "--policy", "--store", "restored.db"]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("Merged fleet default into fleet default: ")
-    assert "The file has no policy and no rules: those of this fleet stay." in captured.err
+    assert "fleet-memory: --policy: the file has no policy and no rules; those of this fleet stay\n" in captured.err
 
 
 @pytest.mark.usefixtures("store")
