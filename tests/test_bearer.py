@@ -174,7 +174,9 @@ async def test_the_first_token_of_a_fleet_is_admitted_by_a_server_that_runs_alre
     assert await verify(created.token) == admitted(created)
 
 
-async def test_a_store_that_is_down_is_no_refusal_and_is_asked_once_by_all_who_wait(fleet: Fleet) -> None:
+async def test_a_store_that_is_down_is_no_refusal_and_is_asked_and_logged_once_for_all_who_wait(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
     created = await create_token(fleet, NewToken("basher"))
     store = Failing(fleet.tokens.store)
     seconds = Seconds()
@@ -193,6 +195,7 @@ async def test_a_store_that_is_down_is_no_refusal_and_is_asked_once_by_all_who_w
         for _ in range(20):
             calls.start_soon(call)
     assert (answers, store.asked) == (["unavailable"] * 20, 1)
+    assert caplog.messages == ["tokens cannot be checked: The store did not answer."]
     store.is_down = False
     assert await both.verify_token(created.token) == admitted(created)
 

@@ -112,19 +112,38 @@ def test_a_port_without_a_listener_refuses() -> None:
     assert "refused: nothing listens there" in finding.text
 
 
-def test_a_certificate_that_nothing_vouches_for_is_a_fault_of_tls(tmp_path: Path) -> None:
+def certificate_of(host: str, file: Path) -> Path:
+    """Write a certificate that this name signed for itself, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     start = datetime(2026, 1, 1, tzinfo=UTC)
     builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
     builder = builder.not_valid_before(start).not_valid_after(start + timedelta(days=36_500))
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     certificate = builder.sign(key, hashes.SHA256())
     form = serialization.Encoding.PEM
     private = key.private_bytes(form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (tmp_path / "server.pem").write_bytes(private + certificate.public_bytes(form))
-    with front_end(HEALTHY, certificate=tmp_path / "server.pem") as base:
+    file.write_bytes(private + certificate.public_bytes(form))
+    return file
+
+
+def test_a_certificate_that_nothing_vouches_for_is_a_fault_of_tls(tmp_path: Path) -> None:
+    with front_end(HEALTHY, certificate=certificate_of("127.0.0.1", tmp_path / "server.pem")) as base:
         (finding,) = remote_findings(address_of(base), TOKEN)
     assert "the certificate is not trusted (TLS)" in finding.text
+    assert "SSL_CERT_FILE" in finding.advice
+
+
+def test_a_trusted_certificate_of_another_name_asks_for_a_name_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = certificate_of("mem.example.com", tmp_path / "server.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with front_end(HEALTHY, certificate=certificate) as base:
+        (finding,) = remote_findings(address_of(base), TOKEN)
+    assert "the certificate is of another name (TLS): " in finding.text
+    assert finding.advice == "use a name that the certificate has, or a certificate with this name"
 
 
 def test_a_port_without_tls_is_named() -> None:
@@ -207,6 +226,28 @@ def test_health_of_a_page_that_answers_everything_is_not_taken_for_ours() -> Non
 def test_without_a_token_a_closed_door_asks_for_one() -> None:
     finding = last_of({**HEALTHY, **CLOSED}, token="")
     assert (finding.name, finding.text) == ("token", "there is none in the variable")
+    assert "set it in this shell" in finding.advice
+
+
+def test_a_token_that_is_refused_may_have_been_lost_on_the_way() -> None:
+    finding = last_of({**HEALTHY, **CLOSED})
+    assert finding.text == "401: it is unknown, expired or revoked, or a proxy took it out"
+    assert "`a bearer is refused`" in finding.advice
+    assert "Authorization" in finding.advice
+
+
+def test_a_redirect_may_lead_to_a_page_to_sign_in() -> None:
+    finding = last_of({"/healthz": Reply(302, {"Location": "https://login.example/"})})
+    assert finding.advice == (
+        "give the address that it leads to; if that is a page to sign in, let requests pass it: the service checks the "
+        "tokens itself"
+    )
+
+
+def test_http_to_a_port_of_tls_asks_for_https() -> None:
+    page = Reply(400, {"Content-Type": "text/html"}, "The plain HTTP request was sent to HTTPS port")
+    finding = last_of({"/healthz": page, "/readyz": page, "/mcp": page})
+    assert (finding.name, finding.advice) == ("door", "is it https, and not http?")
 
 
 def test_a_proxy_that_buffers_streams_is_distinguished_from_a_service_that_is_away(
@@ -261,8 +302,10 @@ def test_the_command_prints_findings_as_doctor_does_and_never_the_token(
     assert answer["findings"][-1] == {
         "name": "token",
         "ok": False,
-        "text": "401: it is unknown, expired or revoked",
-        "advice": "create another with the service's store: fleet-memory token create --program NAME --store STORE",
+        "text": "401: it is unknown, expired or revoked, or a proxy took it out",
+        "advice": "the service's log has the reason (`a bearer is refused`), or no line: then let the proxy pass "
+        "Authorization on; else create another with the service's store: "
+        "fleet-memory token create --program NAME --store STORE",
     }
     assert "NO  token" in text
     assert TOKEN not in text + json.dumps(answer)

@@ -10,9 +10,16 @@ import anyio
 import httpx2
 import pytest
 from mcp import Client
+from starlette.applications import Starlette
 
+from fleet_memory.clock import clock
+from fleet_memory.fleet import Fleet
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.http import health
 from fleet_memory.server.http.app import MAX_BODY_BYTES
+from fleet_memory.server.http.health import health_routes
 from fleet_memory.server.http.serving import Bind, _bound
+from fleet_memory.settings import load
 from tests.http_server import HttpServer, http_server
 
 ACCEPT = "application/json, text/event-stream"
@@ -225,3 +232,24 @@ def test_garbage_gets_no_more_than_a_line_and_the_server_goes_on(server: HttpSer
 def test_no_answer_waits_for_an_acknowledgement() -> None:
     with _bound(Bind("127.0.0.1", 0)) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # of such sockets alone asyncio switches Nagle's algorithm off
+
+
+class SilentFleet(LazyFleet):
+    """A fleet whose store never answers."""
+
+    async def fleet(self) -> Fleet:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+@pytest.mark.anyio
+async def test_a_store_that_is_silent_is_in_the_log_too(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(health, "READY_WITHIN_S", 0.01)
+    app = Starlette(routes=health_routes(SilentFleet(load({}, {}), clock(None))))
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        answer = await client.get("/readyz")
+    reason = "The store did not answer within 0.01 seconds."
+    assert (answer.status_code, answer.json()) == (503, {"ready": False, "reason": f"store_unavailable: {reason}"})
+    assert caplog.messages == [f"not ready: {reason}"]

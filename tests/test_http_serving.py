@@ -1,6 +1,8 @@
 """The life of an HTTP server: who may start one, who may call it, and how it ends."""
 
 import json
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -26,6 +28,7 @@ from tests.http_server import HttpServer, http_server
 
 JSON = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 LIMIT_S = 60  # of one start or one answer
+PAGE = (Path(__file__).parents[1] / "docs" / "http.md").read_text(encoding="utf-8")
 PUBLIC = "https://mem.example.com/team"
 
 
@@ -113,6 +116,17 @@ def test_with_a_token_it_starts_and_serves_its_bearer_alone(tmp_path: Path, case
         assert httpx2.get(f"{server.base}/healthz").status_code == 200
 
 
+def test_the_request_of_the_page_is_answered_to_a_program_without_a_client_of_the_protocol(tmp_path: Path) -> None:
+    token = token_of(tmp_path / "memory.db")
+    (curl,) = re.findall(r"curl https://mem\.example\.com/mcp (.*?)```", PAGE, re.DOTALL)
+    words = shlex.split(curl.replace("$FLEET_MEMORY_TOKEN", token))
+    headers = dict(words[at + 1].split(": ") for at, word in enumerate(words) if word == "--header")
+    body = json.loads(words[words.index("--data") + 1])
+    with http_server(tmp_path / "memory.db") as server:
+        answer = result(asked(server.url, body, **headers))
+    assert (answer["isError"], answer["structuredContent"]["total"]) == (False, 0)
+
+
 def test_one_that_knows_no_name_of_its_own_says_at_its_start_that_other_machines_are_refused(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     token_of(store)
@@ -186,6 +200,14 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with http_server(tmp_path / "memory.db") as server:
         code, words = refused(tmp_path / "other.db", "--http", f"127.0.0.1:{server.port}")
     assert (code, f"127.0.0.1:{server.port} cannot be bound: " in words) == (2, True)
+
+
+def test_a_port_that_is_taken_between_the_checks_and_the_start_is_named(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    code, words = refused(tmp_path / "memory.db", "--http", address, "--metrics", address)
+    assert (code, f"{address} cannot be bound: " in words, "Traceback" in words) == (2, True, False)
 
 
 def test_a_store_that_does_not_open_ends_the_start(tmp_path: Path) -> None:

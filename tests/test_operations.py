@@ -77,6 +77,12 @@ def test_the_page_lists_every_metric_every_alert_and_every_field_of_the_log(fami
     assert [field for field in (*FIELDS, *COSTS) if f"`{field}`" not in PAGE] == []
 
 
+def test_a_job_of_another_name_and_a_server_that_discovery_lost_raise_the_alert_too() -> None:
+    (expression,) = re.findall(r"alert: FleetMemoryDown\n\s+expr: (.*)", ALERTS)
+    (job,) = re.findall(r"job_name: (\S+)", PAGE)
+    assert expression == f'up{{job="{job}"}} == 0 or absent(up{{job="{job}"}})'
+
+
 def test_panels_do_not_overlap() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in json.loads(DASHBOARD)["panels"]:

@@ -90,7 +90,11 @@ def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixt
     [
         (["create"], 2, "token create: --program is missing, e.g. --program basher"),
         (["create", "--program", "a b"], 2, "--program: must be 1-100 letters"),
-        (["create", "--program", "basher", "--toolsets", "core,magic"], 2, "--toolsets: 'magic' is unknown"),
+        (
+            ["create", "--program", "basher", "--toolsets", "core,magic"],
+            2,
+            "--toolsets: 'magic' is unknown; known are core, state, knowledge\n",
+        ),
         (
             ["create", "--program", "basher", "--toolsets", "curation"],
             2,

@@ -1,11 +1,13 @@
 """Tokens outside their own command: they never move, go with their program, and no lesson keeps one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
-from fleet_memory.fleet import Fleet
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.erasing import erase, preview_erasure
@@ -21,6 +23,7 @@ from tests.moving import bring, export_to, sealed
 pytestmark = pytest.mark.anyio
 
 CLAIM = "Check that a task is still free before you claim it"
+RANDOM_ID = "2xeseria4wprzejg"  # like half of all ids, it is as random as a key
 
 
 @pytest.fixture
@@ -59,6 +62,22 @@ async def test_tokens_in_a_file_are_not_imported(fleet: Fleet, tmp_path: Path) -
     other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
     await bring(other, tmp_path / "forged.jsonl")
     assert (await list_tokens(other), (await other.tokens.read_key()).key) == ([], None)
+
+
+async def test_a_memory_that_was_written_with_tokens_can_be_brought_back(fleet: Fleet, tmp_path: Path) -> None:
+    assert credential_at({"token": RANDOM_ID}) == Credential(("token",), "generic-api-key")
+    await learn(replace(fleet, caller=Caller("basher", token_id=RANDOM_ID)), "basher", CLAIM)
+    await export_to(fleet, tmp_path / "memory.jsonl")
+    other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
+    await bring(other, tmp_path / "memory.jsonl")
+    assert [one.source.token for one in (await other.programs.read("basher")).patterns.values()] == [RANDOM_ID]
+
+
+async def test_a_file_with_a_secret_under_the_name_of_a_tokens_id_is_refused(fleet: Fleet, tmp_path: Path) -> None:
+    await learn(replace(fleet, caller=Caller("basher", token_id=RANDOM_ID + "q7w2")), "basher", CLAIM)
+    await export_to(fleet, tmp_path / "memory.jsonl")
+    with pytest.raises(InvalidArgumentError, match=r"source\.token: holds a credential"):
+        await bring(fleet, tmp_path / "memory.jsonl")
 
 
 async def test_a_deleted_program_has_no_live_token(fleet: Fleet) -> None:

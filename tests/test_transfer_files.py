@@ -219,6 +219,16 @@ def test_the_file_of_another_fleet_goes_in_only_if_a_person_agrees(capsys: pytes
 
 
 @pytest.mark.usefixtures("store")
+def test_the_command_that_brings_a_backup_back_serves_a_fleet_without_a_policy_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["import", "memory.jsonl", "--policy", "--store", "restored.db"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("Merged fleet default into fleet default: ")
+    assert "fleet-memory: --policy: the file has no policy and no rules; those of this fleet stay\n" in captured.err
+
+
+@pytest.mark.usefixtures("store")
 def test_a_bound_process_may_not_import_and_is_refused_before_the_file_is_read(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 import anyio
 
 from fleet_memory.cli.import_foreign import add_foreign, require_import_flags, run_foreign
-from fleet_memory.cli.printing import add_json_flag, agreed, print_answer
+from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.clock import clock
@@ -60,6 +60,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if source not in ("", settings.fleet) and not given.yes and not agreed(question):
         return EXIT_NO
     merged = _merged(memory, given, settings)
+    if given.policy and memory.incoming.policy is None and not memory.incoming.rules:
+        complain("--policy: the file has no policy and no rules; those of this fleet stay")
     print_answer(merged._asdict(), "\n".join(_lines(merged)), as_json=given.json)
     return 0 if merged.is_complete else EXIT_NO
 

@@ -151,7 +151,8 @@ def _toolsets(text: str | None, role: Role) -> tuple[str, ...] | None:
         return None
     if role != "admin" and CURATION in [part.strip() for part in text.split(",")]:
         raise InvalidArgumentError(f"--toolsets: {CURATION} is for admins alone: leave it out, or pass --role admin")
+    known = (*TOOLSETS, CURATION) if role == "admin" else TOOLSETS
     try:
-        return parsed_toolsets(text, (*TOOLSETS, CURATION) if role == "admin" else TOOLSETS)
+        return parsed_toolsets(text, known)
     except ValueError as problem:
-        raise InvalidArgumentError(f"--toolsets: {problem}") from problem
+        raise InvalidArgumentError(f"--toolsets: {problem}; known are {', '.join(known)}") from problem

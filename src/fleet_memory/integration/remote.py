@@ -38,11 +38,17 @@ _INITIALIZE: Final = {
     },
 }
 _CREATE: Final = f"with the service's store: {NAME} token create --program NAME --store STORE"
+_CHECKS: Final = "the service checks the tokens itself"
+_REFUSED_TOKEN: Final = (
+    "the service's log has the reason (`a bearer is refused`), or no line: then let the proxy pass Authorization on; "
+    f"else create another {_CREATE}"
+)
 # status of an MCP request -> why, and the remedy
 _REFUSALS: Final = {
+    400: ("the server there takes the request for a bad one", "is it https, and not http?"),
     403: (
         "the token may not enter, or a front end refuses the request",
-        "on Cloud Run deploy with --no-invoker-iam-check: the service checks the tokens itself",
+        f"on Cloud Run deploy with --no-invoker-iam-check: {_CHECKS}",
     ),
     404: ("nothing answers at this path", "the path ends in /mcp; does the proxy keep the prefix of --public-url?"),
     405: ("no MCP is served at this path", "the path ends in /mcp"),
@@ -112,7 +118,8 @@ class _Walk:
         if answer.json.get("alive") is True:
             self._add("health", "the process is alive")
         elif 300 <= answer.status < 400:
-            raise _FailedError("health", f"redirected to {answer.location}", "give the address that it leads to")
+            advice = f"give the address that it leads to; if that is a page to sign in, let requests pass it: {_CHECKS}"
+            raise _FailedError("health", f"redirected to {answer.location}", advice)
         elif answer.status >= 500:
             raise _FailedError("health", f"/healthz answers {answer.status}", _REFUSALS.get(answer.status, ("", ""))[1])
         else:  # the steps that follow decide
@@ -133,7 +140,7 @@ class _Walk:
         answer = await self._initialized(client, {})
         if answer.status == 401 and not answer.challenge.lower().startswith("bearer"):
             text = "401: a front end asks for a sign-in of its own"
-            raise _FailedError("door", text, "let requests to /mcp pass: the service checks the tokens itself")
+            raise _FailedError("door", text, f"let requests to /mcp pass: {_CHECKS}")
         if answer.status == 401:
             self._add("door", "closed to callers without a token")
             await self._present_token(client)
@@ -151,10 +158,12 @@ class _Walk:
 
     async def _present_token(self, client: httpx2.AsyncClient) -> None:
         if not self._authorization:
-            raise _FailedError("token", "there is none in the variable", f"create one {_CREATE}")
+            advice = f"set it in this shell, or name another by --token-env; else create one {_CREATE}"
+            raise _FailedError("token", "there is none in the variable", advice)
         answer = await self._initialized(client, self._authorization)
         if answer.status == 401:
-            raise _FailedError("token", "401: it is unknown, expired or revoked", f"create another {_CREATE}")
+            text = "401: it is unknown, expired or revoked, or a proxy took it out"
+            raise _FailedError("token", text, _REFUSED_TOKEN)
         self._require_served("token", answer)
         self._add("token", "is accepted")
 

@@ -3,6 +3,7 @@
 import json
 from typing import Final
 
+from fleet_memory.rules.identity.tokens import is_token_id
 from fleet_memory.stores import Json
 
 # Members of documents that hold vectors, hashes and random ids: letters there are no text.
@@ -24,14 +25,19 @@ def plain(value: Json) -> Json:
 
 
 def texts_of(value: Json) -> Json:
-    """Return a document's value as `plain` does, without vectors, hashes and random ids."""
+    """Return a document's value as `plain` does, without vectors, hashes and random ids, those of tokens too."""
     match plain(value):
         case dict() as members:
-            return {name: texts_of(item) for name, item in members.items() if name not in NO_TEXT}
+            return {name: texts_of(item) for name, item in members.items() if _may_be_text(name, item)}
         case list() as items:
             return [texts_of(item) for item in items]
         case other:
             return other
+
+
+def _may_be_text(name: str, item: Json) -> bool:
+    is_id = name == "token" and isinstance(item, str) and is_token_id(item)
+    return name not in NO_TEXT and not is_id
 
 
 def _parsed(text: str) -> Json:

@@ -24,26 +24,21 @@ async def import_memory(
     """Merge a file's memory into the fleet, and with `with_policy` set its policy and its rules; see `merge_incoming`.
 
     A file that an earlier version wrote goes into an empty fleet, whose next maintenance converts it. Raises
-    InvalidArgumentError for one that does not, for `with_policy` and a file with neither, and for a credential in the
-    file, by the number of its line, unless the fleet's policy allows them.
+    InvalidArgumentError for one that does not, and for a credential in the file, by the number of its line, unless the
+    fleet's policy allows them.
     """
     fleet.caller.require_curation()
     if memory.credential is not None:
         number, credential = memory.credential
         await refuse_credential(fleet, credential, f"line {number}")
     incoming = memory.incoming
-    rules = [entry for entry in incoming.entries if entry.tier == "constitutional"]
-    if with_policy and incoming.policy is None and not rules:
-        raise InvalidArgumentError(
-            "--policy: the file has no policy: its fleet has set none, or an earlier version wrote it"
-        )
     if memory.older:
         merged = await _take_over(fleet, memory.older, incoming.fleet, step)
     else:
         policy = await fleet.policies.read(fleet.now())
         entries = [with_earned_standing(entry, policy, with_rules=with_policy) for entry in incoming.entries]
         merged = await merge_incoming(fleet, incoming._replace(entries=entries), overwrite=overwrite, step=step)
-        merged = merged._replace(rules=await _not_in_force(fleet, rules))
+        merged = merged._replace(rules=await _not_in_force(fleet, incoming.rules))
     if with_policy and incoming.policy is not None:
         await _set_policy(fleet, incoming.policy)
     return merged

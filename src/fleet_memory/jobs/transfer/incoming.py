@@ -36,6 +36,11 @@ class Incoming(NamedTuple):
     receipts: Receipts = MappingProxyType({})
     policy: Policy | None = None
 
+    @property
+    def rules(self) -> list[Entry]:
+        """The entries that people set."""
+        return [entry for entry in self.entries if entry.tier == "constitutional"]
+
     def copy_of(self, entry: Entry) -> LedgeredEntry:
         """Return an incoming entry with its lines of the ledger."""
         return LedgeredEntry(entry, {id_: self.ledger[id_] for id_ in entry.ledger if id_ in self.ledger})

@@ -22,7 +22,8 @@ SECRET_BYTES: Final = 32  # bytes; 256 bits, as many as SHA-256 keeps apart
 KEY_BYTES: Final = 32  # bytes of the key of ids
 MAX_LIFETIME_DAYS: Final = 3_650  # days; chosen
 
-_SHAPE: Final = re.compile(r"fm_([a-z2-7]{16})_([a-z2-7]{52})")
+_ID: Final = r"[a-z2-7]{16}"
+_SHAPE: Final = re.compile(rf"fm_({_ID})_([a-z2-7]{{52}})")
 _LIFETIME: Final = re.compile(r"([1-9][0-9]{0,5})([dh])")
 
 
@@ -42,6 +43,11 @@ def parsed_token(text: str) -> TokenParts | None:
     """Return the parts of a token; None for a text that is not spelt like one."""
     match = _SHAPE.fullmatch(text)
     return TokenParts(*match.groups()) if match else None
+
+
+def is_token_id(text: str) -> bool:
+    """Whether a text is spelt like the id of a token, e.g. "k3x9qpd2mabcdefg". An id opens nothing."""
+    return re.fullmatch(_ID, text) is not None
 
 
 def made_token(key: bytes, id_bytes: bytes, secret_bytes: bytes) -> TokenParts:

@@ -5,7 +5,6 @@ bearer would throw it away.
 """
 
 import json
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -31,8 +30,6 @@ from fleet_memory.server.http.signing_keys import SigningKeys
 from fleet_memory.settings import Settings
 
 NOTE_WITHIN_S: Final = 2.0  # seconds that a call waits for the note of its token's use; chosen
-
-_logger = logging.getLogger(__name__)
 
 
 class VerificationUnavailableError(Exception):
@@ -133,7 +130,7 @@ class BearerTokens(TokenVerifier):
         try:
             access_token = await verifier.verify_token(token) if verifier else None
         except FleetMemoryError as error:
-            _logger.warning("tokens cannot be checked: %s %s", error, error.operator_detail)
+            self._refusals.note_unavailable(error)
             raise VerificationUnavailableError from error
         if access_token is None and verifier is not self._own:
             self._refusals.note("not admitted by the issuer's rules" if verifier else "malformed, no fm_ token")

@@ -50,7 +50,9 @@ class _Readiness:
             with anyio.fail_after(READY_WITHIN_S):
                 await (await self._lazy.fleet()).last_runs.read()
         except TimeoutError:
-            return f"store_unavailable: The store did not answer within {READY_WITHIN_S:g} seconds."
+            problem = f"The store did not answer within {READY_WITHIN_S:g} seconds."
+            _logger.warning("not ready: %s", problem)
+            return f"store_unavailable: {problem}"
         except FleetMemoryError as error:
             _logger.warning("not ready: %s %s", error, error.operator_detail)
             return f"{error.code}: {without_credentials(str(error))}"

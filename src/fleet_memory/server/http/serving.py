@@ -82,7 +82,7 @@ async def serve_http(
                 app = http_app(settings, lazy, where, verifier, observing.middleware)
                 if observing.count_answer:
                     app = CountedAnswers(app, observing.count_answer)
-                listener.listen(BACKLOG)
+                _listen(listener, bind)
                 is_named = bool(settings.public_url or allowed_hosts) or not is_unspecified(bind.host)
                 _announce(bind, port, where, is_named=is_named)
                 server = _Server(_config(app))
@@ -158,8 +158,20 @@ def _bound(bind: Bind) -> socket.socket:
         listener.bind(bind)
     except OSError as error:
         listener.close()
-        raise SettingsError(f"--http: {bind.host}:{bind.port} cannot be bound: {error.strerror or error}.") from error
+        raise _cannot_bind(bind, error) from error
     return listener
+
+
+def _listen(listener: socket.socket, bind: Bind) -> None:
+    """Listen. Raises SettingsError where another socket took the port first: SO_REUSEADDR lets several bind it."""
+    try:
+        listener.listen(BACKLOG)
+    except OSError as error:
+        raise _cannot_bind(bind, error) from error
+
+
+def _cannot_bind(bind: Bind, error: OSError) -> SettingsError:
+    return SettingsError(f"--http: {bind.host}:{bind.port} cannot be bound: {error.strerror or error}.")
 
 
 async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier:
