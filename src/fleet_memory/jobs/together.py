@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -36,7 +37,7 @@ async def run_both(first: Callable[[], Awaitable[_A]], second: Callable[[], Awai
 
 @asynccontextmanager
 async def start(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]:
-    """Start a call and yield it; one that is under way at the end of the block is cancelled.
+    """Start a call and yield it, once it waits; one that is under way at the end of the block is cancelled.
 
     The first error, of the call or of the block, leaves as it is, not in an ExceptionGroup, and the other of the two is
     cancelled.
@@ -49,6 +50,7 @@ async def start(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
+            await checkpoint()  # it begins before the block: the longer of the two calls is the one to start
             yield started
             tasks.cancel_scope.cancel()
     except ExceptionGroup as group:
