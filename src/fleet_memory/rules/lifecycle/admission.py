@@ -89,28 +89,27 @@ def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
 
 def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
     """Return the program's patterns of at least this similarity, the most alike first."""
-    own = vector_bytes(lesson.vector)
+    own, embedder = vector_bytes(lesson.vector), lesson.embedder
     comparable = [
         pattern
         for pattern in program.patterns.values()
-        if pattern.embedder == lesson.embedder and len(pattern.vector_bytes) == len(own)
+        if pattern.embedder == embedder and len(pattern.vector_bytes) == len(own)
     ]
     if not comparable or not own:
         return []
     alike = cosines(int8_matrix([p.vector_bytes for p in comparable]), unpacked([lesson.vector])[0])
     similarities = np.round(np.clip(alike, 0, 1).astype(float), 3)
-    order = np.argsort(-alike, kind="stable")
-    return [Near(comparable[i], float(similarities[i])) for i in order[similarities[order] >= least]]
+    near = np.flatnonzero(similarities >= least)
+    near = near[np.argsort(-alike[near], kind="stable")]
+    return [Near(comparable[i], similarity) for i, similarity in zip(near, similarities[near].tolist(), strict=True)]
 
 
 def _twin(program: Program, lesson: SentLesson) -> Near | None:
     """Return the pattern of the same project in equal words. Raises PagesNeededError when a page may have it."""
-    require_read(program, words=lesson.words)
-    wanted = lesson.words, lesson.sent.project_id
-    return next(
-        (Near(pattern, 1.0) for pattern in program.patterns.values() if (pattern.words, pattern.project_id) == wanted),
-        None,
-    )
+    words, project_id = lesson.words, lesson.sent.project_id
+    require_read(program, words=words)
+    same = (each for each in program.patterns.values() if each.words == words and each.project_id == project_id)
+    return next((Near(pattern, 1.0) for pattern in same), None)
 
 
 def _called_again(
