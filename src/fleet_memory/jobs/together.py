@@ -25,7 +25,8 @@ class Started(Generic[_A]):
 
     async def result(self) -> _A:
         """Return the result of the call, once there is one."""
-        await self.done.wait()
+        if not self.done.is_set():
+            await self.done.wait()
         return self._results[0]
 
 

@@ -11,7 +11,7 @@ from fleet_memory.rules.lifecycle.paging import Capped, brought_back, capped, re
 from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_after, rewritten_contribution
 from fleet_memory.rules.lifecycle.sent import SentLesson
-from fleet_memory.rules.text.vectors import cosines, int8_matrix, unpacked
+from fleet_memory.rules.text.vectors import cosines, int8_matrix, unit_row
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.patterns import Pattern, StoreStatus
 from fleet_memory.schemas.programs import Archived, Program
@@ -88,7 +88,7 @@ def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
 
 
 def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
-    """Return the program's patterns of at least this similarity, the most alike first."""
+    """Return the program's patterns of at least this similarity, the most alike first: `_without` needs no others."""
     own, embedder = vector_bytes(lesson.vector), lesson.embedder
     comparable = [
         pattern
@@ -97,10 +97,10 @@ def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
     ]
     if not comparable or not own:
         return []
-    alike = cosines(int8_matrix([p.vector_bytes for p in comparable]), unpacked([lesson.vector])[0])
+    alike = cosines(int8_matrix([p.vector_bytes for p in comparable]), unit_row(own))
     similarities = np.round(np.clip(alike, 0, 1).astype(float), 3)
     near = np.flatnonzero(similarities >= least)
-    near = near[np.argsort(-alike[near], kind="stable")]
+    near = near[np.argsort(-alike[near], kind="stable")][: MAX_RELATED + 1]
     return [Near(comparable[i], similarity) for i, similarity in zip(near, similarities[near].tolist(), strict=True)]
 
 
@@ -234,10 +234,10 @@ def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
 
 def with_pattern(program: Program, pattern: Pattern, *, pending: bool = True) -> Program:
     """Return the program with a pattern new or replaced, `pending` when consolidation must consider it."""
-    waiting = tuple(id_ for id_ in program.pending if id_ != pattern.id)
+    waiting = [id_ for id_ in program.pending if id_ != pattern.id]
     was_pending = pattern.id in program.pending
     return replace(
         program,
         patterns={**program.patterns, pattern.id: pattern},
-        pending=(*waiting, pattern.id) if pending or was_pending else waiting,
+        pending=(*waiting, pattern.id) if pending or was_pending else tuple(waiting),
     )
