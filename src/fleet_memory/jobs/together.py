@@ -31,7 +31,7 @@ class Started(Generic[_A]):
 
 
 async def run_both(first: Callable[[], Awaitable[_A]], second: Callable[[], Awaitable[_B]]) -> tuple[_A, _B]:
-    """Return the results of two calls that are under way at once; errors as in `start`."""
+    """Return the results of two calls that are under way at once, the second begun first; errors as in `start`."""
     async with start(second) as second_call:
         return await first(), await second_call.result()
 
