@@ -1,11 +1,11 @@
-"""Writes docs/benchmarks.md from the figures in benchmarks/results/, which calls.py and peers.py write with --json.
+"""Writes docs/benchmarks.md from benchmarks/results/, which calls.py, web_calls.py and peers.py write with --json.
 
 tests/test_benchmarks_page.py fails while the page is out of date. Run: python benchmarks/page.py
 """
 
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from comparing import against_lossless, comparison_line, comparisons, found_in_f
 from measuring import ROOT, Surroundings
 from peer_report import PeersReport, peers_tables
 from pydantic import TypeAdapter
+from web_calls import SIZE, WEB_BUDGETS, WebReport, web_tables
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
 RESULTS: Final = Path(__file__).parent / "results"
@@ -21,21 +22,23 @@ GENERATED: Final = "<!-- Made by benchmarks/page.py from benchmarks/results/. Me
 PLOTTED: Final = (100, 500)  # lessons a program: the bars and the line of the first plot
 
 
-def page(calls: CallsReport, peers: PeersReport) -> str:
+def page(calls: CallsReport, web: WebReport, peers: PeersReport) -> str:
     """Return the page."""
-    return "\n".join([*head(), *calls_section(calls), *peers_section(peers), *ahead_section(peers)]) + "\n"
+    sections = [*calls_section(calls), *web_section(web), *peers_section(peers), *ahead_section(peers)]
+    return "\n".join([*head(), *sections]) + "\n"
 
 
 def head() -> Iterator[str]:
     """Yield the page's beginning."""
     yield f"# Benchmarks\n\n{GENERATED}\n"
     yield paragraph(
-        "A raw JSON-RPC client over stdio makes every call, so that no client library's time is in a figure. Systems "
-        "take turns call by call, so that other load of the machine hits all of them: compare within a table, "
-        'never between two. "Processor" is user and system time of the server\'s process from one of its calls to the '
-        'next, work after the answer included. "kB written" is the median of all bytes that the process writes but for '
-        "its answers. On a busy machine a long call waits for others more often than a short one, so its wall time "
-        "in times of the tool that does nothing grows with the load; the processor time hardly does."
+        "A raw JSON-RPC client makes every call, over stdio but where HTTP is named, so that no client library's time "
+        "is in a figure. Systems take turns call by call, so that other load of the machine hits all of them: compare "
+        'within a table, never between two. "Processor" is user and system time of the server\'s process from one of '
+        'its calls to the next, work after the answer included. "kB written" is the median of all bytes that the '
+        "process writes but for its answers. On a busy machine a long call waits for others more often than a short "
+        "one, so its wall time in times of the tool that does nothing grows with the load; the processor time hardly "
+        "does."
     )
 
 
@@ -45,17 +48,17 @@ def calls_section(report: CallsReport) -> Iterator[str]:
     yield paragraph(
         f"`python benchmarks/calls.py`, {report.rounds} calls of each kind; {place(report.surroundings)} The last "
         "column is the mean of the kB written: it has also the pages that SQLite copies from its log to its file. "
-        f"Budgets: at 100 lessons a program {budget_words()} times a tool that does nothing; at 500 lessons at most "
-        f"{MAX_GROWTH} times as much."
+        f"Budgets: at 100 lessons a program {budget_words(BUDGETS)} times a tool that does nothing; at 500 lessons at "
+        f"most {MAX_GROWTH} times as much."
     )
     yield ""
     yield from calls_tables(report)
     yield from calls_plot(report)
 
 
-def budget_words() -> str:
-    """Return the budgets in words, e.g. "store 8, reinforce 3"."""
-    return ", ".join(f"{kind.replace(',', '')} {times:g}" for kind, times in BUDGETS.items())
+def budget_words(budgets: Mapping[str, float]) -> str:
+    """Return budgets in words, e.g. "store 8, reinforce 3"."""
+    return ", ".join(f"{kind.replace(',', '')} {times:g}" for kind, times in budgets.items())
 
 
 def calls_plot(report: CallsReport) -> Iterator[str]:
@@ -65,6 +68,20 @@ def calls_plot(report: CallsReport) -> Iterator[str]:
     if all([*bars, *line]):
         title = "Times a tool that does nothing (bars: 100 lessons a program, line: 500)"
         yield from plot(title, list(BUDGETS), bars, line, "times")
+
+
+def web_section(report: WebReport) -> Iterator[str]:
+    """Yield the section on the cost of calls over HTTP."""
+    yield "\n## The cost of a call over HTTP\n"
+    yield paragraph(
+        f"`python benchmarks/web_calls.py`, {report.rows[0].figures.calls} calls of each kind by one client, then all "
+        f"{report.clients} clients at once; {place(report.surroundings)} Each client has a token of its own; the fleet "
+        f"has {SIZE.lessons:,} lessons, {SIZE.per_program} a program. Here the processor time ends with the answer. "
+        f"Budgets: {budget_words(WEB_BUDGETS)} times a tool that does nothing on the same server, at the median. The "
+        f"server has {report.memory_mb:.0f} MB resident afterwards."
+    )
+    yield ""
+    yield from web_tables(report)
 
 
 def peers_section(report: PeersReport) -> Iterator[str]:
@@ -123,10 +140,15 @@ def read_calls(folder: Path) -> CallsReport:
     return TypeAdapter(CallsReport).validate_json((folder / "calls.json").read_bytes())
 
 
+def read_web(folder: Path) -> WebReport:
+    """Return the report that web_calls.py wrote. Raises OSError, and ValueError for another shape."""
+    return TypeAdapter(WebReport).validate_json((folder / "web_calls.json").read_bytes())
+
+
 def read_peers(folder: Path) -> PeersReport:
     """Return the report that peers.py wrote. Raises OSError, and ValueError for another shape."""
     return TypeAdapter(PeersReport).validate_json((folder / "peers.json").read_bytes())
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(read_calls(RESULTS), read_peers(RESULTS)), encoding="utf-8")
+    PAGE.write_text(page(read_calls(RESULTS), read_web(RESULTS), read_peers(RESULTS)), encoding="utf-8")

@@ -36,6 +36,7 @@ SIZE: Final = FleetSize(lessons=1000, per_program=100, entries=20)
 NOTHING: Final = "nothing"
 WEB_BUDGETS: Final = {"store": 3.0, "recall with a query": 4.0}
 """Times the tool that does nothing, at the median. Source: chosen."""
+FIRST_TEXT: Final = 40_000_000  # the numbers of texts below are those of the fleet: a store of one only reinforces it
 TURNS: Final = 4  # times that each kind of call has its time with all clients
 WITH_NOTHING: Final = Path(__file__).parent / "with_nothing.py"
 
@@ -93,7 +94,8 @@ class Work:
         self.program = program
         self._stores = itertools.count(first)
         self._questions = itertools.count(first)
-        self._ids = ids  # a store after so many replaces the first of them, so that the program keeps its size
+        # a store after so many replaces the first of them, so that the program keeps its size
+        self._ids = itertools.cycle(f"round-{each}-store" for each in range(ids))
 
     def calls(self) -> Mapping[str, Callable[[WebClient], float]]:
         """Return functions that make one call of each kind and return its seconds."""
@@ -104,8 +106,7 @@ class Work:
         return accepted(client.call(NOTHING, {"text": "x"})).seconds
 
     def _store(self, client: WebClient) -> float:
-        number = next(self._stores)
-        pattern = lesson(made_text(number), "seen twice last week", f"round-{number % self._ids}-store")
+        pattern = lesson(made_text(next(self._stores)), "seen twice last week", next(self._ids))
         return self._call(client, "store_memory", pattern=pattern)
 
     def _recall(self, client: WebClient) -> float:
@@ -186,7 +187,7 @@ def one_at_a_time(
 ) -> Mapping[str, Sequence[WebSample]]:
     """Return each call of one client, each after one that does nothing; another server forgets their lessons."""
     samples: dict[str, list[WebSample]] = defaultdict(list)
-    work = Work("program-0", 0, rounds + 1)
+    work = Work("program-0", FIRST_TEXT, rounds + 1)
     for number in range(rounds + 1):
         for kind, call in work.calls().items():
             for name, make in ((beside(kind), work.nothing), (kind, call)):
@@ -201,7 +202,9 @@ def one_at_a_time(
 
 def all_at_once(clients: Mapping[str, WebClient], seconds: float) -> Mapping[str, float]:
     """Return the calls a second of each kind that all clients make at once, in turns with the one that does nothing."""
-    works = {program: Work(program, 50_000_000 + 1_000_000 * number, 20) for number, program in enumerate(clients)}
+    works = {
+        program: Work(program, FIRST_TEXT + 1_000_000 * number, 20) for number, program in enumerate(clients, start=1)
+    }
     calls: dict[str, int] = defaultdict(int)
     for _ in range(TURNS):
         for kind in kinds():

@@ -15,6 +15,9 @@ from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.stores.sqlite.cache import DocumentCache
 from fleet_memory.stores.sqlite.layout import StoredDocument
+from fleet_memory.stores.sqlite.rows import apply
+from fleet_memory.stores.sqlite.rows import read as read_row
+from fleet_memory.stores.sqlite.schema import open_database
 
 pytestmark = pytest.mark.anyio
 
@@ -185,3 +188,23 @@ async def test_the_index_has_the_type_of_the_newest_value(path: Path, store: Sql
         with closing(sqlite3.connect(path)) as db:
             types += db.execute("select typeof(value) from scalars").fetchall()
     assert types == [("integer",), ("real",), ("integer",), ("real",), ("integer",)]
+
+
+def statements_of(db: sqlite3.Connection, cache: DocumentCache, fields: dict[str, Json]) -> int:
+    """Return how many statements a change of a document takes."""
+    ran = list[str]()
+    db.set_trace_callback(ran.append)
+    apply(db, cache, [Write(BASHER, fields)])
+    db.set_trace_callback(None)
+    return len(ran)
+
+
+def test_a_commit_takes_one_statement_for_its_document_each_entry_and_each_changed_scalar(path: Path) -> None:
+    cache = DocumentCache()
+    with closing(open_database(path)) as db:
+        apply(db, cache, [Write(BASHER, {"n": 1, "at": "now", "same": 7, "patterns": lessons(3)}, ABSENT)])
+        db.commit()
+        document = read_row(db, cache, BASHER)
+        assert document is not None
+        ran = statements_of(db, cache, {"n": 2, "at": "later", "same": 7, "patterns.k9": "x"})
+    assert ran <= 1 + 1 + 1 + 2  # the revision is read; document, entry, two scalars

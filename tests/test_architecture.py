@@ -17,6 +17,7 @@ GROUND = {
     "clock",
     "allocator",
     "whole_files",
+    "worker_thread",
     "__version__",
 }
 ONE_BOX = {"demo": "cli", "integration": "cli", "__main__": "cli"}

@@ -6,9 +6,21 @@ from pathlib import Path
 from calls import BUDGETS, CallRow, CallsReport, Resident
 from made_fleet import FleetSize
 from measuring import Figures, Surroundings, write_json
-from page import PAGE, RESULTS, ahead_section, calls_plot, page, paragraph, read_calls, read_peers
+from page import (
+    PAGE,
+    RESULTS,
+    ahead_section,
+    calls_plot,
+    page,
+    paragraph,
+    read_calls,
+    read_peers,
+    read_web,
+    web_section,
+)
 from peer_report import PeersReport, SystemReport
 from peer_work import Questions, Race, Restart
+from web_calls import WebFigures, WebReport, WebRow
 
 WHERE = Surroundings("2026-01-02", "0.1.0", "abc", "a processor", 2, "3.11", 0.5)
 FIGURES = Figures(50, 4.0, 8.0, 3.0, 2.0, 2.5)
@@ -34,16 +46,43 @@ def system(name: str, first: int) -> SystemReport:
 PEERS = PeersReport(WHERE, 50, FIGURES, [system("ours", 7), system("better", 8)])
 
 
+IDLE = WebFigures(60, 2.0, 4.0, 5.0, 1.5, 600.0)
+WEB = WebReport(
+    WHERE,
+    8,
+    [
+        WebRow("store", WebFigures(60, 7.0, 9.0, 10.0, 6.0, 120.0), IDLE),
+        WebRow("recall with a query", WebFigures(60, 5.0, 8.0, 10.0, 4.5, 200.0), IDLE),
+        WebRow("recall, plain", WebFigures(60, 3.0, 4.0, 5.0, 3.0, 300.0), IDLE),
+    ],
+    170.0,
+)
+
+
 def test_the_page_is_up_to_date() -> None:
-    made = page(read_calls(RESULTS), read_peers(RESULTS))
+    made = page(read_calls(RESULTS), read_web(RESULTS), read_peers(RESULTS))
     assert PAGE.read_text(encoding="utf-8") == made, "run: python benchmarks/page.py"
 
 
 def test_written_results_are_read_back_unchanged(tmp_path: Path) -> None:
     write_json(tmp_path / "calls.json", CALLS)
+    write_json(tmp_path / "web_calls.json", WEB)
     write_json(tmp_path / "peers.json", PEERS)
     assert read_calls(tmp_path) == CALLS
+    assert read_web(tmp_path) == WEB
     assert read_peers(tmp_path) == PEERS
+
+
+def test_the_page_shows_calls_over_http_against_their_budgets() -> None:
+    lines = "\n".join(web_section(WEB)).split("\n")
+    assert "Budgets: store 3, recall with a query 4 times a tool that does nothing" in " ".join(lines)
+    assert [line for line in lines if line.startswith("| ")][1:5] == [
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
+        "| store | 3.5 | 3.0, missed | 7.0 | 9.0 | 10.0 | 2.2 | 2.0 | 6.0 | 4.0 |",
+        "| recall with a query | 2.5 | 4.0, met | 5.0 | 8.0 | 10.0 | 2.0 | 2.0 | 4.5 | 3.0 |",
+        "| recall, plain | 1.5 |  | 3.0 | 4.0 | 5.0 | 1.0 | 1.0 | 3.0 | 2.0 |",
+    ]
+    assert "| store | 120 | 600 | 5.0 |" in lines
 
 
 def test_the_page_shows_where_a_peer_is_ahead() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fleet_memory.errors import ConflictError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import run_both
+from fleet_memory.jobs.together import run_both, start
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
@@ -116,3 +116,15 @@ async def test_a_store_that_is_down_is_named_to_the_caller_of_a_recall(fleet: Fl
     down = Fleet.on(Down(fleet.knowledge.store), FLEET, fleet.embedder, fleet.now)
     with pytest.raises(StoreUnavailableError, match="down"):
         await recall_memory(down, "basher", query="claim")
+
+
+async def test_a_call_is_under_way_before_the_block_begins() -> None:
+    order = list[str]()
+
+    async def call() -> None:
+        order.append("call")
+        await anyio.sleep_forever()
+
+    async with start(call):
+        order.append("block")
+    assert order == ["call", "block"]

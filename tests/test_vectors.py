@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix, int8_rows, packed, unpacked
+from fleet_memory.rules.text.vectors import (
+    Vectors,
+    cosines,
+    int8_matrix,
+    int8_rows,
+    packed,
+    unit_row,
+    unit_rows,
+    unpacked,
+)
 
 SIZE = 384
 directions = arrays(np.float32, SIZE, elements=st.floats(-1, 1, width=32)).filter(lambda v: np.linalg.norm(v) > 0.1)
@@ -67,3 +76,8 @@ def test_no_blobs_give_no_rows() -> None:
 def test_blobs_that_are_damaged_or_of_two_lengths_are_refused(blobs: list[str]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 numpy and base64 word it in many ways
         unpacked(blobs)
+
+
+@given(st.binary(min_size=1, max_size=3072))
+def test_one_row_of_length_one_is_that_of_many(numbers: bytes) -> None:
+    assert unit_row(numbers).tobytes() == unit_rows(int8_matrix([numbers]))[0].tobytes()

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -24,19 +25,20 @@ class Started(Generic[_A]):
 
     async def result(self) -> _A:
         """Return the result of the call, once there is one."""
-        await self.done.wait()
+        if not self.done.is_set():
+            await self.done.wait()
         return self._results[0]
 
 
 async def run_both(first: Callable[[], Awaitable[_A]], second: Callable[[], Awaitable[_B]]) -> tuple[_A, _B]:
-    """Return the results of two calls that are under way at once; errors as in `start`."""
+    """Return the results of two calls that are under way at once, the second begun first; errors as in `start`."""
     async with start(second) as second_call:
         return await first(), await second_call.result()
 
 
 @asynccontextmanager
 async def start(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]:
-    """Start a call and yield it; one that is under way at the end of the block is cancelled.
+    """Start a call and yield it, once it waits; one that is under way at the end of the block is cancelled.
 
     The first error, of the call or of the block, leaves as it is, not in an ExceptionGroup, and the other of the two is
     cancelled.
@@ -49,6 +51,7 @@ async def start(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
+            await checkpoint()  # it begins before the block: the longer of the two calls is the one to start
             yield started
             tasks.cancel_scope.cancel()
     except ExceptionGroup as group:

@@ -39,7 +39,7 @@ class DecodedDocuments(Generic[_T]):
         known = self._decoded.get(document.ref)
         if known is None or known.document != document:
             entries = decoded_entries(document, known.entries if known else Entries())
-            size = sum(entry.stored_bytes for entry in (*entries.patterns.values(), *entries.notes.values()))
+            size = sum([entry.stored_bytes for entry in (*entries.patterns.values(), *entries.notes.values())])
             known = _Decoded(document, entries, self._value_in(document, entries), size)
             self._decoded[document.ref] = known
         self._decoded.move_to_end(document.ref)

@@ -83,7 +83,7 @@ def _decoded(kind: type[_V], texts: Mapping[str, str], known: Mapping[str, _V]) 
 
 def _in_order(patterns: Mapping[str, Pattern], notes: Mapping[str, Note], paged: Mapping[str, PagedLesson]) -> Entries:
     return Entries(
-        dict(sorted(patterns.items(), key=lambda entry: (entry[1].stored_s, entry[1].id))),
+        {key: patterns[key] for *_, key in sorted([(each.stored_s, each.id, key) for key, each in patterns.items()])},
         dict(sorted(notes.items(), key=lambda entry: (entry[1].at, len(entry[1].id), entry[1].id))),
         dict(sorted(paged.items(), key=lambda entry: entry[1].id)),
     )
@@ -156,7 +156,7 @@ def pattern_key(pattern_id: str) -> str:
 
 def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     """Return the fields that the document has not or otherwise, and the entries of its maps; None removes one."""
-    state = _state(after) | _derived(after)
+    state = {**_state(after), **_derived(after)}
     if before.verdicts_before:
         state["verdictsBefore"] = before.verdicts_before
     fields = {name: value for name, value in state.items() if before.fields.get(name) != value}
@@ -210,14 +210,20 @@ def _paged(before: Program, after: Program) -> dict[str, PagedLesson]:
 def document_size(program: Program) -> int:
     """Return the bytes that a program takes as a document, names of fields aside."""
     entries = (*program.active.values(), *program.paged.values(), *program.notes.values())
-    return size((_state(program), program.pending)) + sum(entry.stored_bytes for entry in entries)
+    return size((_state(program), program.pending)) + sum([entry.stored_bytes for entry in entries])
 
 
-def _state(program: Program) -> dict[str, Json]:
-    """Return every field of the document but its maps and those that are derived.
+def _state(program: Program) -> Mapping[str, Json]:
+    """Return every field of the document but its maps and those that are derived; made once of a program.
 
     Maps of any names and lists of objects are stored as text: engines have words and indexes of their own.
     """
+    if _STATE not in program.__dict__:
+        program.__dict__[_STATE] = _made_state(program)  # as `cached_property` keeps it
+    return cast("Mapping[str, Json]", program.__dict__[_STATE])
+
+
+def _made_state(program: Program) -> Mapping[str, Json]:
     wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE))
     texts: dict[str, Json] = {name: _text(wire[name]) for name in _TEXT_FIELDS}
     return {name: wire[name] for name in _PLAIN_FIELDS} | texts | {"decayConfig": program.decay.wire()}
@@ -240,6 +246,7 @@ def _text(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+_STATE: Final = "stored_state"
 _WIRE: Final = {
     "program_id",
     "run",

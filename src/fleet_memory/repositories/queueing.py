@@ -53,7 +53,7 @@ class Turn:
     """The callers that wait for one program inside this process."""
 
     def __init__(self) -> None:
-        self.lock = anyio.Lock()
+        self.lock = anyio.Lock(fast_acquire=True)
         self.readers = 0  # callers that have read the program and let others change it first
         self.waiting: deque[QueuedCall[ChangeResult]] = deque()
 

@@ -25,8 +25,8 @@ class Turns:
     """The turns of one program; its calls share them."""
 
     def __init__(self) -> None:
-        self.store = anyio.Semaphore(MAX_STORE_VERBS)
-        self.embedder = anyio.Semaphore(MAX_EMBEDDINGS)
+        self.store = anyio.Semaphore(MAX_STORE_VERBS, fast_acquire=True)
+        self.embedder = anyio.Semaphore(MAX_EMBEDDINGS, fast_acquire=True)
 
 
 turns_of_call: Final = ContextVar[Turns | None]("turns_of_call", default=None)

@@ -57,7 +57,8 @@ class Fallback:
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`."""
-        await self.ready()
+        if not self._settled:
+            await self.ready()
         return await self._engine.vectors(texts)
 
     async def release(self, idle_s: float) -> float:

@@ -10,11 +10,11 @@ import platform
 import sysconfig
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from anyio import CapacityLimiter, to_thread
 from numpy.typing import NDArray
 
 from fleet_memory.allocator import return_freed_memory
@@ -22,6 +22,7 @@ from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.similarity.builds import NO_BUILD, machine_has_builds
+from fleet_memory.worker_thread import WorkerThread
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -59,7 +60,7 @@ class MiniLM:
         self.degraded = ""
         self._folder = folder
         self._was_loaded = False
-        self._turn = CapacityLimiter(1)
+        self._thread = WorkerThread()
         self._engine: tuple[Tokenizer, _Session] | None = None
         self._used_at = 0.0  # of the monotonic clock
         self._remembered: dict[bytes, Vectors] = {}
@@ -75,7 +76,7 @@ class MiniLM:
         missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in rows]
         for start in range(0, len(missing), _TEXTS_PER_TURN):
             some = missing[start : start + _TEXTS_PER_TURN]
-            vectors = await to_thread.run_sync(self._embedded, [text for _, text in some], limiter=self._turn)
+            vectors = await self._thread.run(partial(self._embedded, [text for _, text in some]))
             rows.update(zip((key for key, _ in some), vectors, strict=True))
         self._remember(rows)
         return np.array([rows[key] for key in keys], np.float32).reshape(len(texts), _DIMENSIONS)
@@ -85,7 +86,7 @@ class MiniLM:
         unused_s = time.monotonic() - self._used_at
         if unused_s < idle_s:
             return idle_s - unused_s
-        await to_thread.run_sync(self._free, limiter=self._turn)
+        await self._thread.run(self._free)
         return idle_s
 
     def _free(self) -> None:
@@ -95,8 +96,8 @@ class MiniLM:
         for key, row in rows.items():
             self._remembered.pop(key, None)  # a key put back goes to the end: the first is the least recently used
             self._remembered[key] = row
-        for key in list(self._remembered)[: max(0, len(self._remembered) - REMEMBERED)]:
-            del self._remembered[key]
+        while len(self._remembered) > REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
 
     def _load(self) -> tuple["Tokenizer", _Session]:
         try:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool
@@ -138,6 +139,7 @@ class Store(Protocol):
         """Release files and connections; calling it twice is fine."""
 
 
+@lru_cache(maxsize=1024)  # the same few programs, call after call
 def document_id(name: str) -> str:
     """Return a document id for any text: readable where possible, injective, never raw user text.
 

@@ -144,8 +144,10 @@ def store_answer(admission: Admission, similarity_engine: str | None, known_doma
 
 def better_known_domain(stored: Admission, known_domains: Mapping[str, int]) -> str | None:
     """Return the name that the fleet, or else the program, rather uses for a stored lesson's domain; None for none."""
-    others = (each for each in stored.program.patterns.values() if each.id != stored.pattern.id)
-    return domain_hint(stored.pattern.domain, Counter(each.domain for each in others), known_domains)
+    used = Counter([pattern.domain for pattern in stored.program.patterns.values()])
+    own = stored.program.patterns.get(stored.pattern.id)
+    others = used - Counter([own.domain]) if own else used
+    return domain_hint(stored.pattern.domain, others, known_domains)
 
 
 def steering_note(lesson: Pattern) -> str | None:

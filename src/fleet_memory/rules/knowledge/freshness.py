@@ -40,7 +40,7 @@ def freshness(pending: int, to_judge: int, consolidated_at: datetime | None, now
 
 def count_waiting(program: Program) -> int:
     """Return how many of a program's lessons no run has considered yet; `pending` names lessons that left too."""
-    return sum(program.has(pattern_id) for pattern_id in program.pending)
+    return len([id_ for id_ in program.pending if id_ in program.patterns or id_ in program.paged])
 
 
 def own_freshness(pending: int, now: datetime) -> Freshness:

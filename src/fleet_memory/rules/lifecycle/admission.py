@@ -11,7 +11,7 @@ from fleet_memory.rules.lifecycle.paging import Capped, brought_back, capped, re
 from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_after, rewritten_contribution
 from fleet_memory.rules.lifecycle.sent import SentLesson
-from fleet_memory.rules.text.vectors import cosines, int8_matrix, unpacked
+from fleet_memory.rules.text.vectors import cosines, int8_matrix, unit_row
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.patterns import Pattern, StoreStatus
 from fleet_memory.schemas.programs import Archived, Program
@@ -88,29 +88,28 @@ def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
 
 
 def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
-    """Return the program's patterns of at least this similarity, the most alike first."""
-    own = vector_bytes(lesson.vector)
+    """Return the program's patterns of at least this similarity, the most alike first: `_without` needs no others."""
+    own, embedder = vector_bytes(lesson.vector), lesson.embedder
     comparable = [
         pattern
         for pattern in program.patterns.values()
-        if pattern.embedder == lesson.embedder and len(pattern.vector_bytes) == len(own)
+        if pattern.embedder == embedder and len(pattern.vector_bytes) == len(own)
     ]
     if not comparable or not own:
         return []
-    alike = cosines(int8_matrix([p.vector_bytes for p in comparable]), unpacked([lesson.vector])[0])
+    alike = cosines(int8_matrix([p.vector_bytes for p in comparable]), unit_row(own))
     similarities = np.round(np.clip(alike, 0, 1).astype(float), 3)
-    order = np.argsort(-alike, kind="stable")
-    return [Near(comparable[i], float(similarities[i])) for i in order[similarities[order] >= least]]
+    near = np.flatnonzero(similarities >= least)
+    near = near[np.argsort(-alike[near], kind="stable")][: MAX_RELATED + 1]
+    return [Near(comparable[i], similarity) for i, similarity in zip(near, similarities[near].tolist(), strict=True)]
 
 
 def _twin(program: Program, lesson: SentLesson) -> Near | None:
     """Return the pattern of the same project in equal words. Raises PagesNeededError when a page may have it."""
-    require_read(program, words=lesson.words)
-    wanted = lesson.words, lesson.sent.project_id
-    return next(
-        (Near(pattern, 1.0) for pattern in program.patterns.values() if (pattern.words, pattern.project_id) == wanted),
-        None,
-    )
+    words, project_id = lesson.words, lesson.sent.project_id
+    require_read(program, words=words)
+    same = (each for each in program.patterns.values() if each.words == words and each.project_id == project_id)
+    return next((Near(pattern, 1.0) for pattern in same), None)
 
 
 def _called_again(
@@ -235,10 +234,10 @@ def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
 
 def with_pattern(program: Program, pattern: Pattern, *, pending: bool = True) -> Program:
     """Return the program with a pattern new or replaced, `pending` when consolidation must consider it."""
-    waiting = tuple(id_ for id_ in program.pending if id_ != pattern.id)
+    waiting = [id_ for id_ in program.pending if id_ != pattern.id]
     was_pending = pattern.id in program.pending
     return replace(
         program,
         patterns={**program.patterns, pattern.id: pattern},
-        pending=(*waiting, pattern.id) if pending or was_pending else waiting,
+        pending=(*waiting, pattern.id) if pending or was_pending else tuple(waiting),
     )

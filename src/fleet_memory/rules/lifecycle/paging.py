@@ -90,9 +90,8 @@ def with_fitting_pages(before: Program, program: Program, now: datetime) -> Capp
 
     Contributions to entries are the last to leave. Raises PagesNeededError when a page must shrink and was not read.
     """
-    if all(
-        id_ not in program.paged or before.patterns.get(id_) is pattern for id_, pattern in program.patterns.items()
-    ):
+    read = program.patterns.keys() & program.paged.keys()
+    if all(before.patterns.get(id_) is program.patterns[id_] for id_ in read):
         return Capped(program)
     sizes = {id_: _size(program, lesson) for id_, lesson in program.paged.items()}
     leaving: dict[str, Pattern] = {}

@@ -12,8 +12,8 @@ from fleet_memory.schemas.programs import PagedLesson, Program
 def sweep_after(program: Program) -> float | None:
     """Return the instant after which the sweep has work here, in seconds since 1970; None when it never will."""
     lessons: list[Pattern | PagedLesson] = [*program.patterns.values(), *program.unread.values()]
-    oldest = min(lessons, key=lambda lesson: lesson.reinforced_s, default=None)
-    return prunable_after(oldest, program.decay) if oldest else None
+    times = [lesson.reinforced_s for lesson in lessons]
+    return prunable_after(lessons[times.index(min(times))], program.decay) if lessons else None
 
 
 def swept(program: Program, now: datetime) -> ProgramChange:

@@ -47,7 +47,7 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
 
 def in_order(pending: Set[str], lessons: Mapping[str, object]) -> tuple[str, ...]:
     """Return pending ids in the order of the lessons, by id, then those of lessons that left, by name, at most 500."""
-    here = (id_ for id_ in lessons if id_ in pending)
+    here = [id_ for id_ in lessons if id_ in pending]
     return (*here, *sorted(pending - lessons.keys())[-MAX_GONE:])
 
 

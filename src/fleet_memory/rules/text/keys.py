@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 
 from fleet_memory.rules.text.normalisation import normalised
@@ -30,6 +31,7 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
 
+@lru_cache(maxsize=1024)  # a store asks for that of its lesson several times
 def text_hash(text: str) -> str:
     """Return 16 hex digits, equal for texts of equal words, e.g. for "Use WAL." and "use WAL"."""
     return digest(normalised(text))

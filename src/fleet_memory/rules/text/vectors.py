@@ -59,6 +59,13 @@ def int8_rows(vectors: Iterable[tuple[bytes, str]], embedder: str) -> NDArray[np
     return int8_matrix([row if len(row) == width else bytes(width) for row in rows]).reshape(len(rows), width)
 
 
+def unit_row(numbers: bytes) -> Vectors:
+    """Return the row that `unit_rows` makes of one vector, one number a byte, to the last bit, in less time."""
+    row = np.frombuffer(numbers, np.int8).astype(np.float32)
+    length = np.sqrt(np.add.reduce(row * row))
+    return row / length if length else row
+
+
 def unit_rows(numbers: NDArray[np.int8]) -> Vectors:
     """Return n×d rows of length 1; a row of zeros stays one, and is alike to nothing."""
     rows = numbers.astype(np.float32)

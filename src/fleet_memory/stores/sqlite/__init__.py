@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import anyio
-import anyio.to_thread
 
 from fleet_memory.clock import machine_time
 from fleet_memory.errors import DocumentRejectedError, StoreRejectedError, StoreUnavailableError
@@ -24,6 +23,7 @@ from fleet_memory.stores.sqlite.failures import CORRUPT, is_busy, translated
 from fleet_memory.stores.sqlite.queries import find, health, total
 from fleet_memory.stores.sqlite.rows import apply, read
 from fleet_memory.stores.sqlite.schema import check_version, open_database, rebuild
+from fleet_memory.worker_thread import WorkerThread
 
 _T = TypeVar("_T")
 Work: TypeAlias = Callable[[sqlite3.Connection], _T]
@@ -46,8 +46,9 @@ class SqliteStore:
         self._file: tuple[int, int] | None = None
         self._may_rebuild = True  # once: an attempt that fails takes time, and would fail again
         self._cache = DocumentCache()  # of the connection's thread
-        self._turn = anyio.Lock()  # taken for all attempts of a verb: served in order, and one caller polls, not all
-        self._thread = anyio.CapacityLimiter(1)  # our own, never behind the tools' work in the shared 40 threads
+        # taken for all attempts of a verb: served in order, and one caller polls, not all
+        self._turn = anyio.Lock(fast_acquire=True)
+        self._thread = WorkerThread()  # our own, never behind the tools' work in the shared 40 threads
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         """See `Store.get`."""
@@ -84,7 +85,7 @@ class SqliteStore:
     async def close(self) -> None:
         """See `Store.close`."""
         async with self._turn:
-            await anyio.to_thread.run_sync(self._leave, limiter=self._thread)
+            await self._thread.run(self._leave)
 
     async def _run(self, begin: str, work: Work[_T]) -> _T:
         return await self._waiting(lambda: self._attempt(begin, work))
@@ -94,7 +95,7 @@ class SqliteStore:
         async with self._turn:
             while True:
                 try:  # a cancelled caller leaves between two attempts, never within one
-                    return await anyio.to_thread.run_sync(attempt, limiter=self._thread)
+                    return await self._thread.run(attempt)
                 except (sqlite3.Error, OSError, StoreRejectedError) as failure:
                     if not is_busy(failure) or time.monotonic() > deadline:
                         raise translated(failure, self._path) from failure

@@ -29,6 +29,15 @@ Indexed: TypeAlias = Scalar | bytes
 _PLACES: Final = 1 << 32  # of one document: a place is used once, and no document gets as many new entries
 _MAX_INDEXED_CHARS: Final = 200  # characters; Source: `Query.where`
 
+_MOVE: Final = (
+    "update scalars set value = ?"
+    " where field = (select number from field_names where collection = ? and name = ?) and value = ? and id = ?"
+)
+_REMOVE: Final = (
+    "delete from scalars"
+    " where field = (select number from field_names where collection = ? and name = ?) and value = ? and id = ?"
+)
+
 
 def read(db: sqlite3.Connection, cache: DocumentCache, ref: Ref) -> Document | None:
     """Return the document, or None where absent. Raises DocumentRejectedError for a damaged one."""
@@ -136,10 +145,14 @@ def _index(
 ) -> None:
     for name in names:
         old, new = _indexed_or_none(before.get(name)), _indexed_or_none(after.get(name))
-        if (type(old), old) != (type(new), new):  # 1 == 1.0
+        if (type(old), old) == (type(new), new):  # 1 == 1.0
+            continue
+        if new is None:
             _unindex(db, ref, name, old)
-            if new is not None:
-                db.execute("insert into scalars values(?, ?, ?)", (_field(db, ref.collection, name), new, ref.id))
+        elif old is None:
+            db.execute("insert into scalars values(?, ?, ?)", (_field(db, ref.collection, name), new, ref.id))
+        else:
+            db.execute(_MOVE, (new, ref.collection, name, old, ref.id))
 
 
 def _field(db: sqlite3.Connection, collection: str, name: str) -> int | None:
@@ -152,8 +165,7 @@ def _field(db: sqlite3.Connection, collection: str, name: str) -> int | None:
 
 def _unindex(db: sqlite3.Connection, ref: Ref, name: str, value: Indexed | None) -> None:
     if value is not None:
-        key = (_field(db, ref.collection, name), value, ref.id)
-        db.execute("delete from scalars where field = ? and value = ? and id = ?", key)
+        db.execute(_REMOVE, (ref.collection, name, value, ref.id))
 
 
 def _delete(db: sqlite3.Connection, old: StoredDocument) -> None:

@@ -1,0 +1,66 @@
+"""What a store does, counted: calls of a thread, encodings of a program's state, readings of a text."""
+
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.similarity.minilm import MiniLM
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.store_memory import store_memory
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
+    store = SqliteStore(tmp_path / "memory.db")
+    yield Fleet.on(store, "f1", MiniLM(), lambda: NOW)
+    await store.close()
+
+
+@contextmanager
+def counted_functions() -> Iterator[Counter[str]]:
+    """Count the functions of the package that this thread calls, by their names."""
+    calls = Counter[str]()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and "fleet_memory" in frame.f_code.co_filename:
+            calls[frame.f_code.co_qualname] += 1
+
+    sys.setprofile(count)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+async def store(fleet: Fleet, text: str) -> None:
+    await store_memory(fleet, "basher", NewPattern(pattern=text, domain="ci", confidence=0.8, evidence="seen"))
+
+
+async def test_a_store_calls_a_thread_three_times_and_encodes_the_state_of_the_program_once(fleet: Fleet) -> None:
+    await store(fleet, "Pin the version of each action")
+    with counted_functions() as calls:
+        await store(fleet, "Run the linter before the tests")
+    assert calls["_Piece.__init__"] == 3  # to embed, to read, to commit
+    assert calls["_made_state"] == 1
+    assert calls["normalised"] == 1
+
+
+async def test_a_store_calls_at_most_two_functions_for_each_lesson_that_the_program_has(fleet: Fleet) -> None:
+    counts = list[int]()
+    for number in range(60):
+        with counted_functions() as calls:
+            await store(fleet, f"Wait for queue {number} before the deploy")
+        counts.append(calls.total())
+    assert max(counts[-10:]) - min(counts[10:20]) <= 2 * 50

@@ -1,0 +1,125 @@
+"""The blocking work of an engine runs in a thread of its own, one piece after the other."""
+
+import gc
+import threading
+from collections.abc import Callable
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from fleet_memory.worker_thread import WorkerThread
+
+pytestmark = pytest.mark.anyio
+
+WITHIN_S = 10.0
+
+
+class Gate:
+    """Work that waits to be let through."""
+
+    def __init__(self) -> None:
+        self.begun, self._open = threading.Event(), threading.Event()
+
+    def open(self) -> None:
+        self._open.set()
+
+    def __call__(self) -> str:
+        self.begun.set()
+        assert self._open.wait(WITHIN_S)
+        return "through"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(WITHIN_S):
+        while not condition():  # noqa: ASYNC110 - a thread that ends sets no event
+            await anyio.sleep(0.001)
+
+
+async def test_all_work_runs_in_one_thread_that_is_not_the_callers() -> None:
+    worker = WorkerThread()
+    names = [await worker.run(threading.get_ident) for _ in range(3)]
+    assert len(set(names)) == 1
+    assert threading.get_ident() not in names
+
+
+async def test_an_error_of_the_work_is_raised_and_the_thread_goes_on() -> None:
+    worker = WorkerThread()
+    with pytest.raises(ZeroDivisionError):
+        await worker.run(lambda: 1 // 0)
+    assert await worker.run(lambda: 2) == 2
+
+
+async def test_work_is_done_in_the_order_of_its_calls() -> None:
+    worker, gate, done = WorkerThread(), Gate(), list[int]()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker.run, gate)
+        for number in range(5):
+            tasks.start_soon(worker.run, lambda number=number: done.append(number))
+        await until(gate.begun.is_set)
+        gate.open()
+    assert done == list(range(5))
+
+
+async def test_a_caller_that_is_cancelled_leaves_when_its_work_is_done() -> None:
+    worker, gate, left = WorkerThread(), Gate(), anyio.Event()
+
+    async def call() -> None:
+        try:
+            await worker.run(gate)
+        finally:
+            left.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        await until(gate.begun.is_set)
+        tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            for _ in range(5):
+                await checkpoint()
+            assert not left.is_set()
+            gate.open()
+            await left.wait()
+
+
+async def test_a_caller_that_is_cancelled_in_the_line_leaves_it_and_its_work_is_not_done() -> None:
+    worker, gate, done = WorkerThread(), Gate(), list[int]()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker.run, gate)
+        await until(gate.begun.is_set)
+        with anyio.move_on_after(0.01) as scope:
+            await worker.run(lambda: done.append(1))
+        assert scope.cancelled_caught
+        gate.open()
+    await worker.run(lambda: done.append(2))
+    assert done == [2]
+
+
+def test_one_thread_serves_one_event_loop_after_the_other() -> None:
+    worker = WorkerThread()
+    assert [anyio.run(worker.run, threading.get_ident) for _ in range(2)] == [
+        anyio.run(worker.run, threading.get_ident)
+    ] * 2
+
+
+async def test_the_thread_ends_with_its_worker() -> None:
+    worker = WorkerThread()
+    ident = await worker.run(threading.get_ident)
+    del worker
+    gc.collect()
+    await until(lambda: ident not in {thread.ident for thread in threading.enumerate()})
+
+
+async def test_the_thread_keeps_nothing_of_work_that_is_done() -> None:
+    worker, gone = WorkerThread(), threading.Event()
+
+    class Kept:
+        def __del__(self) -> None:
+            gone.set()
+
+    async def work() -> None:
+        kept = Kept()
+        await worker.run(lambda: id(kept))
+
+    await work()
+    await until(gone.is_set)
