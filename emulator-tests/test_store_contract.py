@@ -3,14 +3,14 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import anyio
 import pytest
 from agents import opened
 
-from fleet_memory.errors import ConflictError, DocumentRejectedError
+from fleet_memory.errors import ConflictError, DocumentRejectedError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, StoreHealth, Write
 
 pytestmark = pytest.mark.anyio
@@ -197,8 +197,10 @@ async def test_a_hundred_commits_to_one_document_at_once_all_survive(store: Stor
     assert await fields(store, BASHER) == {f"f{n}": n for n in range(100)}
 
 
-async def test_twenty_increments_at_once_are_all_counted(store: Store) -> None:
-    async def increment() -> None:
+async def test_twenty_increments_at_once_through_five_stores_are_all_counted(open_store: Callable[[], Store]) -> None:
+    stores = [open_store() for _ in range(5)]
+
+    async def increment(store: Store) -> None:
         while True:
             document = await read(store, BASHER)
             try:
@@ -207,12 +209,12 @@ async def test_twenty_increments_at_once_are_all_counted(store: Store) -> None:
                 continue
             return
 
-    await store.commit(Write(BASHER, {"n": 0}, ABSENT))
+    await stores[0].commit(Write(BASHER, {"n": 0}, ABSENT))
     with anyio.fail_after(LIMIT_S):
         async with anyio.create_task_group() as tasks:
-            for _ in range(20):
-                tasks.start_soon(increment)
-    assert await fields(store, BASHER) == {"n": 20}
+            for n in range(20):
+                tasks.start_soon(increment, stores[n % len(stores)])
+    assert await fields(stores[0], BASHER) == {"n": 20}
 
 
 async def test_of_twenty_creators_of_one_document_one_wins(open_store: Callable[[], Store]) -> None:
@@ -279,6 +281,28 @@ async def test_a_store_that_was_closed_opens_again(store: Store) -> None:
     await store.commit(Write(BASHER, {"n": 1}))
     await store.close()
     assert await fields(store, BASHER) == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda store: store.get(BASHER),
+        lambda store: store.find(Query(HOME)),
+        lambda store: store.total(Query(HOME)),
+        lambda store: store.commit(Write(BASHER, {"n": 1})),
+        lambda store: store.check(),
+    ],
+    ids=["get", "find", "total", "commit", "check"],
+)
+async def test_a_store_out_of_reach_is_an_error_that_tells_its_place_to_the_operator_alone(
+    out_of_reach: str, verb: Callable[[Store], Awaitable[object]]
+) -> None:
+    async with opened(out_of_reach) as store:
+        with anyio.fail_after(LIMIT_S), pytest.raises((StoreUnavailableError, StoreRejectedError)) as caught:
+            await verb(store)
+    name = out_of_reach.partition("://")[2] or out_of_reach
+    assert name in caught.value.operator_detail
+    assert name not in str(caught.value)
 
 
 async def test_check_counts_documents_by_group_and_is_fine_with_none(store_address: str) -> None:
