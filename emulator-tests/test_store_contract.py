@@ -12,6 +12,7 @@ from agents import opened
 
 from fleet_memory.errors import ConflictError, DocumentRejectedError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, StoreHealth, Write
+from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES, document_bytes
 
 pytestmark = pytest.mark.anyio
 
@@ -174,9 +175,15 @@ async def test_three_documents_of_900_kb_fit_into_one_commit(store: Store) -> No
     assert [document and document.fields for document in await store.get(*refs)] == [{"patterns": large}] * 3
 
 
+async def test_a_document_of_the_largest_size_fits(store: Store) -> None:
+    largest: dict[str, Json] = {"text": "x" * (MAX_DOCUMENT_BYTES - document_bytes({"text": ""}))}
+    await store.commit(Write(BASHER, largest, ABSENT))
+    assert await fields(store, BASHER) == largest
+
+
 async def test_a_document_over_1_mib_is_refused_and_nothing_is_applied(store: Store) -> None:
     with anyio.fail_after(LIMIT_S), pytest.raises(DocumentRejectedError):
-        await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"text": "x" * 1_100_000}))
+        await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"text": "x" * 2**20}))
     assert await store.get(ISO, BASHER) == [None, None]
 
 

@@ -50,9 +50,10 @@ def layer(own: str = "", others: str = "", never: str = "", stdlib: frozenset[st
     return Layer(package | {"fleet_memory.__version__"}, names(others), refused, stdlib)
 
 
+STORE_ENGINES = {"sqlite": "", "firestore": "google grpc"}  # the packages of stores/, each with its libraries
 ENGINES = (
     "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical similarity.minilm "
-    "similarity.openai stores.firestore stores.sqlite"
+    f"similarity.openai {' '.join(f'stores.{engine}' for engine in STORE_ENGINES)}"
 )
 WRAPPERS = "server.store_time server.served_store server.turns"  # of an engine
 BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
@@ -75,8 +76,12 @@ LAYERS = {
     "similarity.judge_model": layer("schemas similarity errors", "httpx2 pydantic"),
     "similarity.openai": layer("schemas rules.text similarity errors", "httpx2 numpy pydantic"),
     "stores": layer("stores errors", "anyio", ENGINES),
-    "stores.sqlite": layer("stores errors clock", "anyio", "stores.firestore"),
-    "stores.firestore": layer("stores errors clock", "anyio google grpc", "stores.sqlite"),
+    **{
+        f"stores.{engine}": layer(
+            "stores errors clock", f"anyio {libraries}", " ".join(f"stores.{e}" for e in STORE_ENGINES if e != engine)
+        )
+        for engine, libraries in STORE_ENGINES.items()
+    },
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
@@ -158,8 +163,14 @@ VIOLATIONS = {
     "similarity.judge_model": ["import openai"],
     "similarity.openai": ["import openai"],
     "stores": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.rules.text import keys"],
-    "stores.sqlite": ["from google.cloud import firestore", "from fleet_memory.jobs.fenced_writer import leased"],
-    "stores.firestore": ["from mcp import Client", "from fleet_memory.repositories.programs import Programs"],
+    **{
+        f"stores.{engine}": [
+            *(f"from fleet_memory.stores.{e} import Store" for e in STORE_ENGINES if e != engine),
+            "from mcp import Client",
+            "from fleet_memory.jobs.fenced_writer import leased",
+        ]
+        for engine in STORE_ENGINES
+    },
     "repositories": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.jobs import maintenance"],
     "views": [
         "from fleet_memory.repositories.programs import Programs",
@@ -268,6 +279,10 @@ def test_every_row_has_its_breach() -> None:
 
 def test_every_row_is_of_a_module_that_exists() -> None:
     assert LAYERS.keys() - modules().keys() == set()
+
+
+def test_every_engine_of_the_store_has_a_row() -> None:
+    assert {file.parent.name for file in PACKAGE.glob("stores/*/__init__.py")} == STORE_ENGINES.keys()
 
 
 def test_every_module_has_a_row_of_its_own_layer() -> None:
