@@ -2,11 +2,17 @@
 
 import ast
 import sys
+import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import fleet_memory
 
@@ -283,6 +289,34 @@ def test_every_row_is_of_a_module_that_exists() -> None:
 
 def test_every_engine_of_the_store_has_a_row() -> None:
     assert {file.parent.name for file in PACKAGE.glob("stores/*/__init__.py")} == STORE_ENGINES.keys()
+
+
+def declared() -> set[str]:
+    """Return the distributions that pyproject.toml names for users, and those that they bring, by normal names."""
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: lines for name, lines in project["optional-dependencies"].items() if name not in {"dev", "docs"}}
+    waiting, known = [*project["dependencies"], *chain(*extras.values())], set[str]()
+    while waiting:
+        wanted = Requirement(waiting.pop())
+        if "extra ==" not in str(wanted.marker) and canonicalize_name(wanted.name) not in known:
+            known.add(canonicalize_name(wanted.name))
+            with suppress(metadata.PackageNotFoundError):  # e.g. onnxruntime where it has no wheel
+                waiting += metadata.requires(wanted.name) or []
+    return known
+
+
+def undeclared(libraries: frozenset[str]) -> list[str]:
+    known, installed = declared(), metadata.packages_distributions()
+    return sorted(name for name in libraries if not known & set(map(canonicalize_name, installed.get(name, [name]))))
+
+
+def test_every_library_of_a_row_is_declared() -> None:
+    libraries = frozenset[str]().union(*(row.others for row in LAYERS.values()))
+    assert undeclared(libraries) == [], "add it to the dependencies or an extra in pyproject.toml"
+
+
+def test_a_library_that_nothing_brings_is_seen() -> None:
+    assert undeclared(names("numpy jwt google pytest psycopg2")) == ["psycopg2", "pytest"]
 
 
 def test_every_module_has_a_row_of_its_own_layer() -> None:
