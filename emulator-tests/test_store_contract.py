@@ -38,6 +38,8 @@ async def test_a_created_document_reads_back_whole(store: Store) -> None:
         "empty": "",
         "integer": 2**63 - 1,
         "number": -0.25,
+        "whole": 1.0,
+        "large": 1e22,
         "yes": True,
         "no": False,
         "list": [1, "two", {"three": None}],
