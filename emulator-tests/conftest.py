@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from agents import NOWHERE
 from emulator import VARIABLE, NoEmulator, found
 from indexes import Watched
 
@@ -58,20 +59,20 @@ def firestore(request: pytest.FixtureRequest) -> str:
 
 
 def sqlite_below_a_file(request: pytest.FixtureRequest) -> str:
-    file: Path = request.getfixturevalue("tmp_path") / "file"
+    file: Path = request.getfixturevalue("tmp_path") / NOWHERE
     file.touch()
     return str(file / "memory.db")
 
 
 def firestore_without_emulator(request: pytest.FixtureRequest) -> str:
     request.getfixturevalue("monkeypatch").setenv(VARIABLE, "127.0.0.1:1")
-    return "firestore://nowhere"
+    return f"firestore://{NOWHERE}"
 
 
 class Engine(NamedTuple):
     """`address` is the value of FLEET_MEMORY_STORE for the memory of the running test, which starts empty.
 
-    `out_of_reach` is that of a store which cannot be opened, now or ever.
+    `out_of_reach` is that of a store which cannot be opened; `NOWHERE` is a part of it.
     """
 
     address: Callable[[pytest.FixtureRequest], str]
