@@ -189,12 +189,15 @@ async def test_a_document_over_1_mib_is_refused_and_nothing_is_applied(store: St
     assert await store.get(ISO, BASHER) == [None, None]
 
 
-@pytest.mark.parametrize("unfit", ["\ud800", float("nan"), float("inf"), 2**63])
+@pytest.mark.parametrize(
+    "within", [lambda value: value, lambda value: {"k": [value]}], ids=["a field", "a list of a map"]
+)
+@pytest.mark.parametrize("unfit", ["\ud800", float("nan"), float("inf"), 2**63, -(2**63) - 1])
 async def test_a_value_that_no_store_can_keep_is_refused_and_nothing_is_applied(
-    store: Store, unfit: str | float
+    store: Store, unfit: str | float, within: Callable[[str | float], Json]
 ) -> None:
     with pytest.raises(DocumentRejectedError, match="which no store keeps"):
-        await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"n": unfit}))
+        await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"n": within(unfit)}))
     assert await store.get(ISO, BASHER) == [None, None]
 
 

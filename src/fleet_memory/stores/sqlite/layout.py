@@ -54,7 +54,7 @@ class DocumentChange:
         self._own_maps: set[str] = set()  # copied already, so that the document before is left alone
 
     def apply(self, changes: Mapping[str, Json]) -> None:
-        """Apply the fields of a `Write`. Raises ValueError for half characters."""
+        """Apply the fields of a `Write`. Raises ValueError for half characters and integers over 64 bits."""
         for name, value in changes.items():
             field, dot, key = name.partition(".")
             entries = self.fields.get(field)
@@ -152,7 +152,9 @@ def as_json(value: Json) -> str:
 
 
 def _copied(value: Json) -> Json:
-    """Return a value as it would be read, which the caller cannot change."""
+    """Return a value as it would be read, a copy of the caller's. Raises ValueError for an integer over 64 bits."""
+    if type(value) is int and not -(2**63) <= value < 2**63:  # SQLite finds those of a column, not those within JSON
+        raise ValueError("an integer over 64 bits")
     if type(value) in _AS_THEY_ARE:
         return value
     if isinstance(value, dict):
