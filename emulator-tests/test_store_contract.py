@@ -196,8 +196,9 @@ async def test_a_document_over_1_mib_is_refused_and_nothing_is_applied(store: St
 async def test_a_value_that_no_store_can_keep_is_refused_and_nothing_is_applied(
     store: Store, unfit: str | float, within: Callable[[str | float], Json]
 ) -> None:
-    with pytest.raises(DocumentRejectedError, match="which no store keeps"):
+    with pytest.raises(DocumentRejectedError, match="which no store keeps") as caught:
         await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"n": within(unfit)}))
+    assert ("basher" in caught.value.operator_detail, "basher" in str(caught.value)) == (True, False)
     assert await store.get(ISO, BASHER) == [None, None]
 
 
