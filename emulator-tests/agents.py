@@ -14,6 +14,7 @@ from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
 from fleet_memory.stores import Store
 
+NOWHERE = "nowhere"  # a part of the address of a store that cannot be opened
 PATIENCE_S = 60  # for a whole session, on a busy machine
 
 

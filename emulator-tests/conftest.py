@@ -5,16 +5,17 @@ import tempfile
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from agents import NOWHERE
 from emulator import VARIABLE, NoEmulator, found
 from indexes import Watched
 
+from fleet_memory.server import composition
+from fleet_memory.store_address import ADDRESS_FORMS, location
 from fleet_memory.stores import Store
-from fleet_memory.stores.firestore import FirestoreStore
-from fleet_memory.stores.sqlite import SqliteStore
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,20 +49,41 @@ def project(emulator: str) -> str:  # noqa: ARG001 - it must run
     return f"test-{uuid.uuid4().hex[:12]}"
 
 
-def sqlite(request: pytest.FixtureRequest) -> Callable[[], Store]:
+def sqlite(request: pytest.FixtureRequest) -> str:
     folder: Path = request.getfixturevalue("tmp_path")
-    return partial(SqliteStore, folder / "memory.db")
+    return str(folder / "fleet" / "memory.db")
 
 
-def firestore(request: pytest.FixtureRequest) -> Callable[[], Store]:
-    return partial(FirestoreStore, request.getfixturevalue("project"))
+def firestore(request: pytest.FixtureRequest) -> str:
+    return f"firestore://{request.getfixturevalue('project')}"
 
 
-# Openers of one more store on the data of the running test, which starts empty
-ENGINES: dict[str, Callable[[pytest.FixtureRequest], Callable[[], Store]]] = {
-    "sqlite": sqlite,
-    "firestore": firestore,
+def sqlite_below_a_file(request: pytest.FixtureRequest) -> str:
+    file: Path = request.getfixturevalue("tmp_path") / NOWHERE
+    file.touch()
+    return str(file / "memory.db")
+
+
+def firestore_without_emulator(request: pytest.FixtureRequest) -> str:
+    request.getfixturevalue("monkeypatch").setenv(VARIABLE, "127.0.0.1:1")
+    return f"firestore://{NOWHERE}"
+
+
+class Engine(NamedTuple):
+    """`address` is the value of FLEET_MEMORY_STORE for the memory of the running test, which starts empty.
+
+    `out_of_reach` is that of a store which cannot be opened; `NOWHERE` is a part of it.
+    """
+
+    address: Callable[[pytest.FixtureRequest], str]
+    out_of_reach: Callable[[pytest.FixtureRequest], str]
+
+
+ENGINES = {
+    "sqlite": Engine(sqlite, sqlite_below_a_file),
+    "firestore": Engine(firestore, firestore_without_emulator),
 }
+assert ENGINES.keys() == ADDRESS_FORMS.keys(), "each engine of store_address.py has a line here"
 
 
 @pytest.fixture(scope="session")
@@ -76,11 +98,11 @@ async def one_loop(anyio_backend: str) -> AsyncIterator[None]:  # noqa: ARG001 -
 
 @pytest.fixture(params=ENGINES)
 async def open_store(request: pytest.FixtureRequest) -> AsyncIterator[Callable[[], Store]]:
-    opened = ENGINES[request.param](request)
+    place = location(ENGINES[request.param].address(request))
     async with AsyncExitStack() as stores:
 
         def another() -> Store:
-            store = Watched(opened())
+            store = Watched(composition.open_store(place))
             stores.push_async_callback(store.close)
             return store
 
@@ -92,22 +114,11 @@ def store(open_store: Callable[[], Store]) -> Store:
     return open_store()
 
 
-def sqlite_address(request: pytest.FixtureRequest) -> str:
-    folder: Path = request.getfixturevalue("tmp_path")
-    return str(folder / "fleet" / "memory.db")
-
-
-def firestore_address(request: pytest.FixtureRequest) -> str:
-    return f"firestore://{request.getfixturevalue('project')}"
-
-
-# The value of FLEET_MEMORY_STORE that reaches the store of the running test, which starts empty
-ADDRESSES: dict[str, Callable[[pytest.FixtureRequest], str]] = {
-    "sqlite": sqlite_address,
-    "firestore": firestore_address,
-}
-
-
-@pytest.fixture(params=ADDRESSES)
+@pytest.fixture(params=ENGINES)
 def store_address(request: pytest.FixtureRequest) -> str:
-    return ADDRESSES[request.param](request)
+    return ENGINES[request.param].address(request)
+
+
+@pytest.fixture(params=ENGINES)
+def out_of_reach(request: pytest.FixtureRequest) -> str:
+    return ENGINES[request.param].out_of_reach(request)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet_memory.stores import Document, Json, Ref
+from fleet_memory.stores.limits import document_bytes
 from fleet_memory.stores.sqlite.layout import (
     MAX_BODY_FIELD_BYTES,
     DocumentChange,
@@ -14,7 +15,6 @@ from fleet_memory.stores.sqlite.layout import (
     StoredDocument,
     as_json,
     encoded,
-    firestore_bytes,
     stored_document,
 )
 
@@ -47,7 +47,7 @@ def test_after_any_changes_the_document_is_read_back_from_its_parts(commits: lis
         read, made = (json.dumps(fields, sort_keys=True) for fields in (before.document.fields, change.fields))
         assert read == made  # as texts: 1 is neither 1.0 nor true
         assert (before.body, list(before.places)) == (change.body, list(parts) if None in change.body.values() else [])
-        assert change.size == firestore_bytes(change.fields)
+        assert change.size == document_bytes(change.fields)
 
 
 def test_only_the_parts_that_differ_are_written() -> None:

@@ -3,15 +3,16 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import anyio
 import pytest
-from agents import opened
+from agents import NOWHERE, opened
 
-from fleet_memory.errors import ConflictError, DocumentRejectedError
+from fleet_memory.errors import ConflictError, DocumentRejectedError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, StoreHealth, Write
+from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES, document_bytes
 
 pytestmark = pytest.mark.anyio
 
@@ -37,6 +38,8 @@ async def test_a_created_document_reads_back_whole(store: Store) -> None:
         "empty": "",
         "integer": 2**63 - 1,
         "number": -0.25,
+        "whole": 1.0,
+        "large": 1e22,
         "yes": True,
         "no": False,
         "list": [1, "two", {"three": None}],
@@ -174,18 +177,28 @@ async def test_three_documents_of_900_kb_fit_into_one_commit(store: Store) -> No
     assert [document and document.fields for document in await store.get(*refs)] == [{"patterns": large}] * 3
 
 
+async def test_a_document_of_the_largest_size_fits(store: Store) -> None:
+    largest: dict[str, Json] = {"text": "x" * (MAX_DOCUMENT_BYTES - document_bytes({"text": ""}))}
+    await store.commit(Write(BASHER, largest, ABSENT))
+    assert await fields(store, BASHER) == largest
+
+
 async def test_a_document_over_1_mib_is_refused_and_nothing_is_applied(store: Store) -> None:
     with anyio.fail_after(LIMIT_S), pytest.raises(DocumentRejectedError):
-        await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"text": "x" * 1_100_000}))
+        await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"text": "x" * 2**20}))
     assert await store.get(ISO, BASHER) == [None, None]
 
 
-@pytest.mark.parametrize("unfit", ["\ud800", float("nan"), float("inf"), 2**63])
+@pytest.mark.parametrize(
+    "within", [lambda value: value, lambda value: {"k": [value]}], ids=["a field", "a list of a map"]
+)
+@pytest.mark.parametrize("unfit", ["\ud800", float("nan"), float("inf"), 2**63, -(2**63) - 1])
 async def test_a_value_that_no_store_can_keep_is_refused_and_nothing_is_applied(
-    store: Store, unfit: str | float
+    store: Store, unfit: str | float, within: Callable[[str | float], Json]
 ) -> None:
-    with pytest.raises(DocumentRejectedError, match="which no store keeps"):
-        await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"n": unfit}))
+    with pytest.raises(DocumentRejectedError, match="which no store keeps") as caught:
+        await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"n": within(unfit)}))
+    assert ("basher" in caught.value.operator_detail, "basher" in str(caught.value)) == (True, False)
     assert await store.get(ISO, BASHER) == [None, None]
 
 
@@ -197,8 +210,10 @@ async def test_a_hundred_commits_to_one_document_at_once_all_survive(store: Stor
     assert await fields(store, BASHER) == {f"f{n}": n for n in range(100)}
 
 
-async def test_twenty_increments_at_once_are_all_counted(store: Store) -> None:
-    async def increment() -> None:
+async def test_twenty_increments_at_once_through_five_stores_are_all_counted(open_store: Callable[[], Store]) -> None:
+    stores = [open_store() for _ in range(5)]
+
+    async def increment(store: Store) -> None:
         while True:
             document = await read(store, BASHER)
             try:
@@ -207,12 +222,12 @@ async def test_twenty_increments_at_once_are_all_counted(store: Store) -> None:
                 continue
             return
 
-    await store.commit(Write(BASHER, {"n": 0}, ABSENT))
+    await stores[0].commit(Write(BASHER, {"n": 0}, ABSENT))
     with anyio.fail_after(LIMIT_S):
         async with anyio.create_task_group() as tasks:
-            for _ in range(20):
-                tasks.start_soon(increment)
-    assert await fields(store, BASHER) == {"n": 20}
+            for n in range(20):
+                tasks.start_soon(increment, stores[n % len(stores)])
+    assert await fields(stores[0], BASHER) == {"n": 20}
 
 
 async def test_of_twenty_creators_of_one_document_one_wins(open_store: Callable[[], Store]) -> None:
@@ -279,6 +294,27 @@ async def test_a_store_that_was_closed_opens_again(store: Store) -> None:
     await store.commit(Write(BASHER, {"n": 1}))
     await store.close()
     assert await fields(store, BASHER) == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda store: store.get(BASHER),
+        lambda store: store.find(Query(HOME)),
+        lambda store: store.total(Query(HOME)),
+        lambda store: store.commit(Write(BASHER, {"n": 1})),
+        lambda store: store.check(),
+    ],
+    ids=["get", "find", "total", "commit", "check"],
+)
+async def test_a_store_out_of_reach_is_an_error_that_tells_its_place_to_the_operator_alone(
+    out_of_reach: str, verb: Callable[[Store], Awaitable[object]]
+) -> None:
+    async with opened(out_of_reach) as store:
+        with anyio.fail_after(LIMIT_S), pytest.raises((StoreUnavailableError, StoreRejectedError)) as caught:
+            await verb(store)
+    assert NOWHERE in caught.value.operator_detail
+    assert NOWHERE not in str(caught.value)
 
 
 async def test_check_counts_documents_by_group_and_is_fine_with_none(store_address: str) -> None:

@@ -98,10 +98,11 @@ async def test_blocks_that_follow_each_other_are_the_collection(entries: Store) 
     assert read == "abcdef"
 
 
-async def test_ids_are_ordered_by_their_bytes_in_any_order_of_writes(store: Store) -> None:
+async def test_ids_and_texts_are_ordered_by_their_bytes_in_any_order_of_writes(store: Store) -> None:
     ids = ["-", "0", "10", "9", "A", "Z", "_5f_", "a", "a-", "a0", "aa"]
     for name in reversed(ids):
-        await store.commit(Write(Ref(HOME, name), {"n": 1}))
+        await store.commit(Write(Ref(HOME, name), {"n": 1, "text": name}))
+    assert [document.ref.id for document in await store.find(Query(HOME, order="text"))] == ids
     for n, name in enumerate(ids):
         documents = await store.find(Query(HOME, {"n": 1}, after=name))
         assert [document.ref.id for document in documents] == ids[n + 1 :]

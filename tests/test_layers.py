@@ -2,11 +2,17 @@
 
 import ast
 import sys
+import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import fleet_memory
 
@@ -50,9 +56,10 @@ def layer(own: str = "", others: str = "", never: str = "", stdlib: frozenset[st
     return Layer(package | {"fleet_memory.__version__"}, names(others), refused, stdlib)
 
 
+STORE_ENGINES = {"sqlite": "", "firestore": "google grpc"}  # the packages of stores/, each with its libraries
 ENGINES = (
     "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical similarity.minilm "
-    "similarity.openai stores.firestore stores.sqlite"
+    f"similarity.openai {' '.join(f'stores.{engine}' for engine in STORE_ENGINES)}"
 )
 WRAPPERS = "server.store_time server.served_store server.turns"  # of an engine
 BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
@@ -78,8 +85,14 @@ LAYERS = {
     "similarity.judge_model": layer("schemas similarity errors", "httpx2 pydantic"),
     "similarity.openai": layer("schemas rules.text similarity errors", "httpx2 numpy pydantic"),
     "stores": layer("stores errors", "anyio", ENGINES),
-    "stores.sqlite": layer("stores errors clock worker_thread", "anyio", "stores.firestore"),
-    "stores.firestore": layer("stores errors clock", "anyio google grpc", "stores.sqlite"),
+    **{
+        f"stores.{engine}": layer(
+            "stores errors clock worker_thread",
+            f"anyio {libraries}",
+            " ".join(f"stores.{e}" for e in STORE_ENGINES if e != engine),
+        )
+        for engine, libraries in STORE_ENGINES.items()
+    },
     "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
@@ -162,8 +175,14 @@ VIOLATIONS = {
     "similarity.judge_model": ["import openai"],
     "similarity.openai": ["import openai"],
     "stores": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.rules.text import keys"],
-    "stores.sqlite": ["from google.cloud import firestore", "from fleet_memory.jobs.fenced_writer import leased"],
-    "stores.firestore": ["from mcp import Client", "from fleet_memory.repositories.programs import Programs"],
+    **{
+        f"stores.{engine}": [
+            *(f"from fleet_memory.stores.{e} import Store" for e in STORE_ENGINES if e != engine),
+            "from mcp import Client",
+            "from fleet_memory.jobs.fenced_writer import leased",
+        ]
+        for engine in STORE_ENGINES
+    },
     "repositories": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.jobs import maintenance"],
     "views": [
         "from fleet_memory.repositories.programs import Programs",
@@ -272,6 +291,38 @@ def test_every_row_has_its_breach() -> None:
 
 def test_every_row_is_of_a_module_that_exists() -> None:
     assert LAYERS.keys() - modules().keys() == set()
+
+
+def test_every_engine_of_the_store_has_a_row() -> None:
+    assert {file.parent.name for file in PACKAGE.glob("stores/*/__init__.py")} == STORE_ENGINES.keys()
+
+
+def declared() -> set[str]:
+    """Return the distributions that pyproject.toml names for users, and those that they bring, by normal names."""
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: lines for name, lines in project["optional-dependencies"].items() if name not in {"dev", "docs"}}
+    waiting, known = [*project["dependencies"], *chain(*extras.values())], set[str]()
+    while waiting:
+        wanted = Requirement(waiting.pop())
+        if "extra ==" not in str(wanted.marker) and canonicalize_name(wanted.name) not in known:
+            known.add(canonicalize_name(wanted.name))
+            with suppress(metadata.PackageNotFoundError):  # e.g. onnxruntime where it has no wheel
+                waiting += metadata.requires(wanted.name) or []
+    return known
+
+
+def undeclared(libraries: frozenset[str]) -> list[str]:
+    known, installed = declared(), metadata.packages_distributions()
+    return sorted(name for name in libraries if not known & set(map(canonicalize_name, installed.get(name, [name]))))
+
+
+def test_every_library_of_a_row_is_declared() -> None:
+    libraries = frozenset[str]().union(*(row.others for row in LAYERS.values()))
+    assert undeclared(libraries) == [], "add it to the dependencies or an extra in pyproject.toml"
+
+
+def test_a_library_that_nothing_brings_is_seen() -> None:
+    assert undeclared(names("numpy jwt google pytest psycopg2")) == ["psycopg2", "pytest"]
 
 
 def test_every_module_has_a_row_of_its_own_layer() -> None:

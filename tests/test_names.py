@@ -108,7 +108,7 @@ def meaningless(sources: Mapping[str, str]) -> list[str]:
 
 
 def test_a_public_name_is_defined_in_one_module() -> None:
-    assert ambiguous(package()) == {}
+    assert ambiguous(package()) == {}, "make a name private, or say in it whose it is"
 
 
 def test_a_limit_begins_with_max_or_min() -> None:

@@ -15,7 +15,7 @@ from datetime import date
 from email.message import Message
 from hashlib import sha256
 from importlib.metadata import distribution
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -232,11 +232,12 @@ def test_the_models_libraries_are_required_where_they_have_wheels(
 
 def test_every_dependency_has_its_line_and_every_line_its_dependency() -> None:
     project = tomllib.loads(read("pyproject.toml"))
-    lines = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
     extras = project["project"]["optional-dependencies"]
-    lines += [*extras["dev"], *extras["docs"]]
+    lines = {*project["build-system"]["requires"], *project["project"]["dependencies"], *chain(*extras.values())}
+    names = {Requirement(line).name for line in lines}
     rows = re.findall(r"^\| `([\w-]+)` \|", read("docs/dependencies.md"), re.MULTILINE)
-    assert sorted(rows) == sorted(Requirement(line).name for line in lines)
+    assert sorted(names - set(rows)) == [], "without a line in docs/dependencies.md"
+    assert sorted(rows) == sorted(names), "lines of docs/dependencies.md and of pyproject.toml"
 
 
 def test_the_wheel_for_musl_requires_no_library_that_has_no_build_there(tmp_path: Path) -> None:

@@ -9,13 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from fleet_memory import stores
 from fleet_memory.errors import SettingsError
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import CURATION, SETTINGS, TOOLSETS, Settings, load
 from fleet_memory.settings.rate import Rate
-from fleet_memory.store_address import FirestoreDatabase, SqliteFile
+from fleet_memory.store_address import (
+    ADDRESS_FORMS,
+    FirestoreDatabase,
+    SqliteFile,
+    StoreLocation,
+    engine_name,
+    store_text,
+)
 
 
 def test_nothing_given_means_the_defaults() -> None:
@@ -50,23 +58,30 @@ def test_an_empty_flag_does_not_unbind_in_silence() -> None:
         load({"program": ""}, {"FLEET_MEMORY_PROGRAM": "basher"})
 
 
-@pytest.mark.parametrize(
-    ("text", "location"),
-    [
-        ("memory.db", SqliteFile(Path("memory.db").absolute())),
-        ("/var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
-        ("sqlite:///memory.db", SqliteFile(Path("memory.db").absolute())),
-        ("sqlite:////var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
-        ("sqlite:///~/memory.db", SqliteFile(Path.home() / "memory.db")),
-        ("~/memory.db", SqliteFile(Path.home() / "memory.db")),
-        ("C:\\memory.db", SqliteFile(Path("C:\\memory.db").absolute())),
-        ("firestore://my-project", FirestoreDatabase("my-project")),
-        ("firestore://my-project/lessons", FirestoreDatabase("my-project", "lessons")),
-        ("firestore://my-project/(default)", FirestoreDatabase("my-project")),
-    ],
-)
-def test_a_store_is_a_path_or_an_address(text: str, location: SqliteFile | FirestoreDatabase) -> None:
+LOCATIONS: list[tuple[str, StoreLocation]] = [
+    ("memory.db", SqliteFile(Path("memory.db").absolute())),
+    ("/var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
+    ("sqlite:///memory.db", SqliteFile(Path("memory.db").absolute())),
+    ("sqlite:////var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
+    ("sqlite:///~/memory.db", SqliteFile(Path.home() / "memory.db")),
+    ("~/memory.db", SqliteFile(Path.home() / "memory.db")),
+    ("C:\\memory.db", SqliteFile(Path("C:\\memory.db").absolute())),
+    ("firestore://my-project", FirestoreDatabase("my-project")),
+    ("firestore://my-project/lessons", FirestoreDatabase("my-project", "lessons")),
+    ("firestore://my-project/(default)", FirestoreDatabase("my-project")),
+]
+
+
+@pytest.mark.parametrize(("text", "location"), LOCATIONS)
+def test_a_store_is_a_path_or_an_address(text: str, location: StoreLocation) -> None:
     assert load({"store": text}, {}).store == location
+    assert load({"store": store_text(location)}, {}).store == location
+
+
+def test_every_engine_has_an_address_that_is_read_and_shown() -> None:
+    folders = sorted(file.parent.name for file in Path(stores.__file__).parent.glob("*/__init__.py"))
+    assert sorted(ADDRESS_FORMS) == folders, "store_address.ADDRESS_FORMS has a line per package of stores/"
+    assert sorted({engine_name(place) for _, place in LOCATIONS}) == folders, "LOCATIONS above has a row per engine"
 
 
 BAD = [

@@ -24,6 +24,12 @@ class FirestoreDatabase(NamedTuple):
 
 StoreLocation: TypeAlias = SqliteFile | FirestoreDatabase
 
+# The addresses that `location` reads, by engine, as an error and docs/configuration.md show them
+ADDRESS_FORMS: Final = {
+    "sqlite": "a path, sqlite:///relative.db, sqlite:////absolute.db",
+    "firestore": "firestore://PROJECT[/DATABASE]",
+}
+
 
 def location(text: str) -> StoreLocation:
     """Return the location of an address. Raises ValueError, which repeats at most 80 characters of it."""
@@ -44,6 +50,15 @@ def store_text(place: StoreLocation) -> str:
             return str(path)
         case FirestoreDatabase(project, database):
             return f"firestore://{project}/{database}"
+
+
+def engine_name(place: StoreLocation) -> str:
+    """Return the name of the engine of a location, e.g. "sqlite"."""
+    match place:
+        case SqliteFile():
+            return "sqlite"
+        case FirestoreDatabase():
+            return "firestore"
 
 
 def _file(path: str, text: str) -> SqliteFile:

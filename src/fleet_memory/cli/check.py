@@ -15,7 +15,7 @@ from fleet_memory.errors import EXIT_NO
 from fleet_memory.jobs.check import CheckReport, check_memory
 from fleet_memory.server.composition import open_embedder, with_store
 from fleet_memory.settings import Settings
-from fleet_memory.store_address import SqliteFile
+from fleet_memory.store_address import SqliteFile, engine_name
 
 EXAMPLE: Final = "fleet-memory check --store team.db"
 USES: Final = ("store", "fleet", "embedder", "embedder_url")
@@ -53,11 +53,11 @@ def _can_create(file: Path) -> bool:
 
 
 def _place(settings: Settings) -> dict[str, object]:
-    match settings.store:
-        case SqliteFile(path):
-            return {"store": "sqlite", "file": str(path), "sqlite": sqlite3.sqlite_version}
-        case database:
-            return {"store": "firestore", "project": database.project, "database": database.database}
+    place = settings.store
+    row: dict[str, object] = {"store": engine_name(place)}
+    if isinstance(place, SqliteFile):
+        return row | {"file": str(place.path), "sqlite": sqlite3.sqlite_version}
+    return row | place._asdict()
 
 
 def _worded(value: object) -> list[str]:

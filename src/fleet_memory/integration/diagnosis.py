@@ -28,7 +28,7 @@ from fleet_memory.jobs.check import is_wanting
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.server.composition import open_embedder, with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.store_address import SqliteFile
+from fleet_memory.store_address import SqliteFile, store_text
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
 _WITHOUT: Final = f"is here, without {NAME}"
@@ -79,7 +79,7 @@ def _place(settings: Settings) -> list[Finding]:
     """Look at the store's file without opening it."""
     sqlite = Finding("sqlite", is_ok=True, text=sqlite3.sqlite_version)
     if not isinstance(settings.store, SqliteFile):
-        return [Finding("store", is_ok=True, text=f"firestore, project {settings.store.project}")]
+        return [Finding("store", is_ok=True, text=store_text(settings.store))]
     file = settings.store.path.absolute()
     folder = next(parent for parent in file.parents if parent.exists())
     is_writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

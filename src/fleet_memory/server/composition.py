@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # numpy and most of this package, see server/listing.py
     from fleet_memory.repositories.tokens import Tokens
     from fleet_memory.similarity import Embedder, JudgeModel
 
-MAX_PROGRAMS_READ_SQLITE: Final = 1_000  # Source: docs/consolidation.md, chosen
+MAX_PROGRAMS_READ: Final = 1_000  # Source: docs/consolidation.md, chosen
 MAX_PROGRAMS_READ_FIRESTORE: Final = 64  # each is a billed read; Source: docs/consolidation.md, chosen
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
@@ -105,11 +105,7 @@ class LazyFleet:
 
 def _max_programs_read(location: StoreLocation) -> int:
     """Return the largest fleet, in programs, that a server reads whole to propose pairs."""
-    match location:
-        case SqliteFile():
-            return MAX_PROGRAMS_READ_SQLITE
-        case FirestoreDatabase():
-            return MAX_PROGRAMS_READ_FIRESTORE
+    return MAX_PROGRAMS_READ_FIRESTORE if isinstance(location, FirestoreDatabase) else MAX_PROGRAMS_READ
 
 
 def caller_of_process(settings: Settings) -> "Caller":

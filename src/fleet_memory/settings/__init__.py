@@ -24,7 +24,7 @@ from fleet_memory.settings.values import (
     public_address,
     seconds_of_minutes,
 )
-from fleet_memory.store_address import SqliteFile, StoreLocation, location, quoted
+from fleet_memory.store_address import ADDRESS_FORMS, SqliteFile, StoreLocation, location, quoted
 
 _T = TypeVar("_T")
 
@@ -84,7 +84,7 @@ SETTINGS: Final = (
     Setting(
         "store",
         "",
-        "a path, sqlite:///relative.db, sqlite:////absolute.db or firestore://PROJECT[/DATABASE]",
+        " or ".join(ADDRESS_FORMS.values()),
         "Where the memory lives. Without it: memory.db in the platform's data directory, "
         "on Linux ~/.local/share/fleet-memory/memory.db.",
     ),

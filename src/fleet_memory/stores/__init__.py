@@ -1,6 +1,6 @@
 """Where documents live: four verbs that every engine speaks, and the values they exchange.
 
-The docstrings of `Store` are the specification; `emulator-tests/` checks every engine against them.
+The docstrings of this module are the specification; `emulator-tests/test_store_*.py` check every engine against them.
 """
 
 import hashlib
@@ -30,7 +30,8 @@ class Ref(NamedTuple):
 class Document(NamedTuple):
     """One document as it was read. `revision` is opaque: it moves with every commit that touches the document.
 
-    The entries of a map have no order.
+    A document never has the same one again, not even after it was deleted and created. Values are read as they were
+    written: 1.0 and 1e22 stay floats, a text may have NUL characters. The entries of a map have no order.
     """
 
     ref: Ref
@@ -41,9 +42,10 @@ class Document(NamedTuple):
 class Query(NamedTuple):
     """A question to ONE flat collection.
 
-    `where` has equalities on top-level scalars (texts up to 200 characters, one type per field). `order` is a
-    field name, descending with a leading "-"; documents without that field are left out. Ties go by document id,
-    in the same direction; without `order` documents come by ascending id.
+    `where` has equalities on top-level scalars (texts up to 200 characters, one type per field); 3 equals 3.0. `order`
+    is the name of such a field, descending with a leading "-"; documents without that field are left out. Ties go by
+    document id, in the same direction; without `order` documents come by ascending id. Numbers are ordered by value,
+    texts and ids by their UTF-8 bytes, whatever the locale: "Z" < "a" < "é". `limit` is at least 1.
 
     `after` reads a collection in blocks: only ids greater than this one, which need not exist. It takes `where` and
     `limit` and never `order`. Example: `Query(collection, after="basher", limit=100)`.
@@ -78,6 +80,7 @@ class Write(NamedTuple):
 class StoreHealth:
     """The state of the data, as `fleet-memory check` shows it.
 
+    `schema_version` is the engine's own count of its layouts, from 1; a store of a newer one is refused by every verb.
     `documents` counts the documents per collection group, e.g. {"programs": 12}: the last part of the path.
     """
 
@@ -87,11 +90,17 @@ class StoreHealth:
 
 
 class Store(Protocol):
-    """The specification of an engine. All errors are of `fleet_memory.errors`.
+    """The specification of an engine. All errors are of `fleet_memory.errors`, none of the engine's library.
 
     Any verb may raise StoreUnavailableError (nothing was written, try again later) or StoreRejectedError
     (it will fail the same way again); of these DocumentRejectedError is about one document, and the others can still
-    be read and written.
+    be read and written. Messages are for clients and name neither the store's place nor a document; `operator_detail`
+    does.
+
+    An engine is made without I/O: its first verb opens the store, and creates there what is missing, while other
+    processes may do the same. A failure is not remembered: the next verb opens again, so that a server which was
+    restarted, or a problem that was solved, needs no restart of ours. So does a verb after `close`. Verbs run at the
+    same time, of one store or of many in any number of processes, and none blocks the event loop.
     """
 
     async def get(self, *refs: Ref) -> list[Document | None]:
@@ -109,20 +118,23 @@ class Store(Protocol):
     async def total(self, query: Query, field: str | None = None) -> int:
         """Sum the integers in `field` over the matches, or count them without one; limit and after are ignored.
 
-        `order` leaves out documents without that field, as in `find`. Documents without `field` count as 0. Billed 1
-        read per 1,000 matches, at least 1.
+        `order` leaves out documents without that field, as in `find`. Documents where `field` is missing or no number
+        count as 0. Billed 1 read per 1,000 matches, at least 1.
         """
 
     async def commit(self, *writes: Write) -> datetime:
         """Apply all writes or none; durable when it returns. At most one write per document.
 
-        Returns the store's time of the commit, in UTC: Firestore's own clock, for a file this machine's. A commit
+        Commits are serializable, whoever makes them: of two that expect the same revision one conflicts, and two
+        without `expect` both take effect. Up to `limits.MAX_COMMIT_BYTES` of values fit into one.
+
+        Returns the store's time of the commit, in UTC: by its server's clock, for a file by this machine's. A commit
         without writes does nothing and returns this machine's time. A commit that has begun is finished even when the
         caller is cancelled.
 
         Raises ConflictError when any `expect` is not met (nothing was applied), OutcomeUnknownError when the
-        answer was lost (it may have been applied, and still may be), DocumentRejectedError when a document is too large
-        or has values that `Write` excludes.
+        answer was lost (it may have been applied, and still may be), DocumentRejectedError when a document would exceed
+        `limits.MAX_DOCUMENT_BYTES` or has values that `Write` excludes. The sentences of these are in `messages`.
         """
 
     async def scrub(self) -> bool:

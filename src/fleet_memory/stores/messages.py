@@ -8,6 +8,7 @@ Failure: TypeAlias = tuple[type[StoreError], str]
 """The error to raise, and its message."""
 
 CONFLICT: Final = "Someone else changed this memory at the same moment; nothing was written. Call again."
+DOCUMENT_TOO_LARGE: Final = "A document would grow beyond 1 MiB; nothing was written. Store less in it."
 UNFIT: Final = (
     "A document holds half a character, NaN or an integer over 64 bits, which no store keeps; nothing was written."
 )

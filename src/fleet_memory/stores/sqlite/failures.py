@@ -18,7 +18,6 @@ _BACKUP = f"restore a backup, or {_OTHER_FILE}; run `fleet-memory check`"
 CORRUPT: Final = f"The memory file is corrupt: {_BACKUP}."
 FOREIGN: Final = f"The memory file is another program's database: {_OTHER_FILE}."
 NEWER_FILE: Final = f"The memory file was written by a newer fleet-memory: upgrade this one, or {_OTHER_FILE}."
-DOCUMENT_TOO_LARGE: Final = "A document would grow beyond 1 MiB; nothing was written. Store less in it."
 
 _LOCKED: Failure = (
     StoreUnavailableError,

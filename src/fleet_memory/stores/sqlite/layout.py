@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from fleet_memory.stores import Document, Json, Ref
+from fleet_memory.stores.limits import document_bytes
 
 PartValue: TypeAlias = str | bytes
 """The value of a part: a text as it is, anything else as JSON."""
@@ -20,7 +21,7 @@ _AS_THEY_ARE: Final = (str, int, float, bool, type(None))
 
 
 class DocumentRow(NamedTuple):
-    """The columns of a document's row but its path; `size` is the document's bytes as Firestore counts them."""
+    """The columns of a document's row but its path; `size` is its `document_bytes`."""
 
     number: int
     revision: int
@@ -53,7 +54,7 @@ class DocumentChange:
         self._own_maps: set[str] = set()  # copied already, so that the document before is left alone
 
     def apply(self, changes: Mapping[str, Json]) -> None:
-        """Apply the fields of a `Write`. Raises ValueError for half characters."""
+        """Apply the fields of a `Write`. Raises ValueError for half characters and integers over 64 bits."""
         for name, value in changes.items():
             field, dot, key = name.partition(".")
             entries = self.fields.get(field)
@@ -70,12 +71,12 @@ class DocumentChange:
     def _set_field(self, field: str, value: Json) -> None:
         before = self._parts_of(field)
         if field in self.fields:
-            self.size -= firestore_bytes({field: self.fields.pop(field)})
+            self.size -= document_bytes({field: self.fields.pop(field)})
             del self.body[field]
         if value is not None:
             self.fields[field] = copied = _copied(value)
-            size = firestore_bytes(copied)
-            self.size += firestore_bytes(field) + size
+            size = document_bytes(copied)
+            self.size += document_bytes(field) + size
             self.body[field] = copied if size <= MAX_BODY_FIELD_BYTES else None
             self._own_maps.add(field)
         after = self._parts_of(field)
@@ -90,10 +91,10 @@ class DocumentChange:
             self._own_maps.add(field)
             self.fields[field] = entries = dict(entries)
         if key in entries:
-            self.size -= firestore_bytes({key: entries.pop(key)} if value is None else {key: entries[key]})
+            self.size -= document_bytes({key: entries.pop(key)} if value is None else {key: entries[key]})
         if value is not None:
             entries[key] = copied = _copied(value)
-            self.size += firestore_bytes({key: copied})
+            self.size += document_bytes({key: copied})
             self._put(f"{field}.{key}", copied)
         else:
             self._remove(f"{field}.{key}")
@@ -150,19 +151,10 @@ def as_json(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def firestore_bytes(value: Json | Mapping[str, Json]) -> int:
-    """Return the bytes of a value as Firestore counts them. Raises ValueError for half characters."""
-    if isinstance(value, str):
-        return len(value.encode()) + 1
-    if isinstance(value, Mapping):
-        return sum(firestore_bytes(name) + firestore_bytes(each) for name, each in value.items())
-    if isinstance(value, list):
-        return sum(map(firestore_bytes, value))
-    return 8
-
-
 def _copied(value: Json) -> Json:
-    """Return a value as it would be read, which the caller cannot change."""
+    """Return a value as it would be read, a copy of the caller's. Raises ValueError for an integer over 64 bits."""
+    if type(value) is int and not -(2**63) <= value < 2**63:  # SQLite finds those of a column, not those within JSON
+        raise ValueError("an integer over 64 bits")
     if type(value) in _AS_THEY_ARE:
         return value
     if isinstance(value, dict):

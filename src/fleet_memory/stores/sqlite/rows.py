@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 from fleet_memory.errors import ConflictError, DocumentRejectedError
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Scalar, Write
 from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES
-from fleet_memory.stores.messages import CONFLICT, UNFIT
+from fleet_memory.stores.messages import CONFLICT, DOCUMENT_TOO_LARGE, UNFIT
 from fleet_memory.stores.sqlite.cache import DocumentCache
-from fleet_memory.stores.sqlite.failures import CORRUPT, DOCUMENT_TOO_LARGE
+from fleet_memory.stores.sqlite.failures import CORRUPT
 from fleet_memory.stores.sqlite.layout import (
     DocumentChange,
     DocumentRow,
