@@ -85,6 +85,12 @@ async def test_it_remembers_the_texts_used_last_and_no_more_than_its_bound(monke
     assert list(engine._remembered) == kept
 
 
+async def test_a_remembered_vector_does_not_keep_the_memory_of_the_model() -> None:
+    engine = MiniLM()
+    await engine.vectors(["Pin versions", "Read the log first"])
+    assert [row.flags.owndata for row in engine._remembered.values()] == [True, True]
+
+
 def loaded(engine: MiniLM) -> list[weakref.ref[object]]:
     return [weakref.ref(engine._engine[1])] if engine._engine else []
 
