@@ -17,7 +17,6 @@ import numpy as np
 from anyio import CapacityLimiter, to_thread
 from numpy.typing import NDArray
 
-from fleet_memory.allocator import return_freed_memory
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
@@ -81,7 +80,7 @@ class MiniLM:
         return np.array([rows[key] for key in keys], np.float32).reshape(len(texts), _DIMENSIONS)
 
     async def release(self, idle_s: float) -> float:
-        """See `Embedder.release`. It frees 30 MB; vectors that it remembers stay."""
+        """See `Embedder.release`. It frees 25 MB; vectors that it remembers stay."""
         unused_s = time.monotonic() - self._used_at
         if unused_s < idle_s:
             return idle_s - unused_s
@@ -107,7 +106,6 @@ class MiniLM:
                 self.degraded = str(failure)
             raise
         self.degraded, self._was_loaded = "", True
-        return_freed_memory()  # 12 MB: the file was read and unpacked
         return self._engine
 
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
@@ -117,16 +115,17 @@ class MiniLM:
         for text in texts:  # one text per run: in a batch int8 takes one scale for all, so neighbours change a vector
             ids = np.array([tokens.encode(text).ids], np.int64)
             try:
-                found = session.run(["embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
+                vectors = session.run(["embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
             except _failures() as failure:
                 raise EmbedderError("The embedding model failed.", operator_detail=str(failure)) from failure
-            rows.append(found[0].copy())  # a view keeps 9 MB of the model's working memory, also once it is freed
+            rows.append(vectors[0].copy())  # a view keeps 9 MB of the model's working memory, also once it is freed
         return rows
 
 
 def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
     """Return the tokenizer and the model from the files that were built; it takes 0.1 s.
 
+    onnxruntime maps the file of weights: all servers of a machine share those that it does not pack for its processor.
     Raises EmbedderError when a file is missing or damaged, or a library does not load on this machine.
     """
     try:
