@@ -150,6 +150,7 @@ def test_small_blocks_find_the_same_as_one_block(fleet: tuple[list[ComparableLes
     whole = proposed_pairs(lessons, rows, wanted, PROFILE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison, "MAX_BLOCK_CELLS", 60)
+        patch.setattr("fleet_memory.rules.consensus.proposing._RAISED_AT_ONCE", 3)
         assert proposed_pairs(lessons, rows, wanted, PROFILE) == whole
 
 
