@@ -35,7 +35,7 @@ _MADE_AT_ONCE: Final = 4_096  # objects of proposals in memory at once
 
 _RAISED_AT_ONCE: Final = 16_384  # numbers of a table in one call, some .1 ms; chosen
 
-_FIRST_LOOKED_UP: Final = 4 * MAX_PARTNERS  # pairs of a lesson whose rivals are looked up first; most need no more
+_FIRST_LOOKED_UP: Final = 1.5  # pairs of a lesson whose rivals are looked up first, for each partner that it needs
 
 
 class _Pairs(NamedTuple):
@@ -173,7 +173,7 @@ def _best_partners(fleet: Comparison, pairs: _Pairs, count: int, profile: Profil
     own = np.zeros_like(bounds)
     margins = np.full_like(bounds, -1)
     bars = np.full(len(fleet.order), profile.review, np.float32)
-    promising = np.flatnonzero(_places(pairs.lessons) < _FIRST_LOOKED_UP)
+    promising = np.flatnonzero(_places(pairs.lessons) < _FIRST_LOOKED_UP * count)
     while len(promising):
         some = pairs.where(promising)
         own[promising] = fleet.rivals(some.lessons, some.partners)
