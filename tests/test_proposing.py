@@ -16,9 +16,10 @@ from fleet_memory.rules.consensus.choosing import (
     KnownPairs,
     chosen,
 )
-from fleet_memory.rules.consensus.comparison import Int8Rows
+from fleet_memory.rules.consensus.comparison import Comparison, Indices, Int8Rows
 from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, proposals
 from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
 
@@ -150,6 +151,7 @@ def test_small_blocks_find_the_same_as_one_block(fleet: tuple[list[ComparableLes
     whole = proposed_pairs(lessons, rows, wanted, PROFILE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison, "MAX_BLOCK_CELLS", 60)
+        patch.setattr("fleet_memory.rules.consensus.proposing._RAISED_AT_ONCE", 3)
         assert proposed_pairs(lessons, rows, wanted, PROFILE) == whole
 
 
@@ -256,6 +258,19 @@ def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.Monk
     order = np.random.default_rng(1).permutation(1_500).tolist()
     shuffled = [lessons[position] for position in order]
     assert set(named(proposed_pairs(shuffled, rows[order], range(1_500), PROFILE), shuffled)) == kept
+
+
+def test_the_rivals_of_few_pairs_are_looked_up_for_each_partner_of_a_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
+    lessons, rows = clustered(1_500, 50)
+    rivals, pairs = Comparison.rivals, []
+
+    def counting(fleet: Comparison, one: Indices, other: Indices) -> Vectors:
+        pairs.append(len(one))
+        return rivals(fleet, one, other)
+
+    monkeypatch.setattr(Comparison, "rivals", counting)
+    proposed_pairs(lessons, rows, range(1_500), PROFILE)
+    assert sum(pairs) < 3 * 1_500 * MAX_PARTNERS
 
 
 def test_a_few_new_lessons_of_a_large_fleet_are_compared_exactly(monkeypatch: pytest.MonkeyPatch) -> None:

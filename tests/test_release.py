@@ -166,7 +166,7 @@ def test_the_wheel_has_the_package_and_its_licences_and_nothing_else() -> None:
         f"fleet_memory-{__version__}.dist-info",
     }
     kinds = {file.suffix or file.name for file in files if file.parts[0] == "fleet_memory" and file.suffix != ".pyc"}
-    assert kinds == {".py", ".json", ".onnx", ".typed", "LICENSE", "NOTICE", "SHA256SUMS"}
+    assert kinds == {".py", ".json", ".onnx", ".typed", ".weights", "LICENSE", "NOTICE", "SHA256SUMS"}
     licences = [file for file in files if "licenses" in file.parts]
     assert len(licences) == 3
 

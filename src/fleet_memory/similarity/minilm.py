@@ -12,12 +12,11 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet_memory.allocator import return_freed_memory
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
@@ -25,6 +24,7 @@ from fleet_memory.similarity.builds import NO_BUILD, machine_has_builds
 from fleet_memory.worker_thread import WorkerThread
 
 if TYPE_CHECKING:
+    from onnxruntime import RunOptions
     from tokenizers import Tokenizer
 
 FOLDER = Path(__file__).with_name("model")
@@ -32,6 +32,8 @@ _DIMENSIONS = 384  # numbers in a vector
 MAX_TEXT_TOKENS = 256  # tokens of a text that are read; the published tokenizer cuts at 128. Source: the model card
 # texts per turn in the worker thread, about 30 ms: a question never waits behind a thousand lessons
 _TEXTS_PER_TURN = 16
+# of a text whose working memory is returned after it: 9 MB at 256 tokens, for a sixth more time. Chosen
+_LONG_TEXT_TOKENS = 128
 REMEMBERED = 4096  # texts with cached vectors, about 7 MB
 MISSING = (
     "The libraries that run the embedding model are not installed. Install them beside fleet-memory "
@@ -44,7 +46,17 @@ _logger = logging.getLogger(__name__)
 class _Session(Protocol):
     """The one method of onnxruntime.InferenceSession used here; the package ships no types."""
 
-    def run(self, outputs: list[str], inputs: dict[str, NDArray[np.int64]]) -> list[Vectors]: ...
+    def run(
+        self, outputs: list[str], inputs: dict[str, NDArray[np.int64]], options: "RunOptions | None"
+    ) -> list[Vectors]: ...
+
+
+class _Engine(NamedTuple):
+    """The loaded model; a run with the options `returning` leaves little working memory behind."""
+
+    tokens: "Tokenizer"
+    session: _Session
+    returning: "RunOptions"
 
 
 class MiniLM:
@@ -61,7 +73,7 @@ class MiniLM:
         self._folder = folder
         self._was_loaded = False
         self._thread = WorkerThread()
-        self._engine: tuple[Tokenizer, _Session] | None = None
+        self._engine: _Engine | None = None
         self._used_at = 0.0  # of the monotonic clock
         self._remembered: dict[bytes, Vectors] = {}
 
@@ -82,7 +94,7 @@ class MiniLM:
         return np.array([rows[key] for key in keys], np.float32).reshape(len(texts), _DIMENSIONS)
 
     async def release(self, idle_s: float) -> float:
-        """See `Embedder.release`. It frees 30 MB; vectors that it remembers stay."""
+        """See `Embedder.release`. It frees 25 MB; vectors that it remembers stay."""
         unused_s = time.monotonic() - self._used_at
         if unused_s < idle_s:
             return idle_s - unused_s
@@ -99,7 +111,7 @@ class MiniLM:
         while len(self._remembered) > REMEMBERED:
             del self._remembered[next(iter(self._remembered))]
 
-    def _load(self) -> tuple["Tokenizer", _Session]:
+    def _load(self) -> _Engine:
         try:
             self._engine = _loaded(self._folder)
         except EmbedderError as failure:
@@ -108,25 +120,28 @@ class MiniLM:
                 self.degraded = str(failure)
             raise
         self.degraded, self._was_loaded = "", True
-        return_freed_memory()  # 12 MB: the file was read and unpacked
         return self._engine
 
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
-        tokens, session = self._engine or self._load()
+        engine = self._engine or self._load()
         self._used_at = time.monotonic()
         rows = []
         for text in texts:  # one text per run: in a batch int8 takes one scale for all, so neighbours change a vector
-            ids = np.array([tokens.encode(text).ids], np.int64)
+            ids = np.array([engine.tokens.encode(text).ids], np.int64)
+            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
             try:
-                rows.append(session.run(["embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0])
+                options = engine.returning if ids.size > _LONG_TEXT_TOKENS else None
+                vectors = engine.session.run(["embedding"], inputs, options)[0]
             except _failures() as failure:
                 raise EmbedderError("The embedding model failed.", operator_detail=str(failure)) from failure
+            rows.append(vectors[0].copy())  # a view keeps 9 MB of the model's working memory, also once it is freed
         return rows
 
 
-def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
+def _loaded(folder: Path) -> _Engine:
     """Return the tokenizer and the model from the files that were built; it takes 0.1 s.
 
+    onnxruntime maps the file of weights: all servers of a machine share those that it does not pack for its processor.
     Raises EmbedderError when a file is missing or damaged, or a library does not load on this machine.
     """
     try:
@@ -134,6 +149,7 @@ def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at the import: no device id, no file in HOME, nothing sent
         from onnxruntime import (  # noqa: PLC0415 40 MB that many servers never need
             InferenceSession,
+            RunOptions,
             SessionOptions,
             disable_telemetry_events,
         )
@@ -150,7 +166,9 @@ def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
     tokens = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokens.no_padding()  # the published file pads every text to 128 tokens
     tokens.enable_truncation(MAX_TEXT_TOKENS)
-    return tokens, session
+    returning = RunOptions()
+    returning.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    return _Engine(tokens, session, returning)
 
 
 def check_files(folder: Path) -> None:

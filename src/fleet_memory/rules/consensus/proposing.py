@@ -33,7 +33,9 @@ SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
 
 _MADE_AT_ONCE: Final = 4_096  # objects of proposals in memory at once
 
-_FIRST_LOOKED_UP: Final = 4 * MAX_PARTNERS  # pairs of a lesson whose rivals are looked up first; most need no more
+_RAISED_AT_ONCE: Final = 16_384  # numbers of a table in one call, some .1 ms; chosen
+
+_FIRST_LOOKED_UP: Final = 1.5  # pairs of a lesson whose rivals are looked up first, for each partner that it needs
 
 
 class _Pairs(NamedTuple):
@@ -144,7 +146,9 @@ def _of_nearest_programs(
     width = len(fleet.starts)
     tops = np.zeros((len(rows), width), np.float32)
     high = np.flatnonzero(near.cosines >= _least(profile))
-    np.maximum.at(tops.reshape(-1), near.runs.take(high), near.cosines.take(high))
+    for start in range(0, len(high), _RAISED_AT_ONCE):  # `maximum.at` stops all threads
+        some = high[start : start + _RAISED_AT_ONCE]
+        np.maximum.at(tops.reshape(-1), near.runs.take(some), near.cosines.take(some))
     others = np.flatnonzero(~fleet.are_entries(rows))  # entries may be partners of each other
     tops[others, fleet.programs[rows[others]]] = 0
     bars = np.full((len(rows), 1), _least(profile), np.float32)
@@ -169,7 +173,7 @@ def _best_partners(fleet: Comparison, pairs: _Pairs, count: int, profile: Profil
     own = np.zeros_like(bounds)
     margins = np.full_like(bounds, -1)
     bars = np.full(len(fleet.order), profile.review, np.float32)
-    promising = np.flatnonzero(_places(pairs.lessons) < _FIRST_LOOKED_UP)
+    promising = np.flatnonzero(_places(pairs.lessons) < _FIRST_LOOKED_UP * count)
     while len(promising):
         some = pairs.where(promising)
         own[promising] = fleet.rivals(some.lessons, some.partners)
