@@ -19,7 +19,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.seed_files import keyed_seeds
 from fleet_memory.jobs.tokens import NewToken, create_token, revoke_token
-from fleet_memory.schemas.knowledge import LedgerLine
+from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
@@ -120,7 +120,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def reads_in(before: list[Document], after: list[Document]) -> list[tuple[str, str, str, str | None]]:
     """Return (by, key, tool, token) of the new lines about reads; nothing else may have changed."""
     assert [one for one in before if one not in after] == []
-    lines = [LedgerLine.from_fields(one.fields) for one in after if one not in before]
+    lines = [ledger_line(one) for one in after if one not in before]
     assert {line.event for line in lines} <= {"read"}
     return [(line.by, line.key, line.why, line.token) for line in lines]
 
