@@ -12,8 +12,9 @@ import httpx2
 import pytest
 from mcp import Client
 
+from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.http.app import MAX_BODY_BYTES
-from fleet_memory.server.http.serving import Bind, _bound
+from fleet_memory.server.http.serving import _bound
 from tests.http_server import HttpServer, http_server
 
 ACCEPT = "application/json, text/event-stream"
