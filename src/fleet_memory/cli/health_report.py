@@ -98,11 +98,14 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
     }
 
 
-def _lessons(active: int, stale: int, promoted: int) -> str:
-    """Return e.g. "3: 2 active, 1 stale; 2 of them promoted"; promoted lessons are active or stale as well."""
+def _lessons(active: int, stale: int, contributing: int) -> str:
+    """Return e.g. "3: 2 active, 1 stale; 2 of them contribute to entries", which may be candidates."""
     if not (total := active + stale):
         return "none"
-    return f"{total}: {active} active, {stale} stale" + (f"; {promoted} of them promoted" if promoted else "")
+    verb = "contributes" if contributing == 1 else "contribute"
+    return f"{total}: {active} active, {stale} stale" + (
+        f"; {contributing} of them {verb} to entries" if contributing else ""
+    )
 
 
 def _counted_parts(total: int, parts: Mapping[str, int]) -> str:
