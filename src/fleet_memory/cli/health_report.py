@@ -65,7 +65,9 @@ def _program(answer: HealthAnswer) -> dict[str, list[str]]:
     unpromoted, cap = answer.total_patterns - answer.promoted_patterns, answer.decay_config.max_unpromoted_patterns
     return {
         "lessons": [_lessons(answer.active_patterns, answer.stale_patterns, answer.promoted_patterns)],
-        "cap used": [f"{unpromoted} of {cap}"],
+        "cap used": [
+            f"{min(unpromoted, cap)} of {cap}" + (f"; {unpromoted - cap} more on pages" if unpromoted > cap else "")
+        ],
         "fading": [
             *(f"in {each.stale_in_days:g} days {each.id}: {each.pattern}" for each in answer.fading_soon),
             *_more((answer.omitted or {}).get("fadingSoon")),
